@@ -7,7 +7,8 @@ from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
 from bertviewer.core.explanations.facts import is_random
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.templates.feed_forward import GATED, KINDS, steps_of_network
+from bertviewer.core.formulas.steps.networks import GATED, KINDS
+from bertviewer.core.formulas.templates.feed_forward import steps_of_network
 from bertviewer.core.formulas.templates.residual import residual_path
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text, number_text, with_minus

@@ -25,13 +25,13 @@ from bertviewer.core.text.special_floats import Scalar
 
 @frozen(slots=False)
 class ModuleView:
-    """One module with what its formula needs, looked up once."""
+    """One module with what its formula needs, looked up once.
+
+    All views of one architecture are in ``views``, by path: graphs are read once for all of them.
+    """
 
     node: ModuleNode
     architecture: Architecture
-    children: Mapping[str, ModuleNode]
-    tensors: Mapping[str, TensorInfo]
-    # All views of one architecture by path: graphs are read once for all of them.
     views: dict[str, "ModuleView"] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -41,16 +41,20 @@ class ModuleView:
         architecture: Architecture,
         views: dict[str, "ModuleView"] | None = None,
     ) -> "ModuleView":
-        """Collect what is below ``node``; tensors are keyed by their name relative to it.
-
-        ``views`` has the views that were made already, and gets those that are made from this one.
-        """
-        skip = len(node.path) + 1 if node.path else 0
-        children = {child.name: child for child in architecture.children(node.path)}
-        tensors = {t.name[skip:]: t for t in architecture.tensors_below(node.path)}
+        """Return the view of a module, which is added to the other ``views``."""
         views = {} if views is None else views
-        views[node.path] = cls(node, architecture, children, tensors, views)
-        return views[node.path]
+        return views.setdefault(node.path, cls(node, architecture, views))
+
+    @cached_property
+    def children(self) -> Mapping[str, ModuleNode]:
+        """The modules directly below, by name."""
+        return {child.name: child for child in self.architecture.children(self.node.path)}
+
+    @cached_property
+    def tensors(self) -> Mapping[str, TensorInfo]:
+        """The tensors at and below the module, by their names from here on."""
+        skip = len(self.node.path) + 1 if self.node.path else 0
+        return {t.name[skip:]: t for t in self.architecture.tensors_below(self.node.path)}
 
     @cached_property
     def graph(self) -> ModuleGraph | None:
@@ -101,9 +105,7 @@ class ModuleView:
     def at(self, path: str) -> "ModuleView | None":
         """Return the module at a path of the model as a view, ``None`` if there is none."""
         node = self.architecture.module(path)
-        if node is None:
-            return None
-        return self.views.get(path) or ModuleView.of(node, self.architecture, self.views)
+        return None if node is None else ModuleView.of(node, self.architecture, self.views)
 
     def tensor(self, name: str) -> TensorInfo | None:
         """Return a tensor of the model by its whole name, ``None`` if there is none."""
@@ -136,13 +138,13 @@ class ModuleView:
         time.
         """
         view = self if path is None else self.at(path)
-        weight = None if view is None else view.shape("weight")
-        if view is None or weight is None or len(weight) < 2:
+        weight = () if view is None else view.shape("weight") or ()
+        if view is None or len(weight) < 2:
             return None
         step = None if view.graph is None else view.graph.sole("linear")
         has_bias = "bias" in view.tensors
         if len(weight) == 2:
-            return Affine(weight, has_bias, transposed=step is None or _is_out_in(step))
+            return Affine(weight, has_bias, transposed=step is None or is_out_in(step))
         if step is None:
             return None
         sizes = (int(str(step.node.details[key])) for key in ("out_features", "in_features"))
@@ -155,7 +157,7 @@ class ModuleView:
         shapes = [self.parameter_shape(o.parameter) for o in step.operands if o.parameter]
         if not shapes or len(shapes[0]) != 2:
             return None
-        return Affine(shapes[0], len(shapes) > 1, transposed=_is_out_in(step))
+        return Affine(shapes[0], len(shapes) > 1, transposed=is_out_in(step))
 
     def width_of(self, step: Step) -> int:
         """Return how many features a step computes for each position.
@@ -181,10 +183,10 @@ def reads_first(view: ModuleView) -> bool:
     return bool(read) and all(is_first(operand.parts) for operand in read)
 
 
-def _is_out_in(step: Step) -> bool:
+def is_out_in(step: Step, weight: str = "") -> bool:
     """Return whether a linear layer's weight is stored [out, in], as its product shows."""
     function = str(step.node.details.get("function", "linear"))
-    stored = [operand for operand in step.operands if operand.parameter]
-    weight = min(stored, key=lambda o: not o.parameter.endswith("weight"), default=None)
-    is_transposed = weight is not None and bool(weight.parts)
+    stored = {each.parameter: each for each in step.operands if each.parameter}
+    named = weight or min(stored, key=lambda name: not name.endswith("weight"), default="")
+    is_transposed = named in stored and bool(stored[named].parts)
     return (function == "linear" or function.startswith("conv")) != is_transposed

@@ -96,21 +96,10 @@ MOBILEBERT = {
 
 def test_what_a_linear_layer_is_for_and_what_is_never_called() -> None:
     architecture = with_flows(MOBILEBERT, "masked-lm")
-    for path, use in (
-        (
-            "bottleneck.attention.dense",
-            "Reduces the input to smaller vectors, from which queries and keys are computed.",
-        ),
-        (
-            "bottleneck.input.dense",
-            "Reduces the layer’s input to the layer’s internal hidden size.",
-        ),
-        (
-            "output.bottleneck.dense",
-            "Projects the layer’s output back to the hidden size of the model.",
-        ),
-    ):
-        assert formula_at(architecture, f"mobilebert.encoder.layer.0.{path}").summary == use
+    shared = "mobilebert.encoder.layer.0.bottleneck.attention.dense"
+    assert formula_at(architecture, shared).summary == (
+        "Reduces the input to smaller vectors, from which queries and keys are computed."
+    )
     # The head multiplies by this weight without its module.
     assert formula_of(node_at(architecture, "cls.predictions.dense"), architecture) is None
 

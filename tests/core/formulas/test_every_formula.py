@@ -80,7 +80,7 @@ def check_texts(formula: Formula, at: str) -> None:
     assert formula.source, at
     assert all(text.endswith(".") for text in (formula.summary, *formula.notes)), at
     assert "  " not in " ".join((formula.title, formula.summary, *formula.notes)), at
-    lines = " ".join(formula.maths)
+    lines = " ".join((*formula.maths, *(term.value or "" for term in formula.terms)))
     symbols = {part for term in formula.terms for part in term.symbol.split(", ")}
     assert {symbol for symbol in symbols if symbol not in lines} == set(), at
 

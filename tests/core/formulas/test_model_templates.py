@@ -83,7 +83,7 @@ def test_a_pattern_of_an_unusual_configuration(
 
 OTHERS = [
     ("vit", "", "Image encoder", '= "Embeddings"(I)'),
-    ("vit", "embeddings", "Patch embeddings", 'x_"cls", z_0'),
+    ("vit", "embeddings", "Patch embeddings", 'x_"cls", Z'),
     ("mamba", "", "Decoder-only model", LOOKED_UP),
     ("fnet", "", "Encoder model", '= "Embeddings"(t, g)'),
     ("xlnet", "", "Encoder model", LOOKED_UP),

@@ -1,6 +1,6 @@
 """Typst mathematics that knows how tightly it binds, and torch's operations in it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, SOFTMAX, number_maths, quoted
 from bertviewer.core.formulas.templates.activation import ACTIVATIONS, FUNCTIONS
@@ -24,6 +24,10 @@ class Expression:
         """Return it for a place that binds so tightly, in brackets where needed."""
         return self.text if self.binds >= binds else f"({self.text})"
 
+    def __format__(self, binds: str) -> str:
+        """Return ``within`` for an f-string: ``f"{x:3}"``; without a number, the text."""
+        return self.within(int(binds)) if binds else self.text
+
 
 def call(function: str, *arguments: str) -> Expression:
     """Return a function of its arguments; of many the first ones and the last."""
@@ -34,56 +38,37 @@ def call(function: str, *arguments: str) -> Expression:
 
 def plus(one: Expression, other: Expression) -> Expression:
     """Return a sum."""
-    return Expression(f"{one.within(SUM)} + {other.within(SUM)}", SUM)
+    return Expression(f"{one:1} + {other:1}", SUM)
 
 
 def times(one: Expression | str, other: Expression) -> Expression:
     """Return a product of matrices, or with a number."""
-    left = f"{one} thin" if isinstance(one, str) else one.within(PRODUCT)
-    return Expression(f"{left} {other.within(PRODUCT)}", PRODUCT)
+    left = f"{one} thin" if isinstance(one, str) else f"{one:3}"
+    return Expression(f"{left} {other:3}", PRODUCT)
 
 
 def over(one: Expression, other: str) -> Expression:
     """Return a fraction."""
-    return Expression(f"({one.text}) / {other}", PRODUCT)
+    return Expression(f"({one}) / {other}", PRODUCT)
 
 
-def _minus(one: Expression, other: Expression) -> Expression:
-    return Expression(f"{one.within(SUM)} - {other.within(EACH)}", SUM)
-
-
-def _mul(one: Expression, other: Expression) -> Expression:
-    if _is_number(other.text):
-        one, other = other, one
-    if _is_number(one.text):
-        return times(one.text, other)
-    return Expression(f"{one.within(EACH)} dot.o {other.within(EACH)}", EACH)
-
-
-def _power(one: Expression, other: Expression) -> Expression:
-    base = one.text if len(one.text) == 1 else f"({one.text})"
-    return Expression(f"{base}^({other.text})")
-
-
-_OF_TWO: Mapping[str, Callable[[Expression, Expression], Expression]] = {
-    "add": lambda one, other: one if other.text == "0" else plus(one, other),
-    "sub": _minus,
-    "rsub": lambda one, other: _minus(other, one),
-    "mul": _mul,
-    "div": lambda one, other: over(one, f"({other.text})"),
-    "rdiv": lambda one, other: over(other, f"({one.text})"),
-    "pow": _power,
-    "rpow": lambda one, other: _power(other, one),
-    "maximum": lambda one, other: call("max", one.text, other.text),
-    "minimum": lambda one, other: call("min", one.text, other.text),
+_PATTERNS: Mapping[str, tuple[str, int]] = {
+    "add": ("{0:1} + {1:1}", SUM),
+    "sub": ("{0:1} - {1:2}", SUM),
+    "rsub": ("{1:1} - {0:2}", SUM),
+    "mul": ("{0:2} dot.o {1:2}", EACH),
+    **dict.fromkeys(("matmul", "bmm"), ("{0:3} {1:3}", PRODUCT)),
+    "div": ("({0}) / ({1})", PRODUCT),
+    "rdiv": ("({1}) / ({0})", PRODUCT),
+    "maximum": ("max({0}, {1})", ATOM),
+    "minimum": ("min({0}, {1})", ATOM),
+    "neg": ("-{0:2}", SUM),
+    "exp": ("e^({0})", ATOM),
+    "rsqrt": ("1 / sqrt({0})", PRODUCT),
+    "reciprocal": ("1 / ({0})", PRODUCT),
+    "square": ("({0})^2", ATOM),
 }
-_OF_ONE: Mapping[str, Callable[[Expression], Expression]] = {
-    "neg": lambda x: Expression(f"-{x.within(EACH)}", SUM),
-    "exp": lambda x: Expression(f"e^({x.text})"),
-    "rsqrt": lambda x: Expression(f"1 / sqrt({x.text})", PRODUCT),
-    "reciprocal": lambda x: Expression(f"1 / ({x.text})", PRODUCT),
-    "square": lambda x: Expression(f"({x.text})^2"),
-}
+"""Operations of one or two operands, with how tightly the result binds."""
 _OF_FIRST = {
     "softmax": SOFTMAX,
     "layer_norm": LAYER_NORM,
@@ -98,25 +83,26 @@ _NAMES = {"cat": "Concat", "topk": "TopK", "__setitem__": "set"}
 def operation(
     word: str, operands: Sequence[Expression], named: Sequence[tuple[str, str]] = ()
 ) -> Expression:
-    """Return an operation by torch's word for it.
-
-    Args:
-        word: as of ``Node.operation``.
-        operands: those without a name, in order, numbers too.
-        named: those that the code gives by name: ``("dim", "-1")``.
-    """
-    if word in _OF_FIRST and operands:
-        return call(_OF_FIRST[word], operands[0].text)
-    if len(operands) == 2 and word in _OF_TWO and not named:
-        return _OF_TWO[word](*operands)
-    if len(operands) == 1 and word in _OF_ONE and not named:
-        return _OF_ONE[word](*operands)
+    """Return an operation by torch's word for it; ``named`` operands: ``("dim", "-1")``."""
     texts = [each.text for each in operands]
+    if word in _OF_FIRST and operands:
+        return call(_OF_FIRST[word], texts[0])
+    if word in ("pow", "rpow") and len(operands) == 2 and not named:
+        base, power = texts if word == "pow" else texts[::-1]
+        return Expression(f"{base if len(base) == 1 else f'({base})'}^({power})")
+    pattern, binds = _PATTERNS.get(word, ("", ATOM))
+    if pattern and len(operands) == 1 + ("{1" in pattern) and not named:
+        numbers = [number for number, text in enumerate(texts) if _is_number(text)]
+        if word == "add" and texts[1] == "0":
+            return operands[0]
+        if word == "mul" and numbers:
+            return times(texts[numbers[-1]], operands[1 - numbers[-1]])
+        return Expression(pattern.format(*operands), binds)
     if word == "look-up" and len(operands) > 1 and not named:
-        whole, rest = operands[0].within(ATOM), ", ".join(texts[1:])
-        if rest.startswith('"['):
-            return Expression(f"{whole} thin {rest}", PRODUCT)
-        return Expression(f"{whole} [{rest}]")
+        rest = ", ".join(texts[1:])
+        is_part = rest.startswith('"[')
+        whole = f"{operands[0]:4} thin {rest}" if is_part else f"{operands[0]:4} [{rest}]"
+        return Expression(whole, PRODUCT if is_part else ATOM)
     options = [f"{quoted(key)} = {value}" for key, value in named]
     return call(f"op({quoted(_NAMES.get(word, word))})", *texts, *options)
 
@@ -136,6 +122,5 @@ def plain_maths(text: str) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return text.replace(".", "").replace("-", "").isdecimal() or (
-        " times 10^" in text and text[0].isdecimal()
-    )
+    mantissa = text.partition(" times 10^")[0]
+    return mantissa.replace(".", "").replace("-", "").isdecimal()

@@ -1,8 +1,6 @@
 """Which steps of a formula have their own line, and which are part of another step's line."""
 
-from collections.abc import Mapping
-
-from bertviewer.core.formulas.steps.loops import NOW
+from bertviewer.core.formulas.steps.loops import NOW, rounds_of
 from bertviewer.core.formulas.steps.origins import origins
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
@@ -15,8 +13,9 @@ _APART = ("routing", "experts", "position bias")
 _TAKES_LINEAR = ("residual", "add", "activation", "mul")
 
 
-def own_steps(graph: ModuleGraph, rounds: Mapping[str, int]) -> frozenset[str]:
-    """Return the nodes that have their own line; those in ``rounds`` are a loop's."""
+def own_steps(graph: ModuleGraph) -> frozenset[str]:
+    """Return the nodes that have their own line."""
+    rounds = rounds_of(graph)
     users: dict[str, list[Step | None]] = {}
     for step in graph.steps:
         for each in step.tensors or step.roles.values():

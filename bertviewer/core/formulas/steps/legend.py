@@ -16,13 +16,20 @@ _LETTERS = ("S", "S_d")
 class Legend:
     """Terms by their symbols, in the order in which they come up.
 
-    ``teaches`` shows the sizes of vectors too, and sizes only where a symbol comes up first.
+    ``teaches`` shows the sizes of vectors too, and sizes only where a symbol comes up first, but
+    not among the arguments of a call, whose brackets would be as high.
     """
 
     view: ModuleView
     teaches: bool
     terms: dict[str, Term] = field(default_factory=dict)
+    is_in_call: bool = False
     _sized: set[str] = field(default_factory=set)
+
+    @property
+    def shows_sizes(self) -> bool:
+        """Whether weights have their sizes below them here."""
+        return self.teaches and not self.is_in_call
 
     def add(self, symbol: str, meaning: str, value: str | None = None) -> None:
         """Explain a symbol, once."""
@@ -68,7 +75,7 @@ class Legend:
 
     def sized(self, symbol: str, node: Node) -> str:
         """Return a symbol with its sizes below it, if it is one vector for each position."""
-        if self.teaches and symbol in self._sized:
+        if self.is_in_call or (self.teaches and symbol in self._sized):
             return symbol
         self._sized.add(symbol)
         *before, last = self._sizes(node) or ("",)

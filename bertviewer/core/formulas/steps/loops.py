@@ -7,80 +7,69 @@ the next position, and reads results of the round before.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import starmap
 
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 AT = "at "
 """Before the index of a round, first among the parts of an operand."""
 NOW, BEFORE = f"{AT}t", f"{AT}t-1"
 
+_ROUNDS = "rounds"
+"""The detail of a step in a loop: how often it is executed."""
 _FEW = 4
 """So many equal rounds are a loop."""
 _LONGEST = 40
 _NUMBER = re.compile(r"\d+")
 
-
-@frozen
-class Folded:
-    """A graph with each loop as one round.
-
-    Attributes:
-        steps: the graph.
-        rounds: how often each of the round's steps is executed, by node.
-    """
-
-    steps: ModuleGraph
-    rounds: Mapping[str, int]
+_Places = Mapping[str, tuple[int, int]]
+"""For each node of a loop its round, and its number in the round."""
 
 
-@frozen
-class _Loop:
-    """Equal rounds that follow one another, from the step ``first`` to ``stop``.
+def rounds_of(graph: ModuleGraph) -> dict[str, int]:
+    """Return how often the steps of a loop are executed, by node; empty without a loop."""
+    found = {step.node.id: step.node.details.get(_ROUNDS) for step in graph.steps}
+    return {node: count for node, count in found.items() if isinstance(count, int)}
 
-    ``round`` is any round t. ``place`` has for each node its round and its number in the round.
-    """
 
-    first: int
-    stop: int
-    count: int
-    round: tuple[Step, ...]
-    place: Mapping[str, tuple[int, int]]
+def folded(graph: ModuleGraph) -> ModuleGraph:
+    """Return a graph with its longest loop as one round, any round t."""
+    loops = _loops(graph.steps)
+    found = max(loops, key=lambda each: each[1] - each[0], default=None)
+    if found is None:
+        return graph
+    first, stop, length, inside = found
+    place = _places(graph.steps[first:stop], length)
 
-    def at(self, operand: Operand, *, several: bool = False) -> Operand:
-        """Return an operand of a step after the loop, read at its round or at all of them."""
-        if operand.node not in self.place:
+    def at(operand: Operand, read: Sequence[int] = ()) -> Operand:
+        """Return an operand after the loop: of one round, or of all if several are read."""
+        number, which = place.get(operand.node, (0, -1))
+        if which < 0:
             return operand
-        number, which = self.place[operand.node]
-        time = NOW if several else f"{AT}{number}"
-        return replace(operand, node=self.round[which].node.id, parts=(time, *operand.parts))
+        time = NOW if read.count(which) > 1 else f"{AT}{number}"
+        return replace(operand, node=inside[which].node.id, parts=(time, *operand.parts))
 
-    def after(self, step: Step) -> Step:
-        """Return a step after the loop: it reads one round, or all of them."""
-        place = {node: which for node, (_, which) in self.place.items()}
-        read = [place[each.node] for each in step.operands if each.node in place]
-        moved = (
-            self.at(each, several=read.count(place.get(each.node, -1)) > 1)
-            for each in step.operands
-        )
-        return replace(step, operands=tuple(dict.fromkeys(moved)))
+    def after(step: Step) -> Step:
+        read = [place[each.node][1] for each in step.operands if each.node in place]
+        return replace(step, operands=tuple(dict.fromkeys(at(o, read) for o in step.operands)))
 
-
-def folded(steps: ModuleGraph) -> Folded:
-    """Return a graph with its longest loop as one round."""
-    loops = _loops(steps.steps)
-    loop = max(loops, key=lambda each: each.stop - each.first, default=None)
-    if loop is None:
-        return Folded(steps, {})
-    before, after = steps.steps[: loop.first], steps.steps[loop.stop :]
-    kept = (*before, *loop.round, *map(loop.after, after))
-    results = tuple((node, loop.at(operand)) for node, operand in steps.results)
-    rounds = dict.fromkeys((step.node.id for step in loop.round), loop.count)
-    return Folded(replace(steps, steps=kept, results=results), rounds)
+    count = (stop - first) // length
+    rounds = (
+        replace(step, node=replace(step.node, details={**step.node.details, _ROUNDS: count}))
+        for step in inside
+    )
+    steps = (*graph.steps[:first], *rounds, *map(after, graph.steps[stop:]))
+    results = tuple((node, at(operand)) for node, operand in graph.results)
+    return replace(graph, steps=steps, results=results)
 
 
-def _loops(steps: Sequence[Step]) -> Iterator[_Loop]:
+def _places(steps: Sequence[Step], length: int) -> _Places:
+    return {step.node.id: divmod(number, length) for number, step in enumerate(steps)}
+
+
+def _loops(steps: Sequence[Step]) -> Iterator[tuple[int, int, int, Sequence[Step]]]:
+    """Yield loops: their first step, the one after the last, the length of a round, round t."""
     names = [step.operation or step.node.name for step in steps]
     words = ["add" if name == "residual" else name for name in names]
     for length in range(1, _LONGEST + 1):
@@ -89,46 +78,39 @@ def _loops(steps: Sequence[Step]) -> Iterator[_Loop]:
             stop = first + length
             while words[first : first + length] == words[stop : stop + length]:
                 stop += length
-            loop = _loop(steps, first, stop, length) if stop - first >= _FEW * length else None
-            if loop is not None:
-                yield loop
-            first = first + 1 if loop is None else stop
+            is_long = stop - first >= _FEW * length
+            inside = _any_round(steps[first:stop], length) if is_long else ()
+            if inside:
+                yield first, stop, length, inside
+            first = stop if inside else first + 1
 
 
-def _loop(steps: Sequence[Step], first: int, stop: int, length: int) -> _Loop | None:
-    """Return a loop as its second round: the first has nothing before it."""
-    place = {s.node.id: divmod(number, length) for number, s in enumerate(steps[first:stop])}
-    second, third = (steps[first + n * length : first + (n + 1) * length] for n in (1, 2))
-    ids, inside = [step.node.id for step in second], []
+def _any_round(steps: Sequence[Step], length: int) -> Sequence[Step]:
+    """Return the steps of any round t, from the second: the first has nothing before it.
+
+    None if the third round differs in more than t, or no round reads the one before.
+    """
+    place, inside = _places(steps, length), list[Step]()
+    second, third = steps[length : 2 * length], steps[2 * length : 3 * length]
     for one, other in zip(second, third, strict=True):
-        both = zip(one.operands, other.operands, strict=False)
-        found = (_in_round(operand, later, place, ids) for operand, later in both)
-        operands = tuple(each for each in found if each is not None)
+        operands: list[Operand] = []
+        for read, later in zip(one.operands, other.operands, strict=False):
+            number, which = place.get(read.node, (0, 0))
+            is_inside, texts = read.node in place, (read.plain, *read.parts)
+            same = (number + 1, which) if is_inside else None
+            both = zip(texts, (later.plain, *later.parts), strict=False)
+            plain, *parts = starmap(_for_any, both)
+            is_same = place.get(later.node) == same and (is_inside or read.node == later.node)
+            if not is_same or None in (plain, *parts) or len(read.parts) != len(later.parts):
+                return ()
+            time = (NOW if number == 1 else BEFORE,) if is_inside else ()
+            node = second[which].node.id if is_inside else read.node
+            taken = (*time, *map(str, parts))
+            operands.append(replace(read, node=node, plain=str(plain), parts=taken))
         if not len(operands) == len(one.operands) == len(other.operands):
-            return None
-        inside.append(replace(one, operands=operands))
-    is_loop = any(BEFORE in operand.parts for step in inside for operand in step.operands)
-    return _Loop(first, stop, (stop - first) // length, tuple(inside), place) if is_loop else None
-
-
-def _in_round(
-    one: Operand, other: Operand, place: Mapping[str, tuple[int, int]], ids: Sequence[str]
-) -> Operand | None:
-    """Return an operand of round 1 for any round t, ``None`` if round 2 differs in more than t."""
-    number, which = place.get(one.node, (0, 0))
-    is_same = (
-        place.get(other.node) == (number + 1, which)
-        if one.node in place
-        else one.node == other.node
-    )
-    texts = list(zip((one.plain, *one.parts), (other.plain, *other.parts), strict=False))
-    plain, *parts = (_for_any(*both) for both in texts)
-    if not is_same or None in (plain, *parts) or len(one.parts) != len(other.parts):
-        return None
-    found = replace(one, plain=str(plain), parts=tuple(map(str, parts)))
-    if one.node not in place:
-        return found
-    return replace(found, node=ids[which], parts=(NOW if number == 1 else BEFORE, *found.parts))
+            return ()
+        inside.append(replace(one, operands=tuple(operands)))
+    return inside if any(BEFORE in o.parts for step in inside for o in step.operands) else ()
 
 
 def _for_any(one: str, other: str) -> str | None:

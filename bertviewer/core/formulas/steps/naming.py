@@ -1,13 +1,16 @@
-"""What the values and weights of a graph are called in its formula."""
+"""What the values and weights of a graph are called in its formula, and which have own lines."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
+from bertviewer.core.formulas.steps.inlining import own_steps
+from bertviewer.core.formulas.steps.loops import rounds_of
+from bertviewer.core.formulas.steps.networks import KINDS, halves_of, uses_of
 from bertviewer.core.formulas.steps.origins import ROLES, Place, expert_choice, origins
 from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.frozen import frozen
@@ -40,10 +43,15 @@ _INPUTS = {
 """Symbols and meanings of inputs by what is in their names."""
 _CONSTANTS = {"mask": "M", "positions": "p", "position bias": "B"}
 _STATES = ("hidden states", "hidden state", "x", "h", "input", "inputs", "output h", "features")
-_WEIGHTED = ("linear", "embedding", "convolution", "scale and shift")
-_NETWORKS = ("feed-forward", "gated feed-forward")
+_WEIGHTED = ("linear", "embedding", "convolution")
 POSITIONS = '"pos"'
-_TABLES = {"token": '"word"', "segment": '"type"', "position": POSITIONS}
+TABLES = {
+    "token": ('"word"', "vocabulary entry"),
+    "segment": ('"type"', "segment"),
+    "position": (POSITIONS, "position"),
+    "distance": ('"rel"', "distance or distance bucket"),
+}
+"""Index of a table's symbol, and what it has a row for, by what its rows are looked up by."""
 
 
 @frozen
@@ -66,57 +74,59 @@ class Naming:
     meanings: Mapping[str, str] = field(default_factory=dict)
     layers: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     functions: Mapping[str, str] = field(default_factory=dict)
-    teaches: bool = False
+    teaches: bool = True
 
 
-PLAIN = Naming()
+PLAIN = Naming(teaches=False)
 
 
 @dataclass(slots=True)
 class Names:
-    """The symbols of a formula.
+    """The symbols of a formula, and which steps have their own line.
 
     Attributes:
-        graph: what they are for.
-        view: the module.
-        naming: what the template calls things.
-        own: the steps that have their own line, by id.
         places: symbols by node and part.
+        splits: the symbols of a node's parts where all that is taken of it has one.
         indices: the subscripts of weights, by node.
         stacks: what goes through equal layers, by the node that represents them.
+        rounds: how often the steps of a loop are executed, by node.
         results: the symbols of the module's results.
-        final: the steps whose line has the symbol of a result.
+        final: the results that a step's line gives, by the step: symbols with output nodes.
     """
 
     graph: ModuleGraph
     view: ModuleView
     naming: Naming
-    own: frozenset[str]
+    own: frozenset[str] = frozenset()
     places: dict[Place, str] = field(default_factory=dict)
+    splits: dict[str, tuple[str, ...]] = field(default_factory=dict)
     indices: dict[str, str] = field(default_factory=dict)
     stacks: dict[str, str] = field(default_factory=dict)
+    rounds: Mapping[str, int] = field(default_factory=dict)
     results: tuple[str, ...] = ()
-    final: set[str] = field(default_factory=set)
+    final: dict[str, dict[str, Node]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        symbols, assumed = self.naming.symbols, self.naming.assumed
+        self.rounds = rounds_of(self.graph)
+        self.own = own_steps(self.graph) | {node for node, parts in symbols if not parts}
         self.indices |= {node: index for node, (index, _) in self.naming.layers.items()}
+        taken: dict[str, dict[tuple[str, ...], None]] = {}
+        read = [operand for step in self.graph.steps for operand in step.read]
+        for each in (*read, *(operand for _, operand in self.graph.results)):
+            taken.setdefault(each.node, {})[each.parts] = None
         self._name_given()
         self.places |= origins(self.graph)
         self._name_weights()
         self._name_inner_weights()
-        self._name_steps()
+        self._name_steps(taken)
         self._name_results()
-        self.places.update(self.naming.symbols)
-        self.places.update({(node, ()): maths for node, maths in self.naming.assumed.items()})
-
-    def parts_of(self, node: str) -> tuple[str, ...]:
-        """Return the symbols of a node's parts where all that is taken of it has one."""
-        named = {parts: name for (it, parts), name in self.places.items() if it == node and parts}
-        operands = (operand for step in self.graph.steps for operand in step.read)
-        results = (operand for _, operand in self.graph.results)
-        taken = {each.parts for each in (*operands, *results) if each.node == node}
-        is_whole = (node, ()) in self.naming.symbols or taken != named.keys()
-        return () if is_whole else tuple(dict.fromkeys(named.values()))
+        self.places.update(symbols)
+        self.places.update({(node, ()): maths for node, maths in assumed.items()})
+        for node, parts in taken.items():
+            named = [self.places.get((node, each), "") for each in parts if each]
+            if len(named) == len(parts) and all(named) and (node, ()) not in symbols:
+                self.splits.setdefault(node, tuple(dict.fromkeys(named)))
 
     def _name_given(self) -> None:
         given = self.graph.given.values()
@@ -131,55 +141,53 @@ class Names:
             for operand, symbol in zip(expert_choice(step), ("cal(E)", "g"), strict=True):
                 if operand is not None and operand.node in self.graph.given:
                     self.places[operand.node, ()] = symbol
-        self._number([node.id for node in given])
+        self._number([(node.id, ()) for node in given])
 
     def _name_weights(self) -> None:
         """Give weights the letters of an attention, or numbers; one alone has no index."""
-        for number, step in enumerate(self.graph.of("attention")):
-            for after in self.graph.of("linear"):
+        graph, indices = self.graph, self.indices
+        for number, step in enumerate(graph.of("attention")):
+            for after in graph.of("linear"):
                 if [o.node for o in after.tensors] == [step.node.id]:
-                    self.indices.setdefault(after.node.id, _below("O" + "'" * number))
-        lookups = {
-            step.node.id: (_table_index(step, self.view), weight_path(step))
-            for step in self.graph.of("embedding")
-        }
-        counts = Counter(index for index, _ in set(lookups.values()))
-        alone = {node: index for node, (index, _) in lookups.items() if counts[index] == 1}
-        self.indices = {node: index for node, index in alone.items() if index} | self.indices
-        numbered: dict[bool, dict[str, list[str]]] = {True: {}, False: {}}
-        for step in self.graph.steps:
-            node, path = step.node.id, weight_path(step)
-            letter = self.places.get((node, ()), "")
-            if node in self.indices or path is None:
+                    indices.setdefault(after.node.id, _below("O" + "'" * number))
+        tables = {(_table_index(s, self.view), _weight(s)) for s in graph.of("embedding")}
+        counts = Counter(index for index, _ in tables)
+        numbered: dict[str, list[str]] = {}
+        for step in graph.steps:
+            node, weight, index = step.node.id, _weight(step), ""
+            if node in indices or weight is None:
                 continue
-            if letter.rstrip("'") in ROLES.values() and step.operation == "linear":
-                self.indices[node] = _below(letter)
+            if step.operation == "embedding":
+                index = _table_index(step, self.view)
+                index = index if counts[index] == 1 else ""
+            elif step.operation == "linear":
+                letter = self.places.get((node, ()), "")
+                index = _below(letter) if letter.rstrip("'") in ROLES.values() else ""
+            if index:
+                indices[node] = index
             else:
-                is_norm = step.operation == "scale and shift"
-                numbered[is_norm].setdefault(path, []).append(node)
-        for paths in numbered.values():
-            for number, nodes in enumerate(paths.values(), 1):
-                self.indices |= dict.fromkeys(nodes, str(number) if len(paths) > 1 else "")
+                numbered.setdefault(weight, []).append(node)
+        for number, nodes in enumerate(numbered.values(), 1):
+            indices |= dict.fromkeys(nodes, str(number) if len(numbered) > 1 else "")
 
     def _name_inner_weights(self) -> None:
-        """Name the weights of routers and feed-forward networks."""
-        networks = self.graph.of(*_NETWORKS)
-        for step in (*networks, *self.graph.of("routing")):
+        """Name the weights of routers, and those of networks with the two halves of a product."""
+        for step in self.graph.of("routing"):
             layers = [each.node.id for each in step.inner if each.operation == "linear"]
-            if step.operation == "routing":
-                self.indices |= dict.fromkeys(layers[:1], "R")
-                continue
-            if len(layers) == 3:  # the activation is applied to the gate
-                active = (each for each in step.inner if each.operation == "activation")
-                gates = {operand.node for each in active for operand in each.tensors}
-                layers[:2] = sorted(layers[:2], key=lambda layer: layer not in gates)
-            several = f", {networks.index(step) + 1})" if len(networks) > 1 else ""
-            names = "GUD" if len(layers) == 3 else range(1, len(layers) + 1)
-            for layer, name in zip(layers, names, strict=True):
-                self.indices[layer] = f"({name}{several}" if several else str(name)
+            self.indices |= dict.fromkeys(layers[:1], "R")
+        networks = self.graph.of(*KINDS)
+        for step in (*networks, *self.graph.of("experts")):
+            number = networks.index(step) + 1 if len(networks) > 1 and step in networks else 0
+            for layer, (index, _) in uses_of(step.inner, step.operation).items():
+                self.indices[layer] = f"({index}, {number})" if number else index
+            node, halves = halves_of(step.inner)
+            if halves:
+                self.places |= {(node, parts): symbol for symbol, parts in halves.items()}
+                self.splits[node] = tuple(halves)
 
-    def _name_steps(self) -> None:
-        ids: list[str] = []
+    def _name_steps(self, taken: Mapping[str, Iterable[tuple[str, ...]]]) -> None:
+        new: list[Place] = []
+        known = {**self.places, **self.naming.symbols}
         for step in self.graph.steps:
             node = step.node.id
             if step.node.repeat is not None:
@@ -192,10 +200,18 @@ class Names:
             letter = _LETTERS.get(step.operation, "H" if step.node.kind == "module" else "U")
             if (index := self.indices.get(node, "").strip("()")).startswith("O"):
                 letter = index
-            new = [each for each in step.ids if each in self.own and (each, ()) not in self.places]
-            self.places |= {(each, ()): letter for each in new}
-            ids += new
-        self._number(ids)
+            for each in step.ids:
+                if each in self.own and (each, ()) not in self.places:
+                    parts = () if each in self.rounds else _all_numbered(taken.get(each, ()))
+                    places: list[Place] = [(each, (part,)) for part in parts]
+                    if not places or any(place in known for place in places):
+                        places = [(each, ())]
+                    self.places |= dict.fromkeys(places, letter)
+                    new += places
+        self._number(new)
+        for node, part in new:
+            if part:
+                self.splits[node] = (*self.splits.get(node, ()), self.places[node, part])
 
     def _name_results(self) -> None:
         results = self.graph.results
@@ -208,34 +224,52 @@ class Names:
             self.places[operand.node, ()] if operand.node in routed else symbol
             for symbol, (_, operand) in zip(usual, results, strict=True)
         )
-        for symbol, (_, operand) in zip(self.results, results, strict=True):
+        for symbol, (output, operand) in zip(self.results, results, strict=True):
             node = operand.node
-            is_own = node in self.own and node not in self.stacks and node not in self.final
-            if is_own and not operand.parts:
-                self.places[node, ()] = symbol
-                self.final.add(node)
+            if node in self.own and node not in self.stacks and not operand.parts:
+                self.final.setdefault(node, {})[symbol] = output
+                self.places[node, ()] = next(iter(self.final[node]))
 
-    def _number(self, ids: Sequence[str]) -> None:
+    def _number(self, places: Sequence[Place]) -> None:
         """Number equal symbols."""
-        counts = Counter(self.places[each, ()] for each in ids)
+        counts = Counter(self.places[each] for each in places)
         seen: Counter[str] = Counter()
-        for each in ids:
-            symbol = self.places[each, ()]
+        for each in places:
+            symbol = self.places[each]
             if counts[symbol] > 1:
                 seen[symbol] += 1
-                self.places[each, ()] = f"{symbol}_{seen[symbol]}"
+                self.places[each] = f"{symbol}_{seen[symbol]}"
+
+
+def numbered_part(part: str) -> tuple[str, str] | None:
+    """Return number and count of adjacent parts: "0" and "2" for ``chunk 0 of 2``."""
+    match part.split(" "):
+        case [_, number, "of", count] if number.isdecimal():
+            return number, count
+    return None
+
+
+def _all_numbered(taken: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the adjacent parts of a value in order, if all that is read of it is in them."""
+    numbers: dict[int, str] = {}
+    counts: set[str] = set()
+    for part in {each[0] if each else "" for each in taken}:
+        number, count = numbered_part(part) or ("0", "")
+        numbers[int(number)] = part
+        counts.add("" if part.startswith("unfold") else count)
+    is_all = counts == {str(len(numbers))} and len(numbers) > 1
+    return tuple(numbers[number] for number in sorted(numbers)) if is_all else ()
 
 
 def _table_index(step: Step, view: ModuleView) -> str:
     """Return the index of a table's symbol, "" if it is not known what its rows are for."""
-    shape = step.node.shape
-    if len(shape) == 3 and shape[0] == shape[1]:
-        return '"rel"'  # a number for each pair of positions
-    return _TABLES.get(index_kind(step, view), "")
+    *before, _ = step.node.shape  # a number for each pair of positions?
+    is_of_pairs = len(before) == 2 and before[0] == before[1]
+    return TABLES.get("distance" if is_of_pairs else index_kind(step, view), ("", ""))[0]
 
 
-def weight_path(step: Step) -> str | None:
-    """Return the path of the module, or of the parameter, that a step's matrix is."""
+def _weight(step: Step) -> str | None:
+    """Return the module or parameter that a step's matrix is, by its path."""
     if step.operation not in _WEIGHTED:
         return None
     if step.node.kind == "module":

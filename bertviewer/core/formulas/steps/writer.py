@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.expression import (
     ATOM,
@@ -16,8 +17,8 @@ from bertviewer.core.formulas.steps.expression import (
 )
 from bertviewer.core.formulas.steps.legend import Legend
 from bertviewer.core.formulas.steps.loops import AT
-from bertviewer.core.formulas.steps.naming import TOKEN_IDS, Names, input_meaning
-from bertviewer.core.graph.module_graph import ModuleGraph, Step
+from bertviewer.core.formulas.steps.naming import TOKEN_IDS, Names, input_meaning, numbered_part
+from bertviewer.core.graph.module_graph import FIRST, ModuleGraph, Step
 
 Of = Callable[[Operand], Expression]
 """How operands are written."""
@@ -28,9 +29,8 @@ CLOSED = "closed module"
 MASK = "mask: 0 at visible positions, −∞ at masked ones"
 _FIRST = re.compile(r"part \[:, 0(, :)?\]")
 _ROLES = {"mask": "M", "bias": "B"}
-_LONG = 60
-"""A longer expression needs no explanation of what a part of it is."""
 _USUAL: Mapping[str, Write] = {}
+"""No operations that are written in another way than usual."""
 
 
 @dataclass(slots=True)
@@ -50,17 +50,17 @@ class Writer:
     legend: Legend
     operations: Mapping[str, Write]
     definitions: dict[str, str] = field(default_factory=dict)
+    _clauses: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def view(self) -> ModuleView:
+        """The module."""
+        return self.legend.view
 
     def step(
         self, step: Step, of: Of | None = None, special: Mapping[str, Write] = _USUAL
     ) -> Expression:
-        """Return what a step computes.
-
-        Args:
-            step: the step.
-            of: how its operands are written, if not as those of the graph.
-            special: operations that are written in another way than usual.
-        """
+        """Return what a step computes; ``of`` writes its operands, if not as the graph's."""
         word = step.operation
         write = special.get(word) or self.operations.get(word)
         # A module of one operation is closed, and within a group that operation.
@@ -82,10 +82,7 @@ class Writer:
     ) -> Expression:
         """Return the last of a group's steps with all that leads to it.
 
-        Args:
-            inner: the steps in the group.
-            outer: how operands that none of them computes are written.
-            special: operations that are written in another way than usual.
+        ``outer`` writes the operands that none of them computes.
         """
         by_id = {each.node.id: each for each in inner}
 
@@ -93,9 +90,26 @@ class Writer:
             step = by_id.get(operand.node)
             if step is None:
                 return outer(operand)
-            return self.part(operand, self.step(step, of, special))
+            if not (split := self.names.splits.get(operand.node)):
+                return self.part(operand, self.step(step, of, special))
+            if (symbols := self.parts(split)) not in self._clauses:
+                self._clauses[symbols] = self.step(step, of, special).text
+            return Expression(self.names.places[operand.node, operand.parts])
 
         return self.step(inner[-1], of, special)
+
+    def parts(self, symbols: Sequence[str], whole: str = "one product") -> str:
+        """Return the symbols of adjacent parts as the left side of their line, explained."""
+        listed = ", ".join(symbols)
+        is_gate = set(symbols) == {"G", "U"}
+        meaning = "gate G and gated features U, " if is_gate else ""
+        self.legend.add(listed, f"{meaning}adjacent parts of {whole}")
+        return f"({listed})"
+
+    def where(self) -> str:
+        """Return what the parts in the lines so far are, for the end of a line; once."""
+        clauses, self._clauses = self._clauses, {}
+        return "".join(f", quad {symbols} = {maths}" for symbols, maths in clauses.items())
 
     def of(self, operand: Operand) -> Expression:
         """Return an operand of the graph's steps, numbers and words too."""
@@ -103,14 +117,12 @@ class Writer:
             return Expression(self.legend.parameter(operand.parameter))
         if operand.plain:
             return Expression(plain_maths(operand.plain))
-        known = self.names.places.get((operand.node, operand.parts))
-        if known is not None:
-            return Expression(self._given(operand.node, known))
-        whole = self.names.places.get((operand.node, ()))
-        if whole is not None:
-            row = self._first_row(operand, whole)
-            named = Expression(row or self._given(operand.node, whole))
-            return named if row else self.part(operand, named)
+        node, parts = operand.node, operand.parts
+        for count in range(len(parts), -1, -1):
+            if symbol := self.names.places.get((node, parts[:count])):
+                row = "" if count else self._first_row(operand, symbol)
+                whole = Expression(row or self._given(node, symbol))
+                return whole if row else self.part(replace(operand, parts=parts[count:]), whole)
         step = self.graph.maker(operand)
         if step is not None:
             return self.part(operand, self.step(step))
@@ -123,34 +135,37 @@ class Writer:
         """Return what is taken of a value."""
         inner, shown = whole.within(ATOM), []
         for part in operand.parts:
-            kind, *words = part.split(" ")
             if part.startswith(AT):
-                inner = at_round(inner, words[0]) if operand.node in self.names.own else inner
-            elif len(words) == 3 and words[0].isdecimal():  # chunk 0 of 2
-                inner = self._numbered(inner, kind, words[0], words[2])
+                index = part.removeprefix(AT)
+                inner = at_round(inner, index) if operand.node in self.names.own else inner
+            elif part.startswith("unfold"):
+                self.legend.add('op("windows")', "each position with its neighbours")
+                inner = f'op("windows")({inner})'
+            elif number := numbered_part(part):
+                is_raised = "^" in inner and not inner.startswith("(")
+                inner = f"({inner})^(({number[0]}))" if is_raised else f"{inner}^(({number[0]}))"
+                self.legend.add(inner, "part {} of {}".format(*number))
             else:
                 shown.append(quoted(part.removeprefix("part ")))
         if inner == whole.within(ATOM) and not shown:
             return whole
         return Expression(" thin ".join((inner, *shown)), PRODUCT if shown else ATOM)
 
-    def _numbered(self, whole: str, kind: str, number: str, count: str) -> str:
-        """Return one of several adjacent parts."""
-        if kind == "unfold":
-            self.legend.add('op("windows")', "each position with its neighbours")
-            return f'op("windows")({whole})'
-        is_raised = "^" in whole and not whole.startswith("(")
-        found = f"({whole})^(({number}))" if is_raised else f"{whole}^(({number}))"
-        if len(found) < _LONG:
-            self.legend.add(found, f"part {number} of {count}")
-        return found
-
     def arguments(self, step: Step, of: Of) -> tuple[str, ...]:
-        """Return the tensors that a step reads, each once; a template leaves masks out."""
+        """Return the tensors that a call reads, each once.
+
+        A template leaves masks out, and of a sequence all but the position that is read.
+        """
+        legend, path = self.legend, step.node.path
         read = [each for each in step.tensors if not self._is_left_out(each)]
+        child = legend.view.at(path) if legend.teaches and path else None
+        if child is not None and len(step.tensors) == 1 and reads_first(child):
+            read = [Operand(step.tensors[0].node, (FIRST,))]
+        before, legend.is_in_call = legend.is_in_call, True
         found = tuple(dict.fromkeys(of(each).text for each in read or [Operand()]))
-        if not read and found == ("c",) and self.legend.teaches:
-            self.legend.add("t", TOKEN_IDS)
+        legend.is_in_call = before
+        if not read and found == ("c",) and legend.teaches:
+            legend.add("t", TOKEN_IDS)
             return ("t",)  # they are padded or shifted first
         return found
 

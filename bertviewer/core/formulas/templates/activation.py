@@ -16,11 +16,7 @@ _NORMAL = Term("Phi", "cumulative distribution function of the standard normal d
 
 @frozen
 class Activation:
-    """A function of one number.
-
-    ``operator`` is its symbol in other formulas, ``meaning`` what it is, in a few words. The rest
-    are the texts of its formula.
-    """
+    """A function of one number: its symbol and meaning in other formulas, and its own formula."""
 
     operator: str
     meaning: str
@@ -174,8 +170,9 @@ def activation_term(step: Step) -> Term:
 def _formula(view: ModuleView) -> Formula | None:
     """The formula of a module that is one activation."""
     step = view.only("activation", *FUNCTIONS)
-    known = None if step is None or view.tensors else ACTIVATIONS.get(_name(step))
-    if step is None or known is None:
+    name = "" if step is None or view.tensors else _name(step)
+    known = ACTIVATIONS.get(name)
+    if known is None:
         return None
     return Formula(
         title=known.title,
@@ -183,7 +180,7 @@ def _formula(view: ModuleView) -> Formula | None:
         maths=(known.maths,),
         terms=(_INPUT, *known.terms),
         notes=(*known.notes, NO_PARAMETERS),
-        config_keys=() if _name(step) in _FIXED else view.keys("activation"),
+        config_keys=() if name in _FIXED else view.keys("activation"),
         source=known.source,
     )
 

@@ -11,7 +11,7 @@ from bertviewer.core.formulas.templates.template import Match, Template
 
 def _convolution(view: ModuleView) -> Match | None:
     """One convolution; its stride, padding, dilation and groups are those of the call."""
-    step = view.only("convolution")
+    step = view.only("convolution", "linear")
     stored = [] if step is None else [o.parameter for o in step.operands if o.parameter]
     shape = next((view.parameter_shape(name) for name in stored if name.endswith("weight")), ())
     if step is None or step.node.path != view.node.path or len(shape) < 3:
@@ -38,18 +38,15 @@ def _convolution(view: ModuleView) -> Match | None:
     product = f"W_({every}, {', '.join(inner)}) x_({channel}{', '.join(places)})"
     axis, each = ("position", "") if axes == 1 else ("place in the image", " of each axis")
     is_patch = axes > 1 and list(stride) == sizes and not any(padding)
-    what = "image patch" if is_patch else "position and its neighbours" if axes == 1 else "window"
+    around = "position" if set(sizes) == {1} else "position and its neighbours"
+    what = "image patch" if is_patch else around if axes == 1 else "window"
     return Match(
         maths=(f"y_({channel}{', '.join(outer)}) = {sums} {product}{bias and f' + {bias}'}",),
         terms=(
-            Term(
-                "x",
-                f"input, one vector for each {axis}; outside of the input it is 0",
-                shape_text((inputs,)),
-            ),
+            Term("x", f"input, one vector for each {axis}; 0 outside of it", f"[{inputs}]"),
             Term("W", f"kernel, stored [out, in, kernel size{each}]", shape_text(shape)),
             *((Term("b", "bias, one per output feature", f"[{outputs}]"),) if bias else ()),
-            Term("y", f"output, one vector for each {axis}", shape_text((outputs,))),
+            Term("y", f"output, one vector for each {axis}", f"[{outputs}]"),
         ),
         values={
             "axes": axes,
@@ -57,6 +54,7 @@ def _convolution(view: ModuleView) -> Match | None:
             "what": what,
             "pixels": " × ".join(map(str, sizes)) if is_patch else None,
             "stride": max(stride) if max(stride) > 1 and not is_patch else None,
+            "pointwise": set(sizes) == {1},
             "depthwise": is_depthwise,
             "groups": groups if groups > 1 and not is_depthwise else None,
             "bias": bias,
@@ -82,11 +80,16 @@ CONVOLUTION = Template(
         "The stride is {stride}: the output has about 1/{stride} of the input’s positions along "
         "each axis.",
         Note(
+            "The kernel size is 1, so it is equivalent to a linear layer: positions are not mixed.",
+            "pointwise",
+        ),
+        Note(
             "Depthwise: every feature is convolved with its own kernel; features are not mixed.",
             "depthwise",
         ),
         "The features are divided into {groups} groups; each output feature reads one group only.",
         Note("This layer has no bias.", "not bias"),
     ),
+    keys=("groups of features",),
     source="LeCun et al. 1989; torch.nn.Conv{axes}d",
 )

@@ -5,46 +5,37 @@ from functools import partial
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import match_of_steps
-from bertviewer.core.formulas.templates.feed_forward import KINDS
+from bertviewer.core.formulas.steps.networks import KINDS
 from bertviewer.core.formulas.templates.template import Match, Template
-from bertviewer.core.graph.module_graph import ModuleGraph, Step
-
-
-def _part(graph: ModuleGraph) -> str:
-    """Return which part of a mixture a module is: all of it, the experts, the router, or none."""
-    router, experts = graph.sole("routing"), graph.sole("experts")
-    if router is None:
-        return "experts" if experts is not None and graph.only is experts else ""
-    if experts is not None:
-        return "" if graph.of("residual") else "mixture"
-    return "router" if len(graph.steps) < 3 and not graph.of("experts") else ""
 
 
 def _mixture(part: str, view: ModuleView) -> Match | None:
     """Return what this part of a mixture computes, with the numbers of its experts."""
     graph = view.graph
-    if graph is None or _part(graph) != part:
+    if graph is None:
         return None
-    step = graph.of("experts", "routing")[-1]  # the experts, if there are any
+    router, experts = graph.sole("routing"), graph.sole("experts")
+    if router is None:
+        found = "experts" if experts is not None and graph.only is experts else ""
+    elif experts is not None:
+        found = "" if graph.of("residual") else "mixture"
+    else:
+        found = "router" if len(graph.steps) < 3 and not graph.of("experts") else ""
+    step = experts or router
+    if found != part or step is None:
+        return None
     count, chosen = (step.node.details.get(key) for key in ("experts", "chosen"))
+    held, sizes = view.architecture.module(step.node.path or ""), None
+    total = 0 if held is None else held.parameters
+    if isinstance(count, int) and isinstance(chosen, int) and total and total % count == 0:
+        used = f"{chosen * (total // count):,} ({chosen} × {total // count:,})"
+        sizes = f"{total:,} parameters, of which one position uses {used}"
     return match_of_steps(
         view,
         some=f"{chosen if isinstance(chosen, int) else 'some'} of {count} experts",
         count=count,
         shared=" A shared expert processes every position." if graph.of(*KINDS) else "",
-        sizes=_sizes(view, step, count, chosen),
-    )
-
-
-def _sizes(view: ModuleView, experts: Step, count: object, chosen: object) -> str | None:
-    """Return how many parameters all experts have, and how many of them one position uses."""
-    held = view.architecture.module(experts.node.path or "")
-    total = 0 if held is None else held.parameters
-    if not isinstance(count, int) or not isinstance(chosen, int) or not total or total % count:
-        return None
-    each = total // count
-    return (
-        f"{total:,} parameters, of which one position uses {each * chosen:,} ({chosen} × {each:,})"
+        sizes=sizes,
     )
 
 

@@ -10,14 +10,20 @@ from bertviewer.core.formulas.notation import GELU_TANH
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
+from bertviewer.core.formulas.steps.networks import (
+    GATED,
+    KINDS,
+    PLAIN,
+    activation_of,
+    halves_of,
+    uses_of,
+)
 from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.activation import activation_term
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
 
-PLAIN, GATED, HALF = "feed-forward", "gated feed-forward", "feed-forward, first half"
-KINDS = (PLAIN, GATED)
-"""What the graph calls feed-forward networks."""
+HALF = "feed-forward, first half"
 ROW_WISE = "Each position is processed independently; only attention mixes positions."
 DROPOUT = Note(
     "Dropout is active only during training; in evaluation mode it has no effect and is omitted "
@@ -27,16 +33,8 @@ DROPOUT = Note(
 _USUAL_RATIO = 4
 """The inner size of most plain networks as a multiple of the width (Vaswani et al. 2017, 3.3)."""
 _GATES = {'op("SiLU")': " (SwiGLU)", 'op("GELU")': " (GEGLU)", GELU_TANH: " (GEGLU)"}
-_USES = {
-    (PLAIN, 1): {"1": "first linear layer"},
-    (PLAIN, 2): {"1": "first linear layer", "2": "second linear layer"},
-    (GATED, 2): {"1": "gate and gated layer", "2": "output layer"},
-    (GATED, 3): {"G": "gate", "U": "gated layer", "D": "output layer"},
-}
-"""Index and use of the linear layers, by the kind of network and their number."""
 _MEANINGS = {
     "X": "input, one row per position",
-    "G, U": "gate and gated features, side by side in one product",
     "H": "inner features, one row per position",
     "Y": "output, one row per position",
 }
@@ -45,22 +43,7 @@ _MEANINGS = {
 def steps_of_network(group: Step) -> tuple[Step, ...]:
     """Return the steps of a group that is a network, none of other forms."""
     inner = group.inner
-    return inner if _activation(inner) and uses_of(inner, group.operation) else ()
-
-
-def uses_of(steps: tuple[Step, ...], kind: str, of: str = "the") -> dict[str, tuple[str, str]]:
-    """Return index and use of a network's linear layers by node; ``of`` is whose they are."""
-    linear = [step.node.id for step in steps if step.operation == "linear"]
-    uses = _USES.get((kind, len(linear)), {})
-    act = _activation(steps)
-    if act is not None and act.tensors[0].node in linear[1:2]:
-        linear[:2] = linear[1::-1]  # the gate is first
-    named = zip(linear, uses.items(), strict=False)
-    return {node: (index, f"{of} {use}") for node, (index, use) in named}
-
-
-def _activation(steps: tuple[Step, ...]) -> Step | None:
-    return next((s for s in steps if s.operation == "activation" and s.tensors), None)
+    return inner if activation_of(inner) and uses_of(inner, group.operation) else ()
 
 
 def half_of_network(view: ModuleView) -> str:
@@ -84,30 +67,22 @@ def _network(kind: str, view: ModuleView) -> Match | None:
     graph, group = view.graph, view.only(*KINDS)
     if graph is None or not graph.results:
         return None
-    steps: tuple[Step, ...] = ()
-    found = ""
+    steps, found = graph.steps, ""
     if group is not None:
         steps, found = steps_of_network(group), group.operation
-    elif [step.operation for step in graph.steps] == ["linear", "activation"]:
-        steps, found = graph.steps, HALF if half_of_network(view) == "first" else ""
-    first, act = view.affine_of(steps[0]) if steps else None, _activation(steps)
-    if first is None or act is None or found != kind:
+    elif [step.operation for step in steps] == ["linear", "activation"]:
+        found = HALF if half_of_network(view) == "first" else ""
+    act, is_half = activation_of(steps), kind == HALF
+    first = view.affine_of(steps[0]) if act is not None and found == kind else None
+    if first is None or act is None:
         return None
-    uses, symbols = uses_of(steps, kind if kind == GATED else PLAIN), dict[Place, str]()
-    if kind != HALF:
+    uses = uses_of(steps, PLAIN if is_half else kind)
+    product, halves = halves_of(steps)
+    if kind == GATED and len(uses) == 2 and not halves:
+        return None
+    symbols: dict[Place, str] = {(product, part): symbol for symbol, part in halves.items()}
+    if not is_half:
         symbols[steps[-1].tensors[0].node, ()] = "H"
-    is_stacked = kind == GATED and len(uses) == 2
-    parts = _gate_and_up(steps, act) if is_stacked else {}
-    if is_stacked and len(parts) != 2:
-        return None
-    symbols |= {(steps[0].node.id, part): symbol for symbol, part in parts.items()}
-    naming = Naming(
-        results=("H" if kind == HALF else "Y",),
-        symbols=symbols,
-        layers=uses,
-        meanings=_MEANINGS,
-        teaches=True,
-    )
     # What reads the group's input has no operand within the group.
     taken = () if group is None else group.tensors[:1]
     steps = tuple(
@@ -115,7 +90,7 @@ def _network(kind: str, view: ModuleView) -> Match | None:
         for s in steps
     )
     results = ((graph.results[0][0], Operand(steps[-1].node.id)),)
-    inner = first.outputs // (2 if parts else 1)
+    inner = first.outputs // (2 if halves else 1)
     side = "rows" if first.transposed else "columns"
     holds = f"{steps[0].node.name}.weight holds both: {side} 0 to {inner - 1} compute {{}}, {side} "
     holds += f"{inner} to {2 * inner - 1} compute {{}}"
@@ -123,26 +98,18 @@ def _network(kind: str, view: ModuleView) -> Match | None:
         "inputs": first.inputs,
         "inner": inner,
         "gates": _GATES.get(activation_term(act).symbol, ""),
-        "gate": "" if kind != GATED else "G" if parts else "W_G",
-        "up": "U" if parts else "W_U",
+        "gate": "" if kind != GATED else "G" if halves else "W_G",
+        "up": "U" if halves else "W_U",
         "narrow": kind == GATED and inner < _USUAL_RATIO * first.inputs,
-        "stacked": holds.format(*parts) if parts and "::" not in str(parts) else "",
-        "half": kind == HALF,
+        "stacked": holds.format(*halves) if halves and "::" not in str(halves) else "",
+        "half": is_half,
     }
+    naming = Naming(("H" if is_half else "Y",), symbols, meanings=_MEANINGS, layers=uses)
     return replace(
         write(replace(graph, steps=steps, results=results), view, naming),
         values=values,
-        keys=view.keys("groups of features" if kind == HALF else "dropout"),
+        keys=view.keys("groups of features" if is_half else "dropout"),
     )
-
-
-def _gate_and_up(steps: tuple[Step, ...], act: Step) -> dict[str, tuple[str, ...]]:
-    """Return the two parts of one product, the gate G and what it gates, U, in order."""
-    gate = act.tensors[0]
-    taken = {o.parts for step in steps for o in step.tensors if o.node == gate.node}
-    found = {"G" if parts == gate.parts else "U": parts for parts in taken}
-    is_first = any(" 0 of" in part or ", :" in part for part in gate.parts)
-    return dict(sorted(found.items(), reverse=not is_first))
 
 
 _NOTES = (
@@ -164,23 +131,24 @@ _NOTES = (
 )
 _KEYS = ("width", "feed-forward", "activation")
 _START = "Projects each position’s vector from {inputs} to {inner} features"
+_SOURCE = "Vaswani et al. 2017, section 3.3"
 FEED_FORWARD = tuple(
     Template(role, partial(_network, kind), title, f"{_START}{then}.", _NOTES, _KEYS, source)
-    for kind, role, title, then, source in (
+    for (kind, role, title), then, source in (
         (
-            *(PLAIN, PLAIN, "Feed-forward network"),
+            (PLAIN, PLAIN, "Feed-forward network"),
             ", applies a non-linearity and projects the result back",
-            "Vaswani et al. 2017, section 3.3",
+            _SOURCE,
         ),
         (
-            *(GATED, PLAIN, "Gated feed-forward network"),
+            (GATED, PLAIN, "Gated feed-forward network"),
             ", multiplies each of them by a gate and projects the result back",
-            "Vaswani et al. 2017, section 3.3; gates: Shazeer 2020",
+            f"{_SOURCE}; gates: Shazeer 2020",
         ),
         (
-            *(HALF, HALF, "Feed-forward network, first half"),
+            (HALF, HALF, "Feed-forward network, first half"),
             " and applies a non-linearity",
-            "Vaswani et al. 2017, section 3.3; Devlin et al. 2019, appendix A.2",
+            f"{_SOURCE}; Devlin et al. 2019, appendix A.2",
         ),
     )
 )

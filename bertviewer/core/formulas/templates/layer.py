@@ -9,6 +9,7 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
+from bertviewer.core.formulas.steps.networks import uses_of
 from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates import feed_forward
 from bertviewer.core.formulas.templates.layers import uncalled
@@ -134,7 +135,7 @@ def _add(
     if is_sole:
         text.case = "attention" if is_attention else "feed-forward"
     if branch.kind == "feed-forward" and (steps := feed_forward.steps_of_network(last)):
-        text.layers |= feed_forward.uses_of(steps, last.operation, "the feed-forward network’s")
+        text.layers |= uses_of(steps, last.operation, "the feed-forward network’s")
         return True
     reads = (branch.reads, *([_ENCODER] if branch.kind == "cross-attention" else ()))
     dense = view.affine_of(last) if last.operation == "linear" else None

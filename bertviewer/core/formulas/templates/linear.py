@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from bertviewer.core.architecture.architecture import ancestors
-from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import scored_labels
 from bertviewer.core.formulas.formula import Term
@@ -11,13 +10,8 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, indices, sized
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.place import Place, places
-from bertviewer.core.formulas.steps.origins import (
-    ROLES,
-    chain_of,
-    compressed_for,
-    origins,
-    projections,
-)
+from bertviewer.core.formulas.steps.networks import GATED, KINDS, activation_of
+from bertviewer.core.formulas.steps.origins import ROLES, compressed_for, projections
 from bertviewer.core.formulas.templates.heads import sparse_heads
 from bertviewer.core.formulas.templates.norm import NORMS, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
@@ -32,11 +26,6 @@ _PROJECTIONS = {
     "KV": "Computes keys and values in one product, side by side.",
     "QK": "Computes queries and keys in one product, side by side.",
 }
-_DISTANCES = {
-    "Q": "Computes the keys of relative distances: what each distance is matched by.",
-    "K": "Computes the queries of relative distances: what each distance looks for.",
-}
-"""By what the distances are compared with."""
 _OUTPUT = "Mixes the heads’ outputs into one vector per position."
 _AFTER_SCORES = ("add", "mul", "div", "sub", "activation", "look-up")
 
@@ -62,45 +51,30 @@ def _torch_attention(view: ModuleView) -> bool:
 
 def _linear(view: ModuleView) -> Match | None:
     layer = _layer(view)
-    if layer is None:
+    if layer is None or layer.convolution:
         return None
-    domain = f"{' + b_j' if layer.bias else ''}, quad j = {indices(layer.outputs)}"
-    x = Term("x", "input vector of one position", shape_text((layer.inputs,)))
-    y = Term("y", "output vector of that position", shape_text((layer.outputs,)))
-    groups = view.integer("groups") or 1
-    if not layer.convolution:
-        kind = "Linear layer" if layer.transposed else "Linear layer, stored transposed (Conv1D)"
-        entry = "W_(j, i)" if layer.transposed else "W_(i, j)"
-        maths: tuple[str, ...] = (
-            f"{sized('y', layer.outputs)} = {layer.maths(sized('x', layer.inputs))}",
-            f"y_j = sum_(i=0)^({layer.inputs - 1}) x_i {entry}{domain}",
-        )
-        terms = (x, *layer.terms("this layer"), y)
-    else:  # of one position, in groups (Iandola et al. 2020, section 3)
-        kind = f"{'Convolution' if groups == 1 else 'Grouped convolution'} with kernel size 1"
-        each, made = layer.inputs // groups, layer.outputs // groups
-        product = "x_i" if groups == 1 else f"x_({each} g(j) + i)"
-        maths = (
-            f"y_j = sum_(i=0)^({each - 1}) {product} W_(j, i){domain}",
-            f"g(j) = floor(j \\/ {made})",
-        )[: min(groups, 2)]
-        shape = shape_text(view.shape("weight") or ())
-        weight = Term("W", "weight, stored [out, in per group, 1]", shape)
-        bias = Term("b_j", "bias of feature j", shape_text((layer.outputs,)))
-        group = Term("g(j)", "group of output feature j", f"{groups} groups")
-        terms = (x, weight, *((bias,) if layer.bias else ()), *((group,) if groups > 1 else ()))
-    order, source = _KINDS[kind]
+    entry = "W_(j, i)" if layer.transposed else "W_(i, j)"
+    bias = " + b_j" if layer.bias else ""
     return Match(
-        maths,
-        terms,
+        maths=(
+            f"{sized('y', layer.outputs)} = {layer.maths(sized('x', layer.inputs))}",
+            f"y_j = sum_(i=0)^({layer.inputs - 1}) x_i {entry}{bias}, "
+            f"quad j = {indices(layer.outputs)}",
+        ),
+        terms=(
+            Term("x", "input vector of one position", shape_text((layer.inputs,))),
+            *layer.terms("this layer"),
+            Term("y", "output vector of that position", shape_text((layer.outputs,))),
+        ),
         values={
-            "kind": kind,
+            "stored": "" if layer.transposed else ", stored transposed (Conv1D)",
             "purpose": _purpose(view, layer),
-            "order": order.format(groups=groups),
+            "transposed": layer.transposed,
             "bias": layer.bias,
-            "source": source,
+            "source": "torch.nn.Linear"
+            if layer.transposed
+            else "Conv1D of transformers, after the code of Radford et al. 2018",
         },
-        keys=view.keys("groups of features") if layer.convolution else (),
     )
 
 
@@ -108,9 +82,6 @@ def _is_per_position(view: ModuleView) -> bool:
     """Return whether a layer receives one vector for each position of a sequence."""
     if view.graph is None or not view.graph.inputs:
         return _torch_attention(view)
-    around = next(places(view), None)
-    if view.config.get("share_att_key") is True and around and around.graph.of("position bias"):
-        return False  # DeBERTa projects distances with the layers of queries and keys
     return not view.lengths.isdisjoint(view.graph.inputs[0].shape[:-1])
 
 
@@ -124,14 +95,7 @@ def _purpose(view: ModuleView, layer: Affine) -> str:
     if _torch_attention(view):
         return _OUTPUT
     for place in places(view):
-        for purpose in (_in_group,) if place.group is not None else _PURPOSES:
-            if text := purpose(view, layer, place):
-                return text
-    if around is not None and around.graph is not None and around.graph.steps:
-        # BigBird closes the module that the layer begins.
-        outside = next(places(around), None)
-        is_first = around.graph.steps[0].node.path == view.node.path
-        if outside is not None and is_first and (text := _mixes_heads(view, layer, outside)):
+        if text := _in_group(place, place.group) if place.group else _in_graph(view, layer, place):
             return text
     if layer.outputs == 1:
         return "Computes one number from each vector, a weighted sum."
@@ -140,88 +104,48 @@ def _purpose(view: ModuleView, layer: Affine) -> str:
     return f"Maps each vector to a {size} one, made of weighted sums."
 
 
-def _in_group(_view: ModuleView, _layer: Affine, place: Place) -> str:
-    """Return what a layer does in a feed-forward network, or among the scores of an attention."""
-    assert place.group is not None
-    group, inner, step = place.group.operation, place.group.inner, place.steps[0]
-    words = [each.operation for each in inner]
-    if group == "attention":
-        softmax = words.index("softmax") if "softmax" in words else 0
-        is_before = inner.index(step) < softmax
-        return f"Mixes the {'scores' if is_before else 'probabilities'} of all heads."
-    if "feed-forward" not in group:
+def _in_group(place: Place, group: Step) -> str:
+    """Return what a layer does in a feed-forward network, "" in other groups."""
+    own, inner = place.steps[0].node.id, group.inner
+    if group.operation not in KINDS:
         return ""
-    if inner[-1].node.id == step.node.id:
+    if inner[-1].node.id == own:
         return "Projects the feed-forward network’s output back to the hidden size."
-    if group == "feed-forward":
+    if group.operation != GATED:
         return "Expands each position’s vector for the feed-forward network."
-    if words.count("linear") == 2:
+    if [each.operation for each in inner].count("linear") == 2:
         return "Expands each position’s vector to two halves, one of which gates the other."
-    activated = {o.node for each in inner if each.operation == "activation" for o in each.tensors}
-    if step.node.id in activated:
+    act = activation_of(inner)
+    if act is not None and act.tensors[0].node == own:
         return "Determines, after its activation, how much of each feature passes the gate."
     return "Expands each position’s vector; its output is multiplied by the gate."
 
 
-def _projects(_view: ModuleView, layer: Affine, place: Place) -> str:
-    """Return which of queries, keys and values a layer computes, or prepares."""
+def _in_graph(view: ModuleView, layer: Affine, place: Place) -> str:
+    """Return what a layer does in an attention, or before the first layer or after the last."""
     graph, step = place.graph, place.steps[0]
-    compressed = [name for letter, name in _NAMES.items() if letter in compressed_for(graph, step)]
-    if compressed and layer.outputs < layer.inputs:
-        listed = " and ".join(", ".join(compressed).rsplit(", ", 1))
-        return f"Reduces the input to smaller vectors, from which {listed} are computed."
-    letters = projections(graph).get(step.node.id, ())
-    return _PROJECTIONS.get("".join(sorted(letters, key="QKV".index)), "")
 
-
-def _projects_only_distances(_view: ModuleView, _layer: Affine, place: Place) -> str:
-    """Return what a layer does whose result is multiplied by queries or keys (DeBERTa)."""
-    graph, own = place.graph, place.steps[0].node.id
-    letters = origins(graph)
-    inner = (each for group in graph.of("position bias") for each in group.inner)
-    for each in (*graph.of("matmul"), *inner):
-        made = [chain_of(graph, operand).origin or Operand() for operand in each.tensors]
-        if own in {origin.node for origin in made}:
-            found = (letters.get((o.node, o.parts), "") for o in made if o.node != own)
-            return _DISTANCES.get(next(found, ""), "")
-    return ""
-
-
-def _mixes_heads(view: ModuleView, _layer: Affine, place: Place) -> str:
-    def is_attention(step: Step) -> bool:
-        module = view.at(step.node.path or "")
+    def is_attention(made: Step) -> bool:
+        module = view.at(made.node.path or "")
         is_sparse = module is not None and sparse_heads(module) is not None
-        return step.operation == "attention" or is_sparse
-
-    is_mixed = _reads(place.graph, place.steps[0], is_attention, through=("add", "cat"))
-    return _OUTPUT if is_mixed else ""
-
-
-def _changes_width(_view: ModuleView, layer: Affine, place: Place) -> str:
-    """Return what a layer does around a numbered layer of smaller vectors (MobileBERT)."""
-    graph, step, users = place.graph, place.steps[0], place.graph.users(place.steps[0])
-    skips = {user.roles["residual"].node for user in users if "residual" in user.roles}
-    if not place.view.node.name.isdigit() or layer.outputs == layer.inputs:
-        return ""
-    if layer.outputs > layer.inputs and not skips.isdisjoint(graph.given):
-        return "Projects the layer’s output back to the hidden size of the model."
-    reads_given = all(operand.node in graph.given for operand in step.tensors)
-    if layer.outputs < layer.inputs and reads_given and any(map(is_norm, users)):
-        return "Reduces the layer’s input to the layer’s internal hidden size."
-    return ""
-
-
-def _at_the_ends(view: ModuleView, _layer: Affine, place: Place) -> str:
-    """Return what a layer does before the first layer or after the last one."""
-    graph, step = place.graph, place.steps[0]
-    if any(part.isdigit() for part in view.node.path.split(".")):
-        return ""
+        return made.operation == "attention" or is_sparse
 
     def is_table(made: Step) -> bool:
         module = view.at(made.node.path or "") if made.node.kind == "module" else None
         inner = None if module is None else module.graph
         return made.operation == "embedding" or bool(inner and inner.of("embedding"))
 
+    compressed = [name for letter, name in _NAMES.items() if letter in compressed_for(graph, step)]
+    if compressed and layer.outputs < layer.inputs:
+        listed = " and ".join(", ".join(compressed).rsplit(", ", 1))
+        return f"Reduces the input to smaller vectors, from which {listed} are computed."
+    letters = "".join(sorted(projections(graph).get(step.node.id, ()), key="QKV".index))
+    if letters in _PROJECTIONS:
+        return _PROJECTIONS[letters]
+    if _reads(graph, step, is_attention, through=("add", "cat")):
+        return _OUTPUT
+    if any(part.isdigit() for part in view.node.path.split(".")):
+        return ""
     if _reads(graph, step, is_table, through=("add", "cat", *NORMS)):
         return "Projects the embeddings to the hidden size."
     after = _sole_user(graph, step)
@@ -231,9 +155,6 @@ def _at_the_ends(view: ModuleView, _layer: Affine, place: Place) -> str:
         if is_norm(_sole_user(graph, after)):
             return "Transforms each position’s vector for the prediction of its token."
     return _scores(view, step) if _reaches_result(graph, step) else ""
-
-
-_PURPOSES = (_projects, _projects_only_distances, _mixes_heads, _changes_width, _at_the_ends)
 
 
 def _reads(
@@ -283,34 +204,22 @@ def _scores(view: ModuleView, step: Step) -> str:
     return "Computes one score (logit) per class." if is_of_classes else ""
 
 
-_CONVOLUTION = "Iandola et al. 2020, section 3"
-_KINDS = {
-    "Linear layer": (
-        "PyTorch stores the weight as [out, in], so the formula transposes it: row j of W produces "
-        "output feature j.",
-        "torch.nn.Linear",
-    ),
-    "Linear layer, stored transposed (Conv1D)": (
-        "Conv1D stores the weight as [in, out], unlike torch.nn.Linear, so nothing is transposed: "
-        "column j of W produces output feature j.",
-        "Conv1D of transformers, after the code of Radford et al. 2018",
-    ),
-    "Convolution with kernel size 1": ("It is equivalent to a linear layer.", _CONVOLUTION),
-    "Grouped convolution with kernel size 1": (
-        "It is equivalent to a linear layer with a block-diagonal matrix of {groups} blocks: "
-        "{groups} times fewer weights and products.",
-        _CONVOLUTION,
-    ),
-}
-"""What is said of the weight, and the source, by title."""
-
 LINEAR = Template(
     "linear",
     _linear,
-    title="{kind}",
+    title="Linear layer{stored}",
     summary="{purpose}",
     notes=(
-        "{order}",
+        Note(
+            "PyTorch stores the weight as [out, in], so the formula transposes it: row j of W "
+            "produces output feature j.",
+            "transposed",
+        ),
+        Note(
+            "Conv1D stores the weight as [in, out], unlike torch.nn.Linear, so nothing is "
+            "transposed: column j of W produces output feature j.",
+            "not transposed",
+        ),
         Note(
             "x is the vector of one position: the same weights are applied to every position "
             "independently.",

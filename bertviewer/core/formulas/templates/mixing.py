@@ -6,7 +6,7 @@ from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TOKENS, sized
 from bertviewer.core.formulas.steps.formula import match_of_steps
-from bertviewer.core.formulas.steps.loops import folded
+from bertviewer.core.formulas.steps.loops import folded, rounds_of
 from bertviewer.core.formulas.templates.template import Match, Template
 
 
@@ -34,7 +34,7 @@ def _fourier(view: ModuleView) -> Match | None:
 def _recurrence(known: tuple[set[str], ...], view: ModuleView) -> Match | None:
     """A loop over positions that has all operations and activations of one of these sets."""
     graph = view.graph
-    if graph is None or not folded(graph).rounds:
+    if graph is None or not rounds_of(folded(graph)):
         return None
     names = {step.operation for step in graph.steps}
     names |= {str(step.node.details.get("activation")) for step in graph.steps}

@@ -3,7 +3,7 @@
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.facts import DATA, IMAGE, has_windows, rotates
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
-from bertviewer.core.formulas.steps.loops import folded
+from bertviewer.core.formulas.steps.loops import folded, rounds_of
 from bertviewer.core.formulas.templates.embeddings import lookups_of
 from bertviewer.core.formulas.templates.layers import is_tower
 from bertviewer.core.formulas.templates.norm import Norm
@@ -84,7 +84,7 @@ def mixing_of(view: ModuleView) -> str:
         return "fourier"
     flows = view.architecture.flows
     known = () if flows is None else flows.distinct.values()
-    return "recurrence" if any(folded(graph_of(flow)).rounds for flow in known) else ""
+    return "recurrence" if any(rounds_of(folded(graph_of(flow))) for flow in known) else ""
 
 
 def rotated(view: ModuleView) -> str:

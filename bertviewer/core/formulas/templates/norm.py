@@ -6,61 +6,59 @@ from typing import TypeGuard
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, number_maths, sized
+from bertviewer.core.formulas.notation import RMS_NORM, number_maths, sized
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.text.numerals import number_text
 
-_NAMES = {
-    "layer norm": (LAYER_NORM, "layer norm", "layer normalisation of each position’s vector"),
-    "rms norm": (RMS_NORM, "RMS norm", "root-mean-square normalisation of each position’s vector"),
-    "scale and shift": (
-        'op("NoNorm")',
-        "scale and shift",
-        "learnt scale and shift of each feature, without a normalisation",
-    ),
-}
-"""Operator, name and meaning by what the graph calls a norm."""
-
-NORMS = tuple(_NAMES)
+NORMS = ("layer norm", "rms norm", "scale and shift")
 """What the graph calls the norms that transformer layers have."""
+MEANINGS = {
+    "layer norm": "layer normalisation of each position’s vector",
+    "rms norm": "root-mean-square normalisation of each position’s vector",
+    "scale and shift": "learnt scale and shift of each feature, without a normalisation",
+    "group norm": "normalisation within groups of features",
+    "batch norm": "normalisation by the mean and variance kept from training",
+    "instance norm": "normalisation of each feature by itself",
+}
+"""What all norms do, those of convolutional networks too."""
 
 
 @frozen
 class Norm:
-    """A norm as part of another formula."""
+    """A norm as part of another formula: its operator, and the term that explains it."""
 
     operator: str
     name: str
     meaning: str
-    epsilon: float | None = None
+    terms: tuple[Term, ...]
 
     @classmethod
     def of(cls, step: Step) -> "Norm":
         """Return the norm that a step is."""
-        operator, name, meaning = _NAMES[step.operation]
-        if step.node.details.get("one_plus"):
-            meaning += ", scaled by 1 + weight"
+        name = step.operation.replace("rms", "RMS")
+        title = "NoNorm" if name == "scale and shift" else "".join(map(_upper, name.split()))
+        operator, meaning = f'op("{title}")', MEANINGS[step.operation]
+        meaning += ", scaled by 1 + weight" if step.node.details.get("one_plus") else ""
         epsilon = step.node.details.get("eps")
-        return cls(operator, name, meaning, epsilon if isinstance(epsilon, float) else None)
+        value = f"epsilon {number_text(epsilon, 6)}" if isinstance(epsilon, float) else None
+        return cls(operator, name, meaning, (Term(operator, meaning, value),))
 
     @property
     def one(self) -> str:
         """The name with its article."""
         return f"{'an' if self.operator == RMS_NORM else 'a'} {self.name}"
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """The term that explains it."""
-        value = None if self.epsilon is None else f"epsilon {number_text(self.epsilon, 6)}"
-        return (Term(self.operator, self.meaning, value),)
+
+def _upper(word: str) -> str:
+    return word[:1].upper() + word[1:]
 
 
 def is_norm(step: Step | None) -> TypeGuard[Step]:
     """Return whether a step is a norm that transformer layers have."""
-    return step is not None and step.operation in _NAMES
+    return step is not None and step.operation in NORMS
 
 
 def _matches(
@@ -78,12 +76,10 @@ def _matches(
 
     def match(view: ModuleView) -> Match | None:
         step = view.only(operation)
-        if step is not None:
-            is_one = set(view.tensors) <= {"weight", "bias"}
-        else:  # One of torch.nn that is not called, as in a layer without an encoder.
-            is_one = view.graph is None and view.node.class_name == "LayerNorm"
-            is_one = is_one and operation == "layer norm"
-        if not is_one:
+        # One of torch.nn may not be called, as in a layer without an encoder.
+        is_uncalled = view.graph is None and view.node.class_name == "LayerNorm"
+        is_uncalled = is_uncalled and operation == "layer norm"
+        if (step is None or not set(view.tensors) <= {"weight", "bias"}) and not is_uncalled:
             return None
         stored = view.attribute("eps") if step is None else step.node.details.get("eps")
         epsilon = stored if isinstance(stored, float) else None
@@ -97,24 +93,20 @@ def _matches(
         maths = [f"{sized('y', size)} = {vector}{scale}{shift if has_shift else ''}"]
         terms = [Term("x", "input vector of one position", shape), *explained]
         if statistics:
-            number = "" if epsilon is None else f", quad epsilon = {number_maths(epsilon)}"
+            number = f", quad epsilon = {number_maths(epsilon)}" if epsilon is not None else ""
             maths.append(statistics.format(n=size, i=width - 1 if width else "D - 1") + number)
             what = "small constant that keeps the square root away from 0"
-            terms.append(
-                Term("epsilon", what, None if epsilon is None else number_text(epsilon, 6))
-            )
+            value = None if epsilon is None else number_text(epsilon, 6)
+            terms.append(Term("epsilon", what, value))
         if width:
             what = f"learnt {'weight' if one_plus else 'scale (weight)'}, one per feature"
             terms += [Term("gamma", what, shape), Term("dot.o", "element-wise product")]
         if has_shift:
             terms.append(Term("beta", "learnt shift (bias), one per feature", shape))
-        learnt = ", then scales each feature with a learnt parameter" if width else ""
-        if has_shift:
-            learnt = ", then scales and shifts each feature with learnt parameters"
         count = f"{view.node.own_parameters:,}"
         total = f"2 × {width:,} = {count}" if has_shift and width else count
         values = {
-            "learnt": learnt,
+            "learnt": _LEARNT[bool(width) + has_shift],
             "one plus": one_plus,
             "width": width,
             "length": None if has_shift else width,
@@ -130,6 +122,12 @@ def _matches(
 
     return match
 
+
+_LEARNT = (
+    "",
+    ", then scales each feature with a learnt parameter",
+    ", then scales and shifts each feature with learnt parameters",
+)
 
 NORM = (
     Template(

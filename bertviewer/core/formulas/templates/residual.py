@@ -5,7 +5,7 @@ from typing import Literal
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.templates.feed_forward import KINDS
+from bertviewer.core.formulas.steps.networks import KINDS
 from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step

@@ -76,8 +76,8 @@ def test_scores_are_scaled_where_the_code_does_it() -> None:
 
 def test_a_scale_and_a_shift_is_no_norm() -> None:
     maths = "\n".join(read_off("mobilebert", "encoder.layer.0").maths)
-    assert "H_2 dot.o gamma_2 + beta_2" in maths
-    assert "Norm" not in maths
+    assert 'op("NoNorm")(H_2)' in maths
+    assert "LayerNorm" not in maths
 
 
 @pytest.mark.parametrize(
@@ -134,3 +134,48 @@ def test_inputs_have_the_usual_symbols() -> None:
     maths = read_off("mixtral", "").maths
     assert any('"layers"_l' in line for line in maths)
     assert any('W_"word" [t]' in line for line in maths)
+
+
+GLM = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 1, "vocab_size": 97}
+HEADS = {"num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 8, "pad_token_id": 0}
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "changes", "line"),
+    [
+        ("mixtral", "layers.0.mlp.experts", {}, "(G, U) = W_(1, e) x"),
+        ("glm4", "layers.0", GLM | HEADS, "(G, U) = x  W_1^top"),
+        ("modernbert", "layers.0", {}, "(G, U) = x  W_1^top"),
+        ("mamba", "layers.0.mixer", MAMBA, "(H_1, H_2) = "),
+        ("mamba", "layers.0.mixer", MAMBA, "(H_3, H_4, H_5) = U_1  W_3^top"),
+    ],
+)
+def test_the_parts_of_one_result_have_symbols(
+    name: str, path: str, changes: dict[str, Any], line: str
+) -> None:
+    formula = read_off(name, path, **changes)
+    lines = "\n".join(formula.maths)
+    assert line in lines
+    assert not any(term.meaning.startswith("part ") for term in formula.terms)
+    symbols = line.partition(") = ")[0].removeprefix("(")
+    meaning = next(term.meaning for term in formula.terms if term.symbol == symbols)
+    assert "adjacent parts of " in meaning
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "call"),
+    [
+        ("bert", "", '"Pooler"(y_0)'),
+        ("bert", "encoder.layer.0.attention", '"SelfAttention"(X)'),
+        ("bart", "decoder", '"Layer"_l (X_l, X_"enc")'),
+    ],
+)
+def test_arguments_of_a_call_have_no_sizes(name: str, path: str, call: str) -> None:
+    formula = formula_at(traced(name), path)
+    assert any(call in line for line in formula.maths)
+    assert "S" not in formula.maths[0] or any(term.symbol == "S" for term in formula.terms)
+
+
+def test_sizes_in_the_legend_alone_are_explained() -> None:
+    symbols = {term.symbol for term in read_off("mixtral", "layers.0.mlp.gate").terms}
+    assert {"S", "cal(E)"} <= symbols
