@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
-from itertools import islice
 from math import lcm
 
 from bertviewer.core.expressions.domains import divisors_in, is_met, letters_in
@@ -16,18 +15,14 @@ from bertviewer.core.expressions.symbols import (
     quantity_of,
 )
 from bertviewer.core.frozen import frozen
-from bertviewer.core.symbolic.models import Change, Values
+from bertviewer.core.symbolic.models import Values
 from bertviewer.core.symbolic.observations import Observations
+from bertviewer.core.symbolic.perturbations import Perturbations
 from bertviewer.core.symbolic.probes import Probe
 
 Conditions = tuple[str, ...]
 """One condition, after what has to be met for it to mean something."""
 
-DIVISION, UNCONFIRMED = 0, 4
-"""The order of divisions, and of those that no model could be built to confirm."""
-
-_BREAKING = 3
-"""A divisor is tried at so many values that do not divide."""
 _DOUBLINGS = 7
 """A step is doubled so many times to find the multiple that a model rounds a number to."""
 
@@ -39,72 +34,60 @@ class Candidates:
     Attributes:
         observed: what the formulas were fitted to.
         symbols: all numbers of the configuration.
-        parts: for a number, the symbols that are known to have to divide it.
+        perturbations: what is known to have to divide what.
     """
 
     observed: Observations
     symbols: Mapping[str, Symbol]
-    parts: Mapping[str, frozenset[str]]
+    perturbations: Perturbations
 
-    def broken_by(
-        self, probe: Probe, used: Collection[str], known: Iterable[str]
-    ) -> Iterator[tuple[int, Conditions, list[Change]]]:
-        """Yield conditions that a change may have broken, with changes that meet them again.
+    def broken_by(self, probe: Probe, used: Collection[str]) -> Iterator[Conditions]:
+        """Yield conditions that a changed model breaks and the real one meets, the likeliest first.
 
         Args:
             probe: the model with the change.
-            used: the symbols of the formulas that are wrong for it.
-            known: the conditions that were found so far.
-
-        Yields:
-            A rank, the lower the better; what has to be met for the condition to mean something,
-            and then the condition; and the changes.
+            used: the symbols of a formula that is wrong for it.
         """
-        values, changed, base = probe.values, probe.changed, self.observed.values
-        known = tuple(known)
+        points = (self.observed.values, {x: s.value for x, s in self.symbols.items()})
+        for texts in self._all(probe, used):
+            if not probe.meets(texts) and all(is_met(text, at) for text in texts for at in points):
+                yield texts
+
+    def multiples_near(self, letter: str) -> Iterator[int]:
+        """Yield further values to try a number at: after a step, after twice as much, and so on."""
+        step = 0 if self.is_depth(letter) else self.perturbations.step(letter)
+        for doubling in range(_DOUBLINGS + 1 if step else 0):
+            yield self.observed.values[letter] + (step << doubling)
+
+    def _all(self, probe: Probe, used: Collection[str]) -> Iterator[Conditions]:
+        changed, base = probe.changed, self.observed.values
         for whole, part in self._divisions(used):
             for divisor, needed in self._divisors(part):
                 text = f"{whole} % {divisor} == 0"
-                if changed.keys().isdisjoint(letters_in(text)) or not probe.meets(needed):
-                    continue
-                step = lcm(self._step(whole, known, part), evaluate(divisor, values))
-                even = (values[whole] // step // 2 * 2 + 1) * step
-                yield DIVISION, (*needed, text), [{**changed, whole: even}]
+                if not changed.keys().isdisjoint(letters_in(text)):
+                    yield *needed, text
+        for letter in changed:
+            step = self.perturbations.step(letter)
+            for doubling in range(_DOUBLINGS + 1):
+                yield (f"{letter} % {step << doubling} == 0",)
         for letter, value in changed.items():
-            step = self._step(letter, known)
-            for multiple in (step << doubling for doubling in range(_DOUBLINGS + 1)):
-                near = [base[letter] + times * multiple for times in (1, -1, 2, 3)]
-                repairs = [{**changed, letter: new} for new in near if new > 0]
-                yield 1, (f"{letter} % {multiple} == 0",), repairs
             for other in self._like(letter):
                 if base[other] == base[letter]:
-                    yield 2, (ratio(other, letter, base),), [{**changed, other: value}]
-                elif values[other] == value:
-                    yield 3, (f"{letter} != {other}",), [{**changed, other: 2 * value}]
+                    yield (ratio(other, letter, base),)
+                elif probe.values[other] == value:
+                    yield (f"{letter} != {other}",)
         for letter, value in changed.items():
-            for least in (value + 1, base[letter]) if value < base[letter] else ():
-                yield 5, (f"{letter} >= {least}",), [{letter: least}, {letter: base[letter] + 1}]
+            if value < base[letter]:
+                yield (f"{letter} >= {value + 1}",)
+                yield (f"{letter} >= {base[letter]}",)
+        # A number that chooses between models keeps its value rather than a size.
+        for letter in sorted(changed, key=lambda x: (x in used, is_standard(self.symbols[x]))):
             if self.is_fixable(letter):
-                rank = 6 + 2 * (letter in used) + is_standard(self.symbols[letter])
-                yield rank, (f"{letter} == {base[letter]}",), []
-
-    def breaking(self, texts: Conditions) -> Iterator[Change]:
-        """Yield changes of a divisor alone that break a division: formulas may be right there."""
-        *needed, text = texts
-        values = self.observed.values
-        for part in sorted(letters_of(text.removesuffix(" == 0").partition(" % ")[2])):
-            near = sorted(range(2, 2 * values[part] + 6), key=lambda new: abs(new - values[part]))
-            broken = (
-                {part: new}
-                for new in near
-                if not is_met(text, {**values, part: new})
-                and all(is_met(other, {**values, part: new}) for other in needed)
-            )
-            yield from islice(broken, _BREAKING)
+                yield (f"{letter} == {base[letter]}",)
 
     def _divisions(self, used: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield what may have to be divisible by what."""
-        values, known = self.observed.values, self.parts
+        values, known = self.observed.values, self.perturbations.parts
         parts = frozenset[str]().union(*known.values()) | {
             letter for letter, symbol in self.symbols.items() if quantity_of(symbol) == "heads"
         }
@@ -123,16 +106,10 @@ class Candidates:
         yield part, ()
         yield f"(2*{part})", ()
         yield f"(4*{part})", ()
-        for other in sorted(self.parts.get(part, ())):
+        for other in sorted(self.perturbations.parts.get(part, ())):
             needed = (f"{part} % {other} == 0",)
             yield f"({part}//{other})", needed
             yield f"(2*{part}//{other})", needed
-
-    def _step(self, letter: str, known: Iterable[str], except_for: str = "") -> int:
-        """Return what a symbol has to be a multiple of, as far as is known, for other parts."""
-        divisors = {*divisors_in(known, letter), *self.parts.get(letter, ())}
-        values = self.observed.values
-        return lcm(*(evaluate(x, values) for x in divisors if except_for not in letters_of(x)))
 
     def _like(self, letter: str) -> list[str]:
         """Return the symbols of the same kind and place, widths of the hidden state first."""

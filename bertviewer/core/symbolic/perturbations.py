@@ -167,12 +167,13 @@ class Perturbations:
             while any(whole % uneven == 0 for whole in wholes) and uneven <= max(wholes):
                 uneven += 1
             halves = [value // 2] if value % 2 == 0 else []
-            return [value * 2, uneven, 1, *halves]
+            # With as many heads as features, each has one.
+            return [value * 2, uneven, 1, *halves, *wholes]
         if standard_letter(variable.symbols[0]) == "K":
             return [value + 1, 1, value + 4, value // 2]
         if value <= SMALL:
             return [1, value + 1, value - 1, value + 2, value * 3]
-        step = self._step(letter, self.observed.values)
+        step = self.step(letter)
         rules = [value + step, value - step, value * 3 // 2 // step * step]
         for part in sorted(self.parts.get(letter, ())):
             size = self.observed.values[part]
@@ -182,12 +183,13 @@ class Perturbations:
                 rules.append(value // size * (size + 1))
         return [*rules, value + 1, value - 1, value * 7 // 4]
 
-    def _step(self, letter: str, values: Values) -> int:
+    def step(self, letter: str, values: Values | None = None) -> int:
         """Return what a number has to be a multiple of, as far as is known."""
+        values = values or self.observed.values
         return lcm(self.steps.get(letter, 1), *(values[x] for x in self.parts.get(letter, ())))
 
     def _odd_multiples(self, values: Values) -> Change:
-        steps = {whole: self._step(whole, values) for whole in self.parts}
+        steps = {whole: self.step(whole, values) for whole in self.parts}
         return {x: (values[x] // step // 2 * 2 + 1) * step for x, step in steps.items()}
 
     def _made_equal(self, alone: Sequence[Symbol]) -> Iterator[Change]:
