@@ -13,11 +13,12 @@ from bertviewer.core.expressions.symbols import (
     is_width,
     place_of,
     quantity_of,
+    standard_letter,
 )
 from bertviewer.core.frozen import frozen
 from bertviewer.core.symbolic.models import Values
 from bertviewer.core.symbolic.observations import Observations
-from bertviewer.core.symbolic.perturbations import Perturbations
+from bertviewer.core.symbolic.perturbations import SMALL, Perturbations
 from bertviewer.core.symbolic.probes import Probe
 
 Conditions = tuple[str, ...]
@@ -48,10 +49,29 @@ class Candidates:
             probe: the model with the change.
             used: the symbols of a formula that is wrong for it.
         """
+        # A number that chooses between models keeps its value rather than a size.
+        order = sorted(probe.changed, key=lambda x: (x in used, is_standard(self.symbols[x])))
+        fixed = ((f"{x} == {self.observed.values[x]}",) for x in order if self.is_fixable(x))
         points = (self.observed.values, {x: s.value for x, s in self.symbols.items()})
-        for texts in self._all(probe, used):
+        others = () if self._is_choice(probe) else self._of_sizes(probe, used)
+        for texts in (*others, *fixed):
             if not probe.meets(texts) and all(is_met(text, at) for text in texts for at in points):
                 yield texts
+
+    def _is_choice(self, probe: Probe) -> bool:
+        """Return whether the change is that of a small number that chooses which parts there are.
+
+        With other values, not all of which are tried, other blocks may have them.
+        """
+        (letter, *others), symbols = probe.changed, self.symbols
+        is_small = symbols[letter].value <= SMALL and quantity_of(symbols[letter]) == "width"
+        return (
+            not others
+            and is_small
+            and not standard_letter(symbols[letter])
+            and self.is_fixable(letter)
+            and probe.facts.keys() != self.observed.base.facts.keys()
+        )
 
     def multiples_near(self, letter: str) -> Iterator[int]:
         """Yield further values to try a number at: after a step, after twice as much, and so on."""
@@ -59,31 +79,25 @@ class Candidates:
         for doubling in range(_DOUBLINGS + 1 if step else 0):
             yield self.observed.values[letter] + (step << doubling)
 
-    def _all(self, probe: Probe, used: Collection[str]) -> Iterator[Conditions]:
-        changed, base = probe.changed, self.observed.values
+    def _of_sizes(self, probe: Probe, used: Collection[str]) -> Iterator[Conditions]:
+        """Yield divisions, multiples, equal and different numbers, and least values."""
+        base = self.observed.values
         for whole, part in self._divisions(used):
             for divisor, needed in self._divisors(part):
                 text = f"{whole} % {divisor} == 0"
-                if not changed.keys().isdisjoint(letters_in(text)):
+                if not letters_in(text).isdisjoint(probe.changed):
                     yield *needed, text
+        changed = {x: value for x, value in probe.changed.items() if not self.is_depth(x)}
         for letter in changed:
             step = self.perturbations.step(letter)
             for doubling in range(_DOUBLINGS + 1):
                 yield (f"{letter} % {step << doubling} == 0",)
-        for letter, value in changed.items():
+        for letter in changed:
             for other in self._like(letter):
-                if base[other] == base[letter]:
-                    yield (ratio(other, letter, base),)
-                elif probe.values[other] == value:
-                    yield (f"{letter} != {other}",)
+                is_equal = base[other] == base[letter]
+                yield (ratio(other, letter, base) if is_equal else f"{letter} != {other}",)
         for letter, value in changed.items():
-            if value < base[letter]:
-                yield (f"{letter} >= {value + 1}",)
-                yield (f"{letter} >= {base[letter]}",)
-        # A number that chooses between models keeps its value rather than a size.
-        for letter in sorted(changed, key=lambda x: (x in used, is_standard(self.symbols[x]))):
-            if self.is_fixable(letter):
-                yield (f"{letter} == {base[letter]}",)
+            yield from ((f"{letter} >= {least}",) for least in (value + 1, base[letter]))
 
     def _divisions(self, used: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield what may have to be divisible by what."""

@@ -3,11 +3,9 @@
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, islice
 from math import lcm
 
-from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
-from bertviewer.core.expressions.polynomials import Polynomial
+from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate
 from bertviewer.core.expressions.symbols import (
     Symbol,
     is_width,
@@ -16,13 +14,8 @@ from bertviewer.core.expressions.symbols import (
     standard_letter,
 )
 from bertviewer.core.frozen import frozen
-from bertviewer.core.symbolic.models import (
-    Change,
-    Item,
-    Values,
-    refused_items,
-)
-from bertviewer.core.symbolic.observations import Observations, Variable, shrinks
+from bertviewer.core.symbolic.models import Change, Item, refused_items
+from bertviewer.core.symbolic.observations import Observations, Variable
 
 SMALL = 16
 """A number up to this one may choose between variants of a model, and be no size."""
@@ -33,8 +26,6 @@ PROOFS = 3
 _ATTEMPTS = 12
 _PARTLY = (0, 3, 4, 9, 10, 11)
 """These attempts leave out what a model refuses, where it does not take all at once."""
-_PAIRS = 8
-"""So many pairs of equal numbers are changed to other equal ones in each of these attempts."""
 _WITH_OLD_HEADS, _WITH_POWERS = 6, 9
 """From these attempts on heads keep their number, or sizes are multiplied by powers of two."""
 
@@ -58,32 +49,20 @@ class Perturbations:
         parts: for a width, the symbols that have to divide it: the heads, and what formulas
             divide it by.
         steps: for each symbol, the least common multiple of the numbers that formulas divide it by.
-        powers: for each symbol, the highest power of it that formulas divide by.
     """
 
     observed: Observations
     symbols: tuple[Symbol, ...]
     parts: Mapping[str, frozenset[str]]
     steps: Mapping[str, int]
-    powers: Mapping[str, int]
 
     @classmethod
     def of(
-        cls,
-        observed: Observations,
-        symbols: tuple[Symbol, ...],
-        sizes: Iterable[Polynomial] = (),
-        even: Iterable[str] = (),
+        cls, observed: Observations, symbols: tuple[Symbol, ...], even: Iterable[str] = ()
     ) -> "Perturbations":
-        """Read from fitted sizes, and the conditions for even divisions, what divides what."""
+        """Read what divides what from the conditions for even divisions, and from the heads."""
         parts: dict[str, set[str]] = {}
         steps: dict[str, int] = {}
-        powers: dict[str, int] = {}
-        for size in sizes:
-            for letters, coefficient in size.terms.items():
-                for letter, power in letters:
-                    steps[letter] = lcm(steps.get(letter, 1), coefficient.denominator)
-                    powers[letter] = max(powers.get(letter, 1), -power)
         known = {s.letter: s for variable in observed.variables for s in variable.symbols}
         for condition in even:
             whole, _, part = condition.removesuffix(" == 0").partition(" % ")
@@ -97,7 +76,17 @@ class Perturbations:
                 is_near = is_width(other) and place_of(other) == place_of(heads)
                 if is_near and values[other.letter] % values[heads.letter] == 0:
                     parts.setdefault(other.letter, set()).add(heads.letter)
-        return cls(observed, symbols, {k: frozenset(v) for k, v in parts.items()}, steps, powers)
+        return cls(observed, symbols, {k: frozenset(v) for k, v in parts.items()}, steps)
+
+    @property
+    def divisors(self) -> frozenset[str]:
+        """The symbols that have to divide another."""
+        return frozenset[str]().union(*self.parts.values())
+
+    def step(self, letter: str) -> int:
+        """Return what a number has to be a multiple of, as far as is known."""
+        values = self.observed.values
+        return lcm(self.steps.get(letter, 1), *(values[x] for x in self.parts.get(letter, ())))
 
     # One number after the other, or many by simple rules.
 
@@ -105,22 +94,14 @@ class Perturbations:
         """Yield changes of many numbers at once, each number by a different rule in each of them.
 
         First sizes, whose parts keep their values; then the parts, once alone and once with odd
-        multiples of them; then different numbers become equal, what cannot change alone changes
-        together, and depths grow.
+        multiples of them.
         """
-        values, variables = self.observed.values, self.observed.variables
-        divisors = frozenset[str]().union(*self.parts.values())
-        alone = [v for v in variables if len(v.symbols) == 1]
-        yield from self._by_rules(v for v in alone if v.letter not in divisors)
-        for change in self._by_rules(v for v in alone if v.letter in divisors):
+        variables, divisors = self.observed.variables, self.divisors
+        yield from self._by_rules(v for v in variables if v.letter not in divisors)
+        for change in self._by_rules(v for v in variables if v.letter in divisors):
             yield change
-            yield {**self._odd_multiples({**values, **change}), **change}
-        for variable in (v for v in variables if len(v.symbols) > 1):
-            for times in (2, 3):
-                yield variable.at(values[variable.letter] * times, values) or {}
-        yield from self._made_equal([v.symbols[0] for v in alone])
+            yield {**self._multiples(self.parts, change, is_odd=True), **change}
         yield from self._held()
-        yield from self._deeper()
 
     def random(self, draw: random.Random, conditions: Iterable[str]) -> Change:
         """Return random values of about half of the numbers that meet divisibility conditions."""
@@ -130,51 +111,43 @@ class Perturbations:
             whole, sign, divisor = condition.removesuffix(" == 0").partition(" % ")
             if sign and whole in base:
                 divisors.setdefault(whole, []).append(divisor)
-        parts = {x for some in divisors.values() for text in some for x in letters_of(text)}
-        chosen = [
-            v for v in self.observed.variables if draw.random() < draw.choice((0.3, 0.6, 0.9))
-        ]
-        # Parts come first: what they divide has to become a multiple of them.
-        for variable in sorted(chosen, key=lambda v: v.letter not in parts):
-            rules = self._rules(variable) if len(variable.symbols) == 1 else ()
-            value = draw.choice(rules or [base[variable.letter] * 2])
-            change |= (variable.at(value, base) or {}) if value > 0 else {}
-        for whole, some in divisors.items():
-            values = {**base, **change}
-            try:
-                step = lcm(*(evaluate(text, values) for text in some))
-            except UnevenDivision:
-                continue
-            if step and values[whole] % step:
-                change[whole] = (values[whole] // step + 1) * step
+        for variable in self.observed.variables:
+            if draw.random() < draw.choice((0.3, 0.6, 0.9)):
+                change |= self._changed(variable, draw.choice(self._rules(variable)))
+        change |= self._multiples(divisors, change)
         return {x: value for x, value in change.items() if value != base[x]}
 
     def _by_rules(self, variables: Iterable[Variable]) -> Iterator[Change]:
-        values = self.observed.values
-        rules = [(variable.letter, self._rules(variable)) for variable in variables]
+        rules = [(variable, self._rules(variable)) for variable in variables]
         for number in range(max((len(rule) for _, rule in rules), default=0)):
-            change = {letter: rule[number % len(rule)] for letter, rule in rules if rule}
-            yield {x: value for x, value in change.items() if 0 < value != values[x]}
+            yield _joined(self._changed(v, rule[number % len(rule)]) for v, rule in rules)
+
+    def _changed(self, variable: Variable, value: int) -> Change:
+        change = variable.at(value, self.observed.values) if value > 0 else {}
+        return change if change and value != self.observed.values[variable.letter] else {}
 
     def _rules(self, variable: Variable) -> list[int]:
         """Return values of one number: larger and smaller, by steps that may break a division."""
         letter, value = variable.letter, self.observed.values[variable.letter]
+        symbol = variable.symbols[0]
+        if len(variable.symbols) > 1:
+            return [value * 2, value * 3]
         if variable.quantity == "layers" or self.observed.changes_depth(letter):
-            return [value + 1, value - 1, value + 3]
+            return [value + 1, value - 1, self._deeper(symbol)]
+        if standard_letter(symbol) == "K":
+            return [value + 1, 1, value + 4, value // 2]
+        main = self._main(symbol)
         if variable.quantity == "heads":
             wholes = [self.observed.values[w] for w, some in self.parts.items() if letter in some]
             uneven = value + 1
             while any(whole % uneven == 0 for whole in wholes) and uneven <= max(wholes):
                 uneven += 1
-            halves = [value // 2] if value % 2 == 0 else []
             # With as many heads as features, each has one.
-            return [value * 2, uneven, 1, *halves, *wholes]
-        if standard_letter(variable.symbols[0]) == "K":
-            return [value + 1, 1, value + 4, value // 2]
+            return [main, value * 2, uneven, 1, value // 2, *wholes]
         if value <= SMALL:
             return [1, value + 1, value - 1, value + 2, value * 3]
         step = self.step(letter)
-        rules = [value + step, value - step, value * 3 // 2 // step * step]
+        rules = [main, value + step, value - step, value * 3 // 2 // step * step]
         for part in sorted(self.parts.get(letter, ())):
             size = self.observed.values[part]
             rules += [size * (value // size + 1 | 1), size]
@@ -183,28 +156,39 @@ class Perturbations:
                 rules.append(value // size * (size + 1))
         return [*rules, value + 1, value - 1, value * 7 // 4]
 
-    def step(self, letter: str, values: Values | None = None) -> int:
-        """Return what a number has to be a multiple of, as far as is known."""
-        values = values or self.observed.values
-        return lcm(self.steps.get(letter, 1), *(values[x] for x in self.parts.get(letter, ())))
+    def _main(self, symbol: Symbol) -> int:
+        """Return the width, or the heads, of the hidden state in a symbol's part of the model."""
+        main = {"width": "D", "heads": "A"}.get(quantity_of(symbol))
+        like = (s for s in self.symbols if standard_letter(s) == main)
+        near = (s.letter for s in like if place_of(s) == place_of(symbol))
+        return self.observed.values[next(near, symbol.letter)]
 
-    def _odd_multiples(self, values: Values) -> Change:
-        steps = {whole: self.step(whole, values) for whole in self.parts}
-        return {x: (values[x] // step // 2 * 2 + 1) * step for x, step in steps.items()}
+    def _deeper(self, symbol: Symbol) -> int:
+        """Return a larger depth, a much larger one where numbers may choose layers of a kind."""
+        others = (s for variable in self.observed.variables for s in variable.symbols)
+        chooses = any(
+            _CHOOSES_LAYERS.search(other.key) and place_of(other) == place_of(symbol)
+            for other in others
+            if quantity_of(other) != "layers" or not standard_letter(other)
+        )
+        if chooses and standard_letter(symbol):
+            return min(2 * symbol.value + 3, MOST_LAYERS)
+        return self.observed.values[symbol.letter] + 3
 
-    def _made_equal(self, alone: Sequence[Symbol]) -> Iterator[Change]:
-        """Make all widths of a part of the configuration equal to its main one; its heads too."""
-        values = self.observed.values
-        for place in dict.fromkeys(map(place_of, alone)):
-            symbols = [s for s in alone if place_of(s) == place and standard_letter(s) != "K"]
-            change: Change = {}
-            for wanted, like in (("D", "width"), ("A", "heads")):
-                main = next((values[s.letter] for s in symbols if standard_letter(s) == wanted), 0)
-                for s in symbols if main else ():
-                    is_size = standard_letter(s) or values[s.letter] > SMALL
-                    if quantity_of(s) == like and values[s.letter] != main and is_size:
-                        change[s.letter] = main
-            yield change
+    def _multiples(
+        self, divisors: Mapping[str, Iterable[str]], change: Change, *, is_odd: bool = False
+    ) -> Change:
+        """Return new values of what a change makes indivisible by its divisors."""
+        values, found = {**self.observed.values, **change}, Change()
+        for whole, some in divisors.items():
+            try:
+                divided_by = (evaluate(text, values) for text in some)
+                step = lcm(self.steps.get(whole, 1), *divided_by)
+            except UnevenDivision:
+                continue
+            if step and (is_odd or values[whole] % step):
+                found[whole] = (values[whole] // step // 2 * 2 + 1) * step
+        return found
 
     def _held(self) -> Iterator[Change]:
         """Change the numbers of one kind that cannot be changed alone, all at once."""
@@ -216,19 +200,6 @@ class Perturbations:
             if quantity == "layers":
                 yield {letter: values[letter] + 1 for letter in letters}
             yield {letter: values[letter] * 2 for letter in letters}
-
-    def _deeper(self) -> Iterator[Change]:
-        """Make models deeper where other numbers may choose the layers of another kind."""
-        symbols = [symbol for variable in self.observed.variables for symbol in variable.symbols]
-        real = {symbol.letter: symbol.value for symbol in self.symbols}
-        depths = [s for s in symbols if quantity_of(s) == "layers" and standard_letter(s)]
-        for symbol in depths:
-            if any(
-                _CHOOSES_LAYERS.search(other.key) and place_of(other) == place_of(symbol)
-                for other in symbols
-                if other not in depths
-            ):
-                yield {symbol.letter: min(2 * real[symbol.letter] + 3, MOST_LAYERS)}
 
     # All numbers.
 
@@ -263,12 +234,7 @@ class Perturbations:
                     taken |= _joined(some)
                 return is_accepted
 
-            refused = list(refused_items(fresh[start:] + fresh[:start], accepts))
-            # Numbers that are equal may have to stay so.
-            pairs = (one | other for one, other in combinations(refused, 2))
-            equal = (pair for pair in pairs if len({self.observed.values[x] for x in pair}) == 1)
-            for pair in islice(equal, _PAIRS):
-                accepts([dict.fromkeys(pair, max(pair.values()))])
+            list(refused_items(fresh[start:] + fresh[:start], accepts))
             if taken and (built := build(taken)) is not None:
                 yield taken, built
 
@@ -278,19 +244,17 @@ class Perturbations:
         The first attempts keep every width a multiple of the heads, which change too; the later
         ones multiply each value by another prime, or by a power of two. Depths grow by a few only.
         """
-        values, variables = self.observed.values, self.observed.variables
+        values = self.observed.values
         gentle = _WITH_OLD_HEADS <= attempt < _WITH_POWERS
         factor, even = (1, 2) if gentle else _FACTORS[attempt % len(_FACTORS)]
-        divisors = {v.letter for v in variables if self._divides(v)}
         found: list[Change] = []
-        for index, variable in enumerate(variables):
+        for index, variable in enumerate(self.observed.variables):
             letter, value = variable.letter, values[variable.letter]
             primes = _PRIMES if value > SMALL else _SMALL_PRIMES
             prime = primes[(index + 3 * attempt) % len(primes)]
-            step = self.steps.get(letter, 1)
             if variable.quantity == "layers" or self.observed.changes_depth(letter):
                 new = value + 3 + (index + attempt) % 2
-            elif letter in divisors:
+            elif letter in self.divisors or variable.quantity == "heads":
                 new = value * factor
             elif not variable.symbols[0].key:
                 new = value + prime
@@ -298,40 +262,14 @@ class Perturbations:
                 new = value * 2 ** (3 + (index + attempt) % 4)
             elif gentle or scaled or len(variable.symbols) > 1:
                 new = value * prime * factor
-            elif variable.quantity == "width":
-                heads, power = self._divisor(value, divisors)
-                # Divisors grow by the factor: what they divided must be a multiple of that too.
-                step = even * factor ** max(power, 1) * lcm(heads, step)
-                new = (value // step * step if power else value) + prime * step
             else:
-                new = value + prime * step
+                # Parts grow by the factor: what they divide must be a multiple of that too.
+                step = self.step(letter)
+                is_whole = step > 1
+                step *= even * factor if variable.quantity == "width" else 1
+                new = (value // step * step if is_whole else value) + prime * step
             found.append(variable.at(new, values) or {})
         return found
-
-    def _divisor(self, value: int, divisors: Iterable[str]) -> tuple[int, int]:
-        """Return the product of all divisors of a value, and the highest power of one.
-
-        A single head divides too: the fresh model has more of them. Without any the power is 0.
-        """
-        together, highest = 1, 0
-        for letter in divisors:
-            divisor = self.observed.values[letter]
-            for power in range(self.powers.get(letter, 1), 0, -1):
-                if value % divisor**power == 0:
-                    together, highest = lcm(together, divisor**power), max(highest, power)
-                    break
-        return together, highest
-
-    def _divides(self, variable: Variable) -> bool:
-        """Return whether something became smaller where the variable grew."""
-        if variable.quantity == "heads":
-            return True
-        base, start = self.observed.base, self.observed.values[variable.letter]
-        return any(
-            shrinks(base, model, 1 if value > start else -1)
-            for value, model in self.observed.seen.get(variable.letter, ())
-            if model is not base
-        )
 
 
 def _joined(changes: Iterable[Change]) -> Change:

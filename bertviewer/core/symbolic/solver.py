@@ -97,12 +97,8 @@ class Solver:
         if unlimited:
             every = dict.fromkeys(text for texts in even.values() for text in texts)
             even = {name: [*every] for name in formulas}
-        self._perturbations = Perturbations.of(
-            observed,
-            builder.symbols,
-            (size for some in sizes.values() for size in some),
-            (text for texts in even.values() for text in texts),
-        )
+        divisions = (text for texts in even.values() for text in texts)
+        self._perturbations = Perturbations.of(observed, builder.symbols, divisions)
         self._candidates = Candidates(observed, symbols, self._perturbations)
         tied = {
             x.letter: [ratio(x.letter, y.letter, observed.values) for y in x.symbols[1:]]
@@ -208,10 +204,13 @@ class Solver:
         while wrong := self._wrong(probe):
             least = self._least(probe, wrong[0])
             self._counterexamples.append(least)
-            for letter in least.changed:
-                for more in self._candidates.multiples_near(letter):
-                    self._probes.experiment({**least.changed, letter: more})
+            self._try_further_values(least.changed, least.changed)
             self._limit(least)
+
+    def _try_further_values(self, letters: Iterable[str], change: Change) -> None:
+        for letter in letters:
+            for value in self._candidates.multiples_near(letter):
+                self._probes.experiment({**change, letter: value})
 
     def _least(self, probe: Probe, name: str) -> Probe:
         """Return the model with the least part of a change for which some formula is wrong."""
@@ -251,6 +250,7 @@ class Solver:
                 self._drop(name, probe)
                 continue
             self._learn(name, conditions)
+            self._try_further_values(sorted(letters_in(conditions[-1]) - probe.changed.keys()), {})
             letter, _, fixed = conditions[-1].partition(" == ")
             if fixed.isdigit() and letter in probe.changed and letter not in letters:
                 # What chooses which blocks have a part may choose any of them in other models.
