@@ -221,26 +221,18 @@ def _even_term(
     """Find a separate factor for each divisor; where there is none, the whole product."""
     above = {letter: power for letter, power in letters if power > 0}
     below = {letter: -power for letter, power in letters if power < 0}
-    divisors = [(letter, values[letter], power) for letter, power in below.items()]
+    divisors = [(letter, values[letter]) for letter, power in below.items() for _ in range(power)]
     if coefficient.denominator != 1:
-        divisors.append((str(coefficient.denominator), coefficient.denominator, 1))
+        divisors.append((str(coefficient.denominator), coefficient.denominator))
     # Conditions on the inputs of a forward pass come last, as they would be no formula's.
     order = sorted(above, key=lambda x: (not symbols[x].key, not is_width(symbols[x])))
     left, found = dict(above), list[str]()
-    for name, value, power in divisors:
-        # An image's two sides are divided by a patch's, or one number by several in turn.
-        for at_once, divisor in ((1, name), (power, f"({name}**{power})")):
-            times = power // at_once
-            factor = next(
-                (x for x in order if left[x] >= times and value and not values[x] % value**at_once),
-                None,
-            )
-            if factor is not None:
-                left[factor] -= times
-                found.append(f"{factor} % {divisor} == 0")
-                break
-        else:
+    for name, value in divisors:
+        factor = next((x for x in order if left[x] and value and not values[x] % value), None)
+        if factor is None:
             product = Polynomial.term(Fraction(abs(coefficient.numerator)), above)
             divided_by = str(Polynomial.term(Fraction(coefficient.denominator), below))
             return [f"{product} % {f'({divided_by})' if '*' in divided_by else divided_by} == 0"]
+        left[factor] -= 1
+        found.append(f"{factor} % {name} == 0")
     return found

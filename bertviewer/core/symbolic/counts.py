@@ -24,7 +24,6 @@ from bertviewer.core.expressions.symbols import (
 )
 from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.symbolic.fixed_numbers import fixed_numbers
 from bertviewer.core.symbolic.formulas import (
     count_modules,
     fit_repeats,
@@ -40,7 +39,7 @@ from bertviewer.core.symbolic.models import (
     Values,
     owners,
 )
-from bertviewer.core.symbolic.observations import Observations, observe
+from bertviewer.core.symbolic.observations import Observations, fixed_numbers, observe
 from bertviewer.core.symbolic.perturbations import PROOFS
 from bertviewer.core.symbolic.solver import Formulas, Solver
 

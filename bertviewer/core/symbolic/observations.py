@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import combinations, islice, product
 
+from bertviewer.core.budget import OverBudget
 from bertviewer.core.expressions.letters import Quantity
 from bertviewer.core.expressions.symbols import Symbol, is_standard, is_width, quantity_of
 from bertviewer.core.frozen import frozen
@@ -19,6 +20,7 @@ from bertviewer.core.symbolic.models import (
     ModelSizes,
     Values,
     blanked,
+    owners,
     refused_items,
 )
 
@@ -331,3 +333,56 @@ def _change_pairs(
                 pairs[two] = (points[0][0], points[1][0], model)
                 break
     return pairs
+
+
+def fixed_numbers(
+    builder: ModelBuilder, real: ModelSizes, numbers: Sequence[Symbol]
+) -> dict[str, dict[str, None]]:
+    """Return which formulas need which of some numbers to keep their values, by name.
+
+    These are ids, places of layers, numbers that are 0, and depths. They are changed by one, all
+    of them at once, and fewer where a model differs or refuses them.
+
+    Raises:
+        OverBudget: a limit was reached, and not all numbers are among the builder's symbols.
+    """
+    every = replace(builder, symbols=tuple(dict.fromkeys((*builder.symbols, *numbers))))
+    wrong: list[Symbol] = []
+    try:
+        for by in (1, -1):
+
+            def changes_nothing(some: Sequence[Symbol], by: int = by) -> bool:
+                model = every.variant(every.values | {s.letter: s.value + by for s in some})
+                return model is not None and not _affected(real, model)
+
+            wrong += refused_items((s for s in numbers if s.value + by >= 0), changes_nothing)
+    except OverBudget:
+        if not {*numbers} <= {*builder.symbols}:
+            raise
+        wrong += numbers  # the models that were built have to do
+    found: dict[str, dict[str, None]] = {}
+    for symbol in dict.fromkeys(wrong):
+        models = [
+            m for key, m in builder.built.items() if m and dict(key).keys() == {symbol.letter}
+        ]
+        names = set[str]().union(*(_affected(real, model) for model in models))
+        is_held = not models and symbol in builder.symbols
+        for name in real.facts if is_held else sorted(names):
+            found.setdefault(name, {})[f"{symbol.letter} == {symbol.value}"] = None
+    return found
+
+
+def _affected(real: ModelSizes, model: ModelSizes) -> set[str]:
+    """Return the names that have another size in a changed model, and those that may in others.
+
+    What one more changes in one layer, some more may change in another.
+    """
+    facts, now = real.facts, model.facts
+    like = {blanked(name) for name in facts.keys() & now.keys() if now[name] != facts[name]}
+    lists = {path for path, n in real.lengths.items() if model.lengths.get(path, 0) != n}
+    return {
+        path
+        for name in facts
+        if blanked(name) in like or not lists.isdisjoint((name, *owners(name)))
+        for path in (name, *owners(name))
+    }

@@ -15,7 +15,7 @@ from bertviewer.core.expressions.symbols import (
 )
 from bertviewer.core.frozen import frozen
 from bertviewer.core.symbolic.models import Change, Item, refused_items
-from bertviewer.core.symbolic.observations import Observations, Variable
+from bertviewer.core.symbolic.observations import Observations, Variable, shrinks
 
 SMALL = 16
 """A number up to this one may choose between variants of a model, and be no size."""
@@ -23,18 +23,14 @@ MOST_LAYERS = 100
 PROOFS = 3
 """A formula must hold for so many models that it was not fitted to."""
 
-_ATTEMPTS = 12
-_PARTLY = (0, 3, 4, 9, 10, 11)
-"""These attempts leave out what a model refuses, where it does not take all at once."""
-_WITH_OLD_HEADS, _WITH_POWERS = 6, 9
-"""From these attempts on heads keep their number, or sizes are multiplied by powers of two."""
-
+_ATTEMPTS, _MULTIPLIED = 12, 6
+"""How often all numbers are changed at once; from the second number on sizes are multiplied."""
+_FACTORS = (2, 1, 4)
+"""What heads and other divisors are multiplied by, in turn."""
 # Observations multiply one number by 2 to 5; these keep fresh values away from those.
 _PRIMES = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67)
 # Kernels and patches are squared and multiplied: they must not grow into overflow.
 _SMALL_PRIMES = (3, 7, 11, 13)
-_FACTORS = ((2, 2), (1, 1), (4, 2), (1, 2), (2, 1), (4, 1))
-"""What attempts multiply heads by, and what widths are multiples of in addition: odd ones too."""
 
 _CHOOSES_LAYERS = re.compile(r"layer|block|stage|depth|freq|period|interval|every|step|pattern")
 
@@ -71,7 +67,7 @@ class Perturbations:
             elif whole in known and part.isdigit():
                 steps[whole] = lcm(steps.get(whole, 1), int(part))
         values = observed.values
-        for heads in (s for s in known.values() if quantity_of(s) == "heads"):
+        for heads in (s for s in symbols if quantity_of(s) == "heads"):
             for other in known.values():
                 is_near = is_width(other) and place_of(other) == place_of(heads)
                 if is_near and values[other.letter] % values[heads.letter] == 0:
@@ -135,7 +131,7 @@ class Perturbations:
         if variable.quantity == "layers" or self.observed.changes_depth(letter):
             return [value + 1, value - 1, self._deeper(symbol)]
         if standard_letter(symbol) == "K":
-            return [value + 1, 1, value + 4, value // 2]
+            return [value + 1, 1, value + 2, value // 2]
         main = self._main(symbol)
         if variable.quantity == "heads":
             wholes = [self.observed.values[w] for w, some in self.parts.items() if letter in some]
@@ -213,7 +209,7 @@ class Perturbations:
             scaled: whether numbers become multiples of what they are, which keeps all divisions
                 even but makes large models.
         """
-        for attempt in range(_WITH_OLD_HEADS if scaled else _ATTEMPTS):
+        for attempt in range(_ATTEMPTS):
             change = _joined(self._fresh(attempt, scaled=scaled))
             if (built := build(change)) is not None:
                 yield change, built
@@ -223,9 +219,9 @@ class Perturbations:
 
         Each attempt begins with another number, so that the same is not always left out.
         """
-        for number, attempt in enumerate(_PARTLY):
+        for attempt in range(0, _ATTEMPTS, 2):
             fresh = self._fresh(attempt)
-            start = number * len(fresh) // len(_PARTLY)
+            start = attempt * len(fresh) // _ATTEMPTS
             taken: Change = {}
 
             def accepts(some: Sequence[Change], taken: Change = taken) -> bool:
@@ -241,35 +237,38 @@ class Perturbations:
     def _fresh(self, attempt: int, *, scaled: bool = False) -> list[Change]:
         """Return new values of all variables.
 
-        The first attempts keep every width a multiple of the heads, which change too; the later
-        ones multiply each value by another prime, or by a power of two. Depths grow by a few only.
+        Every width stays a multiple of its heads, which change too. Depths grow by a few only.
         """
-        values = self.observed.values
-        gentle = _WITH_OLD_HEADS <= attempt < _WITH_POWERS
-        factor, even = (1, 2) if gentle else _FACTORS[attempt % len(_FACTORS)]
+        factor = _FACTORS[attempt % len(_FACTORS)]
         found: list[Change] = []
         for index, variable in enumerate(self.observed.variables):
-            letter, value = variable.letter, values[variable.letter]
+            letter, value = variable.letter, self.observed.values[variable.letter]
             primes = _PRIMES if value > SMALL else _SMALL_PRIMES
             prime = primes[(index + 3 * attempt) % len(primes)]
+            step = self.step(letter)
+            # Odd kernels stay odd.
+            unit = step * 2 * factor if variable.quantity == "width" else step
             if variable.quantity == "layers" or self.observed.changes_depth(letter):
                 new = value + 3 + (index + attempt) % 2
-            elif letter in self.divisors or variable.quantity == "heads":
+            elif self._divides(variable):
                 new = value * factor
             elif not variable.symbols[0].key:
                 new = value + prime
-            elif attempt >= _WITH_POWERS:
-                new = value * 2 ** (3 + (index + attempt) % 4)
-            elif gentle or scaled or len(variable.symbols) > 1:
+            elif scaled or attempt >= _MULTIPLIED or len(variable.symbols) > 1:
                 new = value * prime * factor
             else:
-                # Parts grow by the factor: what they divide must be a multiple of that too.
-                step = self.step(letter)
-                is_whole = step > 1
-                step *= even * factor if variable.quantity == "width" else 1
-                new = (value // step * step if is_whole else value) + prime * step
-            found.append(variable.at(new, values) or {})
+                new = (value // unit * unit if step > 1 else value) + prime * unit
+            found.append(variable.at(new, self.observed.values) or {})
         return found
+
+    def _divides(self, variable: Variable) -> bool:
+        """Return whether something became smaller where the variable grew."""
+        base, start = self.observed.base, self.observed.values[variable.letter]
+        return variable.quantity == "heads" or any(
+            shrinks(base, model, 1 if value > start else -1)
+            for value, model in self.observed.seen.get(variable.letter, ())
+            if model is not base
+        )
 
 
 def _joined(changes: Iterable[Change]) -> Change:

@@ -263,11 +263,13 @@ class Solver:
     ) -> Conditions | None:
         """Return what a change breaks, and as few models as possible with a right formula do.
 
-        Of several, the one that most models with a wrong formula break.
+        Of several, the one that most models with a wrong formula break, of those that change as
+        little: others may be wrong for other reasons as well.
         """
         tried = list(zip(self._probes, verdicts, strict=True))
         right = [other for other, verdict in tried if verdict]
         wrong = [other for other, verdict in tried if verdict is False]
+        wrong = [other for other in wrong if len(other.changed) <= len(probe.changed)]
 
         def cost(conditions: Conditions) -> tuple[int, int]:
             lost = sum(not other.meets(conditions) for other in right)
