@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from math import lcm
 
-from bertviewer.core.expressions.domains import divisors_in, is_met, letters_in
-from bertviewer.core.expressions.evaluation import evaluate, letters_of
+from bertviewer.core.expressions.domains import is_met, letters_in
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial
 from bertviewer.core.expressions.symbols import (
     Symbol,
@@ -158,15 +157,6 @@ def ratio(first: str, other: str, values: Values) -> str:
     if two % one == 0:
         return f"{other} == {two // one}*{first}"
     return f"{two}*{first} == {one}*{other}"
-
-
-def known_step(letter: str, conditions: Iterable[str], values: Values) -> int:
-    """Return what a symbol has to be a multiple of; 0 where it has one value, or has to divide."""
-    for text in conditions:
-        _, sign, part = text.removesuffix(" == 0").partition(" % ")
-        if text.startswith(f"{letter} == ") or (sign and letter in letters_of(part)):
-            return 0
-    return lcm(*(evaluate(divisor, values) for divisor in divisors_in(conditions, letter)))
 
 
 def never_varied(

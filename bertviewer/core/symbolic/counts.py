@@ -185,7 +185,7 @@ def _explain(
         **{path: (str(count),) for path, count in counts.items()},
     }
     solver = Solver(builder, observed, formulas, sizes, lengths=lengths)
-    solver.search(with_fresh=True)
+    solver.search()
     verified, reasons = solver.verified(), dict(solver.reasons)
     for name, letters in without.items():
         for path in (TENSOR + name, *owners(name)):

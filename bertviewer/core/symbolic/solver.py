@@ -11,8 +11,8 @@ for any model that meets its conditions; one for which there is no condition is 
 import random
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from itertools import islice
-from math import gcd, lcm
+from itertools import chain, islice
+from math import gcd
 
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.budget import OverBudget
@@ -23,7 +23,6 @@ from bertviewer.core.symbolic.conditions import (
     Candidates,
     Conditions,
     even_conditions,
-    known_step,
     ratio,
 )
 from bertviewer.core.symbolic.models import (
@@ -129,27 +128,25 @@ class Solver:
                         self.reasons[name] = self._reason(name, probe)
                     del self.formulas[name]
 
-    def search(self, *, with_fresh: bool = False) -> None:
+    def search(self) -> None:
         """Compare formulas with models until none is wrong under its conditions.
 
-        At a limit of time or memory the conditions found so far are kept, if all kinds of changes
-        have been tried.
-
-        Args:
-            with_fresh: whether models with all numbers changed at once are among them.
+        At a limit of time or memory what was found so far is kept, if all kinds of changes have
+        been tried.
         """
-        changes = [*self._observed.mismatches, *self._perturbations.structured()]
-        if with_fresh:
-            fresh = self._perturbations.fresh(self._probes.variant)
-            changes += [change for change, _ in islice(fresh, PROOFS)]
-        for change in filter(None, changes):
+        fresh = islice(self._perturbations.fresh(self._probes.variant), PROOFS)
+        changes = chain(self._observed.mismatches, self._perturbations.structured())
+        for change in chain(changes, (change for change, _ in fresh)):
             self._compare(change)
         with suppress(OverBudget):
             for seed in range(_RANDOM):
                 known = {text for texts in self.conditions.values() for text in texts}
                 self._compare(self._perturbations.random(random.Random(seed), sorted(known)))
             self._choose_again()
-            self._limit_to_tried_multiples()
+        self._limit_to_tried_multiples()
+        for probe in self._probes:
+            for name in self._wrong(probe):
+                self._drop(name, probe)  # there was no time to find a condition
 
     def verified(self) -> Formulas:
         """Return the formulas that hold often enough.
@@ -293,29 +290,21 @@ class Solver:
                 self._compare(probe.changed)
 
     def _limit_to_tried_multiples(self) -> None:
-        """A number that was always a multiple of something has to stay one.
+        """A number that was always a multiple of something, by no condition, has to stay one.
 
         A model rounds numbers to whole parts, and large models are tried with a few changes only.
         """
-        base, parts = self._observed.values, self._perturbations.parts
         for variable in self._observed.variables:
             letter = variable.letter
-            if variable.quantity not in ("width", "size") or len(variable.symbols) > 1:
+            tried = gcd(*(probe.values[letter] for probe in self._probes))
+            is_size = variable.quantity in ("width", "size") and len(variable.symbols) == 1
+            if not is_size or letter in self._unlimited or self._candidates.is_depth(letter):
                 continue
-            if self._observed.changes_depth(letter) or letter in self._unlimited:
-                continue
-            if self._tried_multiple(letter) > 1 and self._probes.has_room:
-                self._compare({letter: base[letter] + 1})
-            multiple = self._tried_multiple(letter)
-            for name, formula in self.formulas.items():
-                known = known_step(letter, self.conditions.get(name, ()), base)
-                of_parts = (base[part] for part in parts.get(letter, ()))
-                if letter in _letters(formula) and lcm(known, *of_parts) % multiple:
-                    self._learn(name, (f"{letter} % {multiple} == 0",))
-
-    def _tried_multiple(self, letter: str) -> int:
-        """Return the number that all values a symbol was tried at are multiples of."""
-        return gcd(self._observed.values[letter], *(probe.values[letter] for probe in self._probes))
+            multiple = (f"{letter} % {tried} == 0",)
+            for name, formula in self.formulas.items() if tried > 1 else ():
+                known = self.conditions.get(name, ())
+                if letter in _letters(formula) and not any(letter in letters_in(x) for x in known):
+                    self._learn(name, multiple)
 
     def _start(self) -> None:
         self.conditions = {}
