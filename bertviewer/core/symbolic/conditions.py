@@ -136,7 +136,7 @@ class Candidates:
 
     def is_depth(self, letter: str) -> bool:
         """Return whether a symbol changes a number of modules."""
-        return quantity_of(self.symbols[letter]) == "layers" or self.observed.changes_depth(letter)
+        return self.observed.is_depth(self.symbols[letter])
 
     def is_fixable(self, letter: str) -> bool:
         """Return whether formulas may be limited to the real model's value of a symbol.

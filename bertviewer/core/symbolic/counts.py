@@ -157,27 +157,28 @@ def _rounds(builder: ModelBuilder, real: ModelSizes) -> Iterator[_Round]:
 def _explain(
     every: ModelBuilder, real: ModelSizes, fixed: frozenset[str], *, is_last: bool
 ) -> _Round:
-    """Fit and verify formulas of a model.
+    """Fit and verify formulas of a model whose fixed depths keep their values.
 
-    Args:
-        every: builds the models.
-        real: the model itself.
-        fixed: the depths that keep their values; equal blocks are written as so many times one.
-        is_last: whether to go on even if some other depths have to be fixed.
+    If other depths have to be fixed as well, that is all that is found, but for the last round.
     """
     symbols = tuple(s for s in every.symbols if s.letter not in fixed)
     builder = replace(every, symbols=symbols)
     observed = observe(builder, real, every_kind=True)
     repeats, shapes = fit_repeats(observed), fit_shapes(observed)
-    without, lengthening = unfitted(observed, shapes), _lengthening(builder, observed)
+    without, lengths = unfitted(observed, shapes), observed.base.lengths
     changing = {letter for letters in without.values() for letter in letters}
-    changing |= {x for path in lengthening.keys() - repeats.keys() for x in lengthening[path]}
-    depths = {s.letter for s in symbols if quantity_of(s) == "layers"}
-    unfollowed = frozenset(x for x in changing if x in depths or observed.changes_depth(x))
+    changing |= {
+        letter
+        for letter, points in observed.seen.items()
+        for _, model in points
+        if any(model.lengths.get(path, 0) != lengths[path] for path in lengths.keys() - repeats)
+    }
+    depths = (s.letter for s in symbols if observed.is_depth(s))
+    unfollowed = frozenset(changing.intersection(depths))
     if unfollowed and not is_last:
         reasons = {"": "the depths follow no formula"}
         return _Round(fixed, observed, {}, {}, reasons, unfollowed)
-    lengths = {path: observed.base.lengths[path] for path in repeats}
+    lengths = {path: lengths[path] for path in repeats}
     counts = count_modules(observed.base, shapes, repeats, collect=bool(fixed))
     sizes = {TENSOR + name: shape for name, shape in shapes.items()}
     formulas = {
@@ -197,39 +198,13 @@ def _explain(
         for name, template in templates.items()
         if template in verified and _gives(verified[template], real.facts[name], builder.values)
     }
-    lengthening = _lengthening(builder, observed)
-    conditions = {
-        name: [
-            *solver.conditions.get(templates[name], ()),
-            # In a list whose length has no formula a number may mean another block elsewhere.
-            *(
-                f"{letter} == {builder.values[letter]}"
-                for path in owners(name)
-                if path not in proven
-                for letter in lengthening.get(path, ())
-            ),
-        ]
-        for name in proven
-    }
+    conditions = {name: solver.conditions.get(templates[name], {}) for name in proven}
     missing = {
         name: reasons.get(template, "it could not be verified")
         for name, template in templates.items()
         if name not in proven
     }
     return _Round(fixed, observed, proven, conditions, missing, unfollowed | solver.unfollowed)
-
-
-def _lengthening(builder: ModelBuilder, observed: Observations) -> dict[str, dict[str, None]]:
-    """Return the symbols that were seen to change the lengths of lists, by list."""
-    found: dict[str, dict[str, None]] = {}
-    own, base = builder.values, observed.base.lengths
-    for key, model in list(builder.built.items()):
-        moved = own | dict(key)
-        changed = [x for x in moved if x not in own or moved[x] != observed.values[x]]
-        if model is not None and len(changed) == 1 and changed[0] in own:
-            for path in (path for path in base if model.lengths.get(path, 0) != base[path]):
-                found.setdefault(path, {})[changed[0]] = None
-    return found
 
 
 def _gives(formula: tuple[str, ...], fact: tuple[int, ...], values: Values) -> bool:

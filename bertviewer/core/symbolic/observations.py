@@ -5,7 +5,7 @@ tried with several. A number that cannot be changed stays a plain number in ever
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import combinations, islice, product
 
@@ -87,9 +87,11 @@ class Observations:
     pairs: Mapping[tuple[str, str], tuple[int, int, ModelSizes]] = field(default_factory=dict)
     mismatches: tuple[Change, ...] = ()
 
-    def changes_depth(self, letter: str) -> bool:
-        """Return whether a variable was seen to change a number of modules."""
-        return any(model.lengths != self.base.lengths for _, model in self.seen.get(letter, ()))
+    def is_depth(self, symbol: Symbol) -> bool:
+        """Return whether a symbol is a number of layers, or was seen to change one of modules."""
+        points = self.seen.get(symbol.letter, ())
+        is_seen = any(model.lengths != self.base.lengths for _, model in points)
+        return is_seen or quantity_of(symbol) == "layers"
 
     def variable_of(self, letter: str) -> str:
         """Return the variable that a symbol belongs to, empty if it cannot be changed."""
@@ -135,7 +137,7 @@ def observe(builder: ModelBuilder, real: ModelSizes, *, every_kind: bool = False
     for symbol in sorted(refused, key=lambda s: not is_width(s)):
         others = [s for s in refused if s not in tied and s is not symbol]
         for variable in () if symbol in tied else _ties(symbol, others, values):
-            if points := _change_alone(builder, variable, base, values, []):
+            if points := _change_alone(builder, variable, base, values, mismatches):
                 found[variable] = points
                 tied.update(variable.symbols)
                 break
@@ -259,26 +261,25 @@ def _change_alone(
     start = values[variable.letter]
     tried = _values_to_try(variable, start)
 
-    def accepted(some: list[int], refused: list[Change]) -> Iterator[tuple[int, ModelSizes]]:
+    def accepted(some: Iterable[int]) -> Iterator[tuple[int, ModelSizes]]:
         for value in some:
             changed = variable.at(value, values)
-            model = None if changed is None else builder.variant({**values, **changed})
-            if changed is not None and model is not None:
+            model = builder.variant({**values, **changed}) if changed else None
+            if changed and model is not None:
                 if model.extends(base):
                     yield value, model
                 else:
-                    refused.append(changed)
+                    mismatches.append(changed)
 
     points: list[tuple[int, ModelSizes]] = []
-    for value, model in accepted(tried, mismatches):
+    for value, model in accepted(tried):
         points.append((value, model))
         if len(points) == 2 or model.shapes == base.shapes:
             break
         # What shrinks is divided, and models round: divisors of the value are better.
         if value > start and shrinks(base, model):
-            smaller = tuple(islice(accepted([part for part in tried if part < start], []), 2))
-            if smaller:
-                return smaller
+            smaller = tuple(islice(accepted(part for part in tried if part < start), 2))
+            return smaller or tuple(points)
     return tuple(points)
 
 

@@ -1,7 +1,6 @@
 """Which other values of a configuration's numbers formulas are compared with models at."""
 
 import random
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import lcm
 
@@ -19,7 +18,6 @@ from bertviewer.core.symbolic.observations import Observations, Variable, shrink
 
 SMALL = 16
 """A number up to this one may choose between variants of a model, and be no size."""
-MOST_LAYERS = 100
 PROOFS = 3
 """A formula must hold for so many models that it was not fitted to."""
 
@@ -31,8 +29,6 @@ _FACTORS = (2, 1, 4)
 _PRIMES = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67)
 # Kernels and patches are squared and multiplied: they must not grow into overflow.
 _SMALL_PRIMES = (3, 7, 11, 13)
-
-_CHOOSES_LAYERS = re.compile(r"layer|block|stage|depth|freq|period|interval|every|step|pattern")
 
 
 @frozen
@@ -97,7 +93,6 @@ class Perturbations:
         for change in self._by_rules(v for v in variables if v.letter in divisors):
             yield change
             yield {**self._multiples(self.parts, change, is_odd=True), **change}
-        yield from self._held()
 
     def random(self, draw: random.Random, conditions: Iterable[str]) -> Change:
         """Return random values of about half of the numbers that meet divisibility conditions."""
@@ -128,8 +123,8 @@ class Perturbations:
         symbol = variable.symbols[0]
         if len(variable.symbols) > 1:
             return [value * 2, value * 3]
-        if variable.quantity == "layers" or self.observed.changes_depth(letter):
-            return [value + 1, value - 1, self._deeper(symbol)]
+        if self.observed.is_depth(variable.symbols[0]):
+            return [value + 1, value - 1, 2 * value + 3]
         if standard_letter(symbol) == "K":
             return [value + 1, 1, value + 2, value // 2]
         main = self._main(symbol)
@@ -159,18 +154,6 @@ class Perturbations:
         near = (s.letter for s in like if place_of(s) == place_of(symbol))
         return self.observed.values[next(near, symbol.letter)]
 
-    def _deeper(self, symbol: Symbol) -> int:
-        """Return a larger depth, a much larger one where numbers may choose layers of a kind."""
-        others = (s for variable in self.observed.variables for s in variable.symbols)
-        chooses = any(
-            _CHOOSES_LAYERS.search(other.key) and place_of(other) == place_of(symbol)
-            for other in others
-            if quantity_of(other) != "layers" or not standard_letter(other)
-        )
-        if chooses and standard_letter(symbol):
-            return min(2 * symbol.value + 3, MOST_LAYERS)
-        return self.observed.values[symbol.letter] + 3
-
     def _multiples(
         self, divisors: Mapping[str, Iterable[str]], change: Change, *, is_odd: bool = False
     ) -> Change:
@@ -185,17 +168,6 @@ class Perturbations:
             if step and (is_odd or values[whole] % step):
                 found[whole] = (values[whole] // step // 2 * 2 + 1) * step
         return found
-
-    def _held(self) -> Iterator[Change]:
-        """Change the numbers of one kind that cannot be changed alone, all at once."""
-        values = self.observed.values
-        free = {s.letter for variable in self.observed.variables for s in variable.symbols}
-        held = [symbol for symbol in self.symbols if symbol.letter not in free]
-        for quantity in sorted(set(map(quantity_of, held))):
-            letters = [symbol.letter for symbol in held if quantity_of(symbol) == quantity]
-            if quantity == "layers":
-                yield {letter: values[letter] + 1 for letter in letters}
-            yield {letter: values[letter] * 2 for letter in letters}
 
     # All numbers.
 
@@ -248,7 +220,7 @@ class Perturbations:
             step = self.step(letter)
             # Odd kernels stay odd.
             unit = step * 2 * factor if variable.quantity == "width" else step
-            if variable.quantity == "layers" or self.observed.changes_depth(letter):
+            if self.observed.is_depth(variable.symbols[0]):
                 new = value + 3 + (index + attempt) % 2
             elif self._divides(variable):
                 new = value * factor

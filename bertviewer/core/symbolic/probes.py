@@ -56,13 +56,9 @@ class ProbePool:
         lengths: Mapping[str, int],
         most_builds: int,
     ) -> None:
-        """Start with the observed models.
+        """Start with the observed models, whose lists have these lengths: see ``template_path``.
 
-        Args:
-            builder: builds the models.
-            observed: what changes start from.
-            lengths: the numbers of blocks in the observed model; see ``template_path``.
-            most_builds: how many models may be built for further experiments.
+        So many more may be built for experiments.
         """
         self._builder, self._base = builder, observed.values
         self._lengths = lengths
