@@ -81,11 +81,9 @@ class Candidates:
     def _of_sizes(self, probe: Probe, used: Collection[str]) -> Iterator[Conditions]:
         """Yield divisions, multiples, equal and different numbers, and least values."""
         base = self.observed.values
-        for whole, part in self._divisions(used):
-            for divisor, needed in self._divisors(part):
-                text = f"{whole} % {divisor} == 0"
-                if not letters_in(text).isdisjoint(probe.changed):
-                    yield *needed, text
+        for texts in self._divisions(used):
+            if not letters_in(texts[-1]).isdisjoint(probe.changed):
+                yield texts
         changed = {x: value for x, value in probe.changed.items() if not self.is_depth(x)}
         for letter in changed:
             step = self.perturbations.step(letter)
@@ -98,31 +96,30 @@ class Candidates:
         for letter, value in changed.items():
             yield from ((f"{letter} >= {least}",) for least in (value + 1, base[letter]))
 
-    def _divisions(self, used: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield what may have to be divisible by what."""
-        values, known = self.observed.values, self.perturbations.parts
-        parts = frozenset[str]().union(*known.values()) | {
-            letter for letter, symbol in self.symbols.items() if quantity_of(symbol) == "heads"
-        }
-        yield from ((whole, part) for whole, some in known.items() for part in sorted(some))
-        for whole in sorted(x for x in used if quantity_of(self.symbols[x]) != "layers"):
-            for part in sorted(parts - known.get(whole, frozenset()) - {whole}):
-                is_near = place_of(self.symbols[whole]) == place_of(self.symbols[part])
-                if is_near and values[whole] % values[part] == 0:
-                    yield whole, part
-
-    def _divisors(self, part: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield what may divide a number: a part, twice it or more, or what is left of it.
+    def _divisions(self, used: Collection[str]) -> Iterator[Conditions]:
+        """Yield what may have to be divisible by what: by parts, twice them, or what is left.
 
         Rotary positions turn the two halves of a head, or of half of it.
         """
-        yield part, ()
-        yield f"(2*{part})", ()
-        yield f"(4*{part})", ()
-        for other in sorted(self.perturbations.parts.get(part, ())):
-            needed = (f"{part} % {other} == 0",)
-            yield f"({part}//{other})", needed
-            yield f"(2*{part}//{other})", needed
+        symbols, values = self.symbols, self.observed.values
+        divisors, parts = self.perturbations.divisors, self.perturbations.parts
+        parts |= {letter for letter, symbol in symbols.items() if quantity_of(symbol) == "heads"}
+
+        def is_near(whole: str, part: str) -> bool:
+            is_size = whole in used and quantity_of(symbols[whole]) != "layers" and whole != part
+            is_like = is_size and place_of(symbols[whole]) == place_of(symbols[part])
+            return is_like and values[whole] % values[part] == 0
+
+        for whole in dict.fromkeys((*divisors, *sorted(used))):
+            known = parts & divisors.get(whole, frozenset())
+            near = {part for part in parts - known if is_near(whole, part)}
+            for part in (*sorted(known), *sorted(near)):
+                for times in (part, f"(2*{part})", f"(4*{part})"):
+                    yield (f"{whole} % {times} == 0",)
+                for other in sorted(divisors.get(part, ())):
+                    needed = f"{part} % {other} == 0"
+                    yield needed, f"{whole} % ({part}//{other}) == 0"
+                    yield needed, f"{whole} % (2*{part}//{other}) == 0"
 
     def _like(self, letter: str) -> list[str]:
         """Return the symbols of the same kind and place, widths of the hidden state first."""

@@ -38,47 +38,48 @@ class Perturbations:
     Attributes:
         observed: what the formulas were fitted to.
         symbols: all numbers of the configuration.
-        parts: for a width, the symbols that have to divide it: the heads, and what formulas
-            divide it by.
-        steps: for each symbol, the least common multiple of the numbers that formulas divide it by.
+        divisors: for a symbol, what is known to have to divide it: the heads of a width, and the
+            symbols and numbers that formulas divide it by.
     """
 
     observed: Observations
     symbols: tuple[Symbol, ...]
-    parts: Mapping[str, frozenset[str]]
-    steps: Mapping[str, int]
+    divisors: Mapping[str, frozenset[str]]
 
     @classmethod
     def of(
         cls, observed: Observations, symbols: tuple[Symbol, ...], even: Iterable[str] = ()
     ) -> "Perturbations":
         """Read what divides what from the conditions for even divisions, and from the heads."""
-        parts: dict[str, set[str]] = {}
-        steps: dict[str, int] = {}
+        found: dict[str, set[str]] = {}
         known = {s.letter: s for variable in observed.variables for s in variable.symbols}
         for condition in even:
             whole, _, part = condition.removesuffix(" == 0").partition(" % ")
-            if whole in known and part in known:
-                parts.setdefault(whole, set()).add(part)
-            elif whole in known and part.isdigit():
-                steps[whole] = lcm(steps.get(whole, 1), int(part))
+            if whole in known and (part in known or part.isdigit()):
+                found.setdefault(whole, set()).add(part)
         values = observed.values
         for heads in (s for s in symbols if quantity_of(s) == "heads"):
             for other in known.values():
                 is_near = is_width(other) and place_of(other) == place_of(heads)
                 if is_near and values[other.letter] % values[heads.letter] == 0:
-                    parts.setdefault(other.letter, set()).add(heads.letter)
-        return cls(observed, symbols, {k: frozenset(v) for k, v in parts.items()}, steps)
+                    found.setdefault(other.letter, set()).add(heads.letter)
+        return cls(observed, symbols, {letter: frozenset(some) for letter, some in found.items()})
 
     @property
-    def divisors(self) -> frozenset[str]:
+    def parts(self) -> frozenset[str]:
         """The symbols that have to divide another."""
-        return frozenset[str]().union(*self.parts.values())
+        return frozenset(text for some in self.divisors.values() for text in some) & {
+            symbol.letter for symbol in self.symbols
+        }
+
+    def sizes_of_parts(self, letter: str) -> list[int]:
+        """Return the numbers that have to divide a symbol's, as far as is known."""
+        some = sorted(self.divisors.get(letter, ()))
+        return [evaluate(text, self.observed.values) for text in some]
 
     def step(self, letter: str) -> int:
         """Return what a number has to be a multiple of, as far as is known."""
-        values = self.observed.values
-        return lcm(self.steps.get(letter, 1), *(values[x] for x in self.parts.get(letter, ())))
+        return lcm(*self.sizes_of_parts(letter))
 
     # One number after the other, or many by simple rules.
 
@@ -88,16 +89,16 @@ class Perturbations:
         First sizes, whose parts keep their values; then the parts, once alone and once with odd
         multiples of them.
         """
-        variables, divisors = self.observed.variables, self.divisors
-        yield from self._by_rules(v for v in variables if v.letter not in divisors)
-        for change in self._by_rules(v for v in variables if v.letter in divisors):
+        variables, parts = self.observed.variables, self.parts
+        yield from self._by_rules(v for v in variables if v.letter not in parts)
+        for change in self._by_rules(v for v in variables if v.letter in parts):
             yield change
-            yield {**self._multiples(self.parts, change, is_odd=True), **change}
+            yield {**self._multiples(self.divisors, change, is_odd=True), **change}
 
     def random(self, draw: random.Random, conditions: Iterable[str]) -> Change:
         """Return random values of about half of the numbers that meet divisibility conditions."""
         base, change = self.observed.values, Change()
-        divisors: dict[str, list[str]] = {whole: sorted(some) for whole, some in self.parts.items()}
+        divisors = {whole: sorted(some) for whole, some in self.divisors.items()}
         for condition in conditions:
             whole, sign, divisor = condition.removesuffix(" == 0").partition(" % ")
             if sign and whole in base:
@@ -129,7 +130,8 @@ class Perturbations:
             return [value + 1, 1, value + 2, value // 2]
         main = self._main(symbol)
         if variable.quantity == "heads":
-            wholes = [self.observed.values[w] for w, some in self.parts.items() if letter in some]
+            divisors, values = self.divisors.items(), self.observed.values
+            wholes = [values[whole] for whole, some in divisors if letter in some]
             uneven = value + 1
             while any(whole % uneven == 0 for whole in wholes) and uneven <= max(wholes):
                 uneven += 1
@@ -139,8 +141,7 @@ class Perturbations:
             return [1, value + 1, value - 1, value + 2, value * 3]
         step = self.step(letter)
         rules = [main, value + step, value - step, value * 3 // 2 // step * step]
-        for part in sorted(self.parts.get(letter, ())):
-            size = self.observed.values[part]
+        for size in self.sizes_of_parts(letter):
             rules += [size * (value // size + 1 | 1), size]
             if 1 < value // size < size:
                 # No multiple any more, though what is rounded to whole parts would divide it.
@@ -161,8 +162,7 @@ class Perturbations:
         values, found = {**self.observed.values, **change}, Change()
         for whole, some in divisors.items():
             try:
-                divided_by = (evaluate(text, values) for text in some)
-                step = lcm(self.steps.get(whole, 1), *divided_by)
+                step = lcm(*(evaluate(text, values) for text in some))
             except UnevenDivision:
                 continue
             if step and (is_odd or values[whole] % step):

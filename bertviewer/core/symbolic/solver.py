@@ -300,11 +300,12 @@ class Solver:
             is_size = variable.quantity in ("width", "size") and len(variable.symbols) == 1
             if not is_size or letter in self._unlimited or self._candidates.is_depth(letter):
                 continue
-            multiple = (f"{letter} % {tried} == 0",)
-            for name, formula in self.formulas.items() if tried > 1 else ():
+            if self._perturbations.step(letter) % tried == 0:
+                continue
+            for name, formula in self.formulas.items():
                 known = self.conditions.get(name, ())
                 if letter in _letters(formula) and not any(letter in letters_in(x) for x in known):
-                    self._learn(name, multiple)
+                    self._learn(name, (f"{letter} % {tried} == 0",))
 
     def _start(self) -> None:
         self.conditions = {}
