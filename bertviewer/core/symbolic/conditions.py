@@ -114,8 +114,8 @@ class Candidates:
             known = parts & divisors.get(whole, frozenset())
             near = {part for part in parts - known if is_near(whole, part)}
             for part in (*sorted(known), *sorted(near)):
-                for times in (part, f"(2*{part})", f"(4*{part})"):
-                    yield (f"{whole} % {times} == 0",)
+                for divisor in (part, *(f"({times}*{part})" for times in (2, 4, 8))):
+                    yield (f"{whole} % {divisor} == 0",)
                 for other in sorted(divisors.get(part, ())):
                     needed = f"{part} % {other} == 0"
                     yield needed, f"{whole} % ({part}//{other}) == 0"
