@@ -218,8 +218,8 @@ class Perturbations:
             primes = _PRIMES if value > SMALL else _SMALL_PRIMES
             prime = primes[(index + 3 * attempt) % len(primes)]
             step = self.step(letter)
-            # Odd kernels stay odd.
-            unit = step * 2 * factor if variable.quantity == "width" else step
+            # Odd kernels stay odd, and heads have quarters that can be halved.
+            unit = step * 8 * factor if variable.quantity == "width" else step
             if self.observed.is_depth(variable.symbols[0]):
                 new = value + 3 + (index + attempt) % 2
             elif self._divides(variable):
