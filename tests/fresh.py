@@ -12,7 +12,8 @@ from typing import Any
 
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.backend import torch
-from bertviewer.core.expressions.symbols import Symbol, symbols_of
+from bertviewer.core.expressions.domains import letters_in
+from bertviewer.core.expressions.symbols import Symbol, others_of, symbols_of
 from bertviewer.core.symbolic.counts import Derivation
 from bertviewer.core.symbolic.forward_pass import read_forward
 from bertviewer.core.symbolic.models import Build
@@ -123,6 +124,8 @@ def try_costs(
     domain = compile(costs.domain or "True", "domain", "eval")
     symbols = symbols_of(config)
     real = _values(config, symbols)
+    limited = letters_in(costs.domain)
+    others = [symbol for symbol in others_of(config) if symbol.letter in limited]
     evaluations = outside = built = 0
     mistakes: list[Mistake] = []
     for variants, changed in configurations(config, draw):
@@ -131,13 +134,15 @@ def try_costs(
         if (made := _built(variants, build)) is None:
             continue
         fresh, model = made
-        values = _values(fresh, symbols)
+        values = _values(fresh, (*symbols, *others))
         is_known = all(
             values.get(letter, 0) * real[variable] == value * values.get(variable, 0)
             if (variable := costs.variables.get(letter)) in real
             else values.get(letter) == value
             for letter, value in real.items()
         )
+        # A list of another length has no such entry.
+        is_known = is_known and limited <= values.keys()
         if not is_known or not eval(domain, {"__builtins__": {}}, dict(values)):
             outside += len(formulas)
             continue

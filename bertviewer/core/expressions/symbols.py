@@ -211,9 +211,10 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
         if _is_size(value):
             sizes[key] = value
         elif isinstance(value, list | tuple) and value and all(map(_is_size, value)):
-            if len(set(value)) == 1:
+            says_which = _WHICH.search(key) and not _HOW_MANY.search(key)
+            if len(set(value)) == 1 and (len(value) > 1 or not says_which):
                 sizes[key] = value[0]
-            elif len(value) <= _PARTS and not (_WHICH.search(key) and not _HOW_MANY.search(key)):
+            elif len(value) <= _PARTS and not says_which:
                 sizes |= {f"{key}.{place}": size for place, size in enumerate(value)}
     labels = config.get("id2label")
     if LABELS_KEY not in sizes and isinstance(labels, Mapping) and labels:

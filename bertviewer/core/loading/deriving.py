@@ -12,7 +12,7 @@ from bertviewer.core.architecture.flow import Letters
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.budget import Budget, OverBudget
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.expressions.symbols import Symbol, symbols_of
+from bertviewer.core.expressions.symbols import Symbol, others_of, symbols_of
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.graph.inputs.texts import TARGET_TOKENS
 from bertviewer.core.graph.reading import FlowReader
@@ -198,14 +198,10 @@ def _symbols(
         followed: whether these formulas say what changes with them.
     """
     known = {symbol.letter: symbol for symbol in counted}
-    symbols = symbols_of(config)
-    letters = {symbol.letter for symbol in symbols}
-    return (
-        *(
-            known.get(symbol.letter, replace(symbol, variable=symbol.letter if followed else ""))
-            for symbol in symbols
-            if symbol.letter in known or symbol.letter in used
-        ),
-        # What domains speak of beside the sizes: ids and places.
-        *(symbol for symbol in counted if symbol.letter not in letters),
+    sizes = (replace(s, variable=s.letter if followed else "") for s in symbols_of(config))
+    # Domains also limit ids, places of layers and numbers that are 0.
+    return tuple(
+        known.get(symbol.letter, symbol)
+        for symbol in (*sizes, *others_of(config))
+        if symbol.letter in known or symbol.letter in used
     )

@@ -2,11 +2,9 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
-from itertools import islice
 from math import lcm
 
-from bertviewer.core.expressions.domains import divisors_in, is_met, letters_in
-from bertviewer.core.expressions.evaluation import evaluate, letters_of
+from bertviewer.core.expressions.domains import is_met, letters_in
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial
 from bertviewer.core.expressions.symbols import (
     Symbol,
@@ -14,20 +12,17 @@ from bertviewer.core.expressions.symbols import (
     is_width,
     place_of,
     quantity_of,
+    standard_letter,
 )
 from bertviewer.core.frozen import frozen
-from bertviewer.core.symbolic.models import Change, Values
+from bertviewer.core.symbolic.models import Values
 from bertviewer.core.symbolic.observations import Observations
+from bertviewer.core.symbolic.perturbations import SMALL, Perturbations
 from bertviewer.core.symbolic.probes import Probe
 
 Conditions = tuple[str, ...]
 """One condition, after what has to be met for it to mean something."""
 
-DIVISION, UNCONFIRMED = 0, 4
-"""The order of divisions, and of those that no model could be built to confirm."""
-
-_BREAKING = 3
-"""A divisor is tried at so many values that do not divide."""
 _DOUBLINGS = 7
 """A step is doubled so many times to find the multiple that a model rounds a number to."""
 
@@ -39,100 +34,92 @@ class Candidates:
     Attributes:
         observed: what the formulas were fitted to.
         symbols: all numbers of the configuration.
-        parts: for a number, the symbols that are known to have to divide it.
+        perturbations: what is known to have to divide what.
     """
 
     observed: Observations
     symbols: Mapping[str, Symbol]
-    parts: Mapping[str, frozenset[str]]
+    perturbations: Perturbations
 
-    def broken_by(
-        self, probe: Probe, used: Collection[str], known: Iterable[str]
-    ) -> Iterator[tuple[int, Conditions, list[Change]]]:
-        """Yield conditions that a change may have broken, with changes that meet them again.
+    def broken_by(self, probe: Probe, used: Collection[str]) -> Iterator[Conditions]:
+        """Yield conditions that a changed model breaks and the real one meets, the likeliest first.
 
         Args:
             probe: the model with the change.
-            used: the symbols of the formulas that are wrong for it.
-            known: the conditions that were found so far.
-
-        Yields:
-            A rank, the lower the better; what has to be met for the condition to mean something,
-            and then the condition; and the changes.
+            used: the symbols of a formula that is wrong for it.
         """
-        values, changed, base = probe.values, probe.changed, self.observed.values
-        known = tuple(known)
-        for whole, part in self._divisions(used):
-            for divisor, needed in self._divisors(part):
-                text = f"{whole} % {divisor} == 0"
-                if changed.keys().isdisjoint(letters_in(text)) or not probe.meets(needed):
-                    continue
-                step = lcm(self._step(whole, known, part), evaluate(divisor, values))
-                even = (values[whole] // step // 2 * 2 + 1) * step
-                yield DIVISION, (*needed, text), [{**changed, whole: even}]
-        for letter, value in changed.items():
-            step = self._step(letter, known)
-            for multiple in (step << doubling for doubling in range(_DOUBLINGS + 1)):
-                near = [base[letter] + times * multiple for times in (1, -1, 2, 3)]
-                repairs = [{**changed, letter: new} for new in near if new > 0]
-                yield 1, (f"{letter} % {multiple} == 0",), repairs
+        # A number that chooses between models keeps its value rather than a size.
+        order = sorted(probe.changed, key=lambda x: (x in used, is_standard(self.symbols[x])))
+        fixed = ((f"{x} == {self.observed.values[x]}",) for x in order if self.is_fixable(x))
+        points = (self.observed.values, {x: s.value for x, s in self.symbols.items()})
+        others = () if self._is_choice(probe) else self._of_sizes(probe, used)
+        for texts in (*others, *fixed):
+            if not probe.meets(texts) and all(is_met(text, at) for text in texts for at in points):
+                yield texts
+
+    def _is_choice(self, probe: Probe) -> bool:
+        """Return whether the change is that of a small number that chooses which parts there are.
+
+        With other values, not all of which are tried, other blocks may have them.
+        """
+        (letter, *others), symbols = probe.changed, self.symbols
+        is_small = symbols[letter].value <= SMALL and quantity_of(symbols[letter]) == "width"
+        return (
+            not others
+            and is_small
+            and not standard_letter(symbols[letter])
+            and self.is_fixable(letter)
+            and probe.facts.keys() != self.observed.base.facts.keys()
+        )
+
+    def multiples_near(self, letter: str) -> Iterator[int]:
+        """Yield further values to try a number at: after a step, after twice as much, and so on."""
+        step = 0 if self.is_depth(letter) else self.perturbations.step(letter)
+        for doubling in range(_DOUBLINGS + 1 if step else 0):
+            yield self.observed.values[letter] + (step << doubling)
+
+    def _of_sizes(self, probe: Probe, used: Collection[str]) -> Iterator[Conditions]:
+        """Yield divisions, multiples, equal and different numbers, and least values."""
+        base = self.observed.values
+        for texts in self._divisions(used):
+            if not letters_in(texts[-1]).isdisjoint(probe.changed):
+                yield texts
+        changed = {x: value for x, value in probe.changed.items() if not self.is_depth(x)}
+        for letter in changed:
+            step = self.perturbations.step(letter)
+            for doubling in range(_DOUBLINGS + 1):
+                yield (f"{letter} % {step << doubling} == 0",)
+        for letter in changed:
             for other in self._like(letter):
-                if base[other] == base[letter]:
-                    yield 2, (ratio(other, letter, base),), [{**changed, other: value}]
-                elif values[other] == value:
-                    yield 3, (f"{letter} != {other}",), [{**changed, other: 2 * value}]
+                is_equal = base[other] == base[letter]
+                yield (ratio(other, letter, base) if is_equal else f"{letter} != {other}",)
         for letter, value in changed.items():
-            for least in (value + 1, base[letter]) if value < base[letter] else ():
-                yield 5, (f"{letter} >= {least}",), [{letter: least}, {letter: base[letter] + 1}]
-            if self.is_fixable(letter):
-                rank = 6 + 2 * (letter in used) + is_standard(self.symbols[letter])
-                yield rank, (f"{letter} == {base[letter]}",), []
+            yield from ((f"{letter} >= {least}",) for least in (value + 1, base[letter]))
 
-    def breaking(self, texts: Conditions) -> Iterator[Change]:
-        """Yield changes of a divisor alone that break a division: formulas may be right there."""
-        *needed, text = texts
-        values = self.observed.values
-        for part in sorted(letters_of(text.removesuffix(" == 0").partition(" % ")[2])):
-            near = sorted(range(2, 2 * values[part] + 6), key=lambda new: abs(new - values[part]))
-            broken = (
-                {part: new}
-                for new in near
-                if not is_met(text, {**values, part: new})
-                and all(is_met(other, {**values, part: new}) for other in needed)
-            )
-            yield from islice(broken, _BREAKING)
-
-    def _divisions(self, used: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield what may have to be divisible by what."""
-        values, known = self.observed.values, self.parts
-        parts = frozenset[str]().union(*known.values()) | {
-            letter for letter, symbol in self.symbols.items() if quantity_of(symbol) == "heads"
-        }
-        yield from ((whole, part) for whole, some in known.items() for part in sorted(some))
-        for whole in sorted(x for x in used if quantity_of(self.symbols[x]) != "layers"):
-            for part in sorted(parts - known.get(whole, frozenset()) - {whole}):
-                is_near = place_of(self.symbols[whole]) == place_of(self.symbols[part])
-                if is_near and values[whole] % values[part] == 0:
-                    yield whole, part
-
-    def _divisors(self, part: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield what may divide a number: a part, twice it or more, or what is left of it.
+    def _divisions(self, used: Collection[str]) -> Iterator[Conditions]:
+        """Yield what may have to be divisible by what: by parts, twice them, or what is left.
 
         Rotary positions turn the two halves of a head, or of half of it.
         """
-        yield part, ()
-        yield f"(2*{part})", ()
-        yield f"(4*{part})", ()
-        for other in sorted(self.parts.get(part, ())):
-            needed = (f"{part} % {other} == 0",)
-            yield f"({part}//{other})", needed
-            yield f"(2*{part}//{other})", needed
+        symbols, values = self.symbols, self.observed.values
+        divisors, parts = self.perturbations.divisors, self.perturbations.parts
+        parts |= {letter for letter, symbol in symbols.items() if quantity_of(symbol) == "heads"}
 
-    def _step(self, letter: str, known: Iterable[str], except_for: str = "") -> int:
-        """Return what a symbol has to be a multiple of, as far as is known, for other parts."""
-        divisors = {*divisors_in(known, letter), *self.parts.get(letter, ())}
-        values = self.observed.values
-        return lcm(*(evaluate(x, values) for x in divisors if except_for not in letters_of(x)))
+        def is_near(whole: str, part: str) -> bool:
+            is_size = whole in used and quantity_of(symbols[whole]) != "layers" and whole != part
+            is_like = is_size and place_of(symbols[whole]) == place_of(symbols[part])
+            return is_like and values[whole] % values[part] == 0
+
+        for whole in dict.fromkeys((*divisors, *sorted(used))):
+            known = parts & divisors.get(whole, frozenset())
+            near = {part for part in parts - known if is_near(whole, part)}
+            for part in (*sorted(known), *sorted(near)):
+                for divisor in (part, *(f"({times}*{part})" for times in (2, 4, 8))):
+                    yield (f"{whole} % {divisor} == 0",)
+                for other in sorted(divisors.get(part, ())):
+                    needed = f"{part} % {other} == 0"
+                    yield needed, f"{whole} % ({part}//{other}) == 0"
+                    yield needed, f"{whole} % (2*{part}//{other}) == 0"
 
     def _like(self, letter: str) -> list[str]:
         """Return the symbols of the same kind and place, widths of the hidden state first."""
@@ -146,7 +133,7 @@ class Candidates:
 
     def is_depth(self, letter: str) -> bool:
         """Return whether a symbol changes a number of modules."""
-        return quantity_of(self.symbols[letter]) == "layers" or self.observed.changes_depth(letter)
+        return self.observed.is_depth(self.symbols[letter])
 
     def is_fixable(self, letter: str) -> bool:
         """Return whether formulas may be limited to the real model's value of a symbol.
@@ -167,15 +154,6 @@ def ratio(first: str, other: str, values: Values) -> str:
     if two % one == 0:
         return f"{other} == {two // one}*{first}"
     return f"{two}*{first} == {one}*{other}"
-
-
-def known_step(letter: str, conditions: Iterable[str], values: Values) -> int:
-    """Return what a symbol has to be a multiple of; 0 where it has one value, or has to divide."""
-    for text in conditions:
-        _, sign, part = text.removesuffix(" == 0").partition(" % ")
-        if text.startswith(f"{letter} == ") or (sign and letter in letters_of(part)):
-            return 0
-    return lcm(*(evaluate(divisor, values) for divisor in divisors_in(conditions, letter)))
 
 
 def never_varied(
@@ -230,26 +208,18 @@ def _even_term(
     """Find a separate factor for each divisor; where there is none, the whole product."""
     above = {letter: power for letter, power in letters if power > 0}
     below = {letter: -power for letter, power in letters if power < 0}
-    divisors = [(letter, values[letter], power) for letter, power in below.items()]
+    divisors = [(letter, values[letter]) for letter, power in below.items() for _ in range(power)]
     if coefficient.denominator != 1:
-        divisors.append((str(coefficient.denominator), coefficient.denominator, 1))
+        divisors.append((str(coefficient.denominator), coefficient.denominator))
     # Conditions on the inputs of a forward pass come last, as they would be no formula's.
     order = sorted(above, key=lambda x: (not symbols[x].key, not is_width(symbols[x])))
     left, found = dict(above), list[str]()
-    for name, value, power in divisors:
-        # An image's two sides are divided by a patch's, or one number by several in turn.
-        for at_once, divisor in ((1, name), (power, f"({name}**{power})")):
-            times = power // at_once
-            factor = next(
-                (x for x in order if left[x] >= times and value and not values[x] % value**at_once),
-                None,
-            )
-            if factor is not None:
-                left[factor] -= times
-                found.append(f"{factor} % {divisor} == 0")
-                break
-        else:
+    for name, value in divisors:
+        factor = next((x for x in order if left[x] and value and not values[x] % value), None)
+        if factor is None:
             product = Polynomial.term(Fraction(abs(coefficient.numerator)), above)
             divided_by = str(Polynomial.term(Fraction(coefficient.denominator), below))
             return [f"{product} % {f'({divided_by})' if '*' in divided_by else divided_by} == 0"]
+        left[factor] -= 1
+        found.append(f"{factor} % {name} == 0")
     return found

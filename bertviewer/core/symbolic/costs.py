@@ -5,7 +5,7 @@ and the tokens S among them, and each matrix product's dimensions are fitted. Th
 verified on models and inputs that no fit has seen, the shortest and the longest input among them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, cast
@@ -14,7 +14,7 @@ from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.errors import Stopped
 from bertviewer.core.expressions.domains import joined, letters_in
 from bertviewer.core.expressions.letters import LETTERS
-from bertviewer.core.expressions.symbols import Symbol, quantity_of, symbols_of
+from bertviewer.core.expressions.symbols import Symbol, others_of, quantity_of, symbols_of
 from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.symbolic.conditions import even_conditions
@@ -37,7 +37,7 @@ from bertviewer.core.symbolic.forward_pass import (
     read_forward,
 )
 from bertviewer.core.symbolic.models import Build, ModelBuilder, owners
-from bertviewer.core.symbolic.observations import Observations, observe
+from bertviewer.core.symbolic.observations import Observations, fixed_numbers, observe
 from bertviewer.core.symbolic.peaks import ForwardTrial, derive_peak
 from bertviewer.core.symbolic.perturbations import PROOFS, Perturbations
 from bertviewer.core.symbolic.solver import Solver
@@ -87,7 +87,9 @@ def derive_costs(
     layers = tuple(symbol.letter for symbol in symbols if quantity_of(symbol) == "layers")
     trials.append((real, builder.values))
     peak, peak_fixed = derive_peak(builder, observed, layers, trials, _trials)
-    modules, domain = _modules(builder, observed, layers, trials)
+    # Shapes depend on numbers that share out the work; multiply-adds do not.
+    fixed = fixed_numbers(builder, replace(real, shapes={}), others_of(config))
+    modules, domain = _modules(builder, observed, layers, trials, fixed)
     followed = {symbol.letter: observed.variable_of(symbol.letter) for symbol in symbols}
     variables = {letter: variable for letter, variable in followed.items() if variable}
     return Costs(inputs, modules, peak, peak_fixed, variables, domain)
@@ -151,11 +153,12 @@ def _modules(
     observed: Observations,
     layers: Sequence[str],
     trials: Sequence[ForwardTrial],
+    fixed: Mapping[str, Iterable[str]],
 ) -> tuple[dict[str, ModuleCosts], str | None]:
     """Return the formulas of every module that the last trial, the real model, calls.
 
-    And the conditions under which all of them hold. There are none on B and S: what depends on the
-    sentence is no formula of it.
+    And the conditions under which all of them hold, ``fixed`` among them. There are none on B and
+    S: what depends on the sentence is no formula of it.
     """
     base, repeats = observed.base, fit_repeats(observed)
     shapes = {name: it for name, it in fit_shapes(observed).items() if _fits_inputs(it, builder)}
@@ -191,7 +194,11 @@ def _modules(
         if path in called
     }
     needed = {text for name in solver.formulas for text in solver.conditions.get(name, ())}
-    return modules, joined(text for text in solver.conditions.get("", ()) if text in needed)
+    conditions = [text for text in solver.conditions.get("", ()) if text in needed]
+    conditions += (
+        text for name, formula in found.items() if formula for text in fixed.get(name, ())
+    )
+    return modules, joined(conditions)
 
 
 def _fits_inputs(shape: Shape, builder: ModelBuilder) -> bool:

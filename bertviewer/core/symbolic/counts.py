@@ -6,7 +6,7 @@ symbol, and a list of blocks as so many times the last one. The formulas are the
 models that no fit has seen (see ``solver``). What has no formula keeps its plain number.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -37,11 +37,9 @@ from bertviewer.core.symbolic.models import (
     ModelBuilder,
     ModelSizes,
     Values,
-    blanked,
     owners,
-    refused_items,
 )
-from bertviewer.core.symbolic.observations import Observations, observe
+from bertviewer.core.symbolic.observations import Observations, fixed_numbers, observe
 from bertviewer.core.symbolic.perturbations import PROOFS
 from bertviewer.core.symbolic.solver import Formulas, Solver
 
@@ -76,16 +74,18 @@ class _Round:
     """What was found with some depths fixed, by the names of the real model.
 
     Attributes:
+        fixed: the symbols of these depths.
         observed: what the formulas were fitted to.
         proven: the verified formulas.
         conditions: what has to be met for them to hold.
         reasons: why the others are not verified.
-        unfollowed: depths for whose other values there was no formula.
+        unfollowed: further depths for whose other values there was no formula.
     """
 
+    fixed: frozenset[str]
     observed: Observations
     proven: Formulas
-    conditions: Mapping[str, tuple[str, ...]]
+    conditions: Mapping[str, Iterable[str]]
     reasons: Mapping[str, str]
     unfollowed: frozenset[str]
 
@@ -106,39 +106,23 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     expected = 10 + 2 * len(symbols) + PROOFS
     builder = ModelBuilder(config, symbols, build, ModelSizes.of, progress, expected)
     real = builder.real()
-    depths = frozenset(s.letter for s in symbols if quantity_of(s) == "layers")
-    fixed = frozenset[str]()
-    limits = _limits(builder, real, others)
-    rounds: list[tuple[_Round, frozenset[str]]] = []
-    for number in range(ROUNDS):
-        free = replace(builder, symbols=tuple(s for s in symbols if s.letter not in fixed))
-        is_last = number == ROUNDS - 1
-        try:
-            found = _explain(free, real, collect=bool(fixed), is_last=is_last)
-        except OverBudget:
-            if not rounds:
-                raise
-            break  # what the rounds before found is kept
-        rounds.append((found, fixed))
-        more = (found.unfollowed if number == 0 else depths) - fixed or depths - fixed
-        if not found.reasons or not more:
-            break
-        fixed |= more
-    best, fixed = max(rounds, key=lambda each: len(each[0].proven))
-    limits_of_fixed = _limits(builder, real, [s for s in symbols if s.letter in fixed])
+    limits = [fixed_numbers(builder, real, others)]
+    rounds = list(_rounds(builder, real))
+    best = max(rounds, key=lambda found: len(found.proven))
+    limits.append(fixed_numbers(builder, real, [s for s in symbols if s.letter in best.fixed]))
     moved = {letter for key, model in builder.built.items() if model for letter, _ in key}
     # What no model was built with another value of may matter to everything.
     held = [f"{s.letter} == {s.value}" for s in symbols if s.letter not in moved]
     known: dict[str, tuple[str, ...]] = {}
     domains: dict[str, str] = {}
     for name, fact in real.facts.items():
-        known_limits = (best.conditions, limits, limits_of_fixed)
-        conditions = [text for texts in known_limits for text in texts.get(name, ())] + held
+        found = (best.conditions, *limits)
+        conditions = [text for texts in found for text in texts.get(name, ())] + held
         formula = best.proven.get(name, tuple(map(str, fact)))
         known[name] = _with_fixed(formula, conditions, builder.values)
         if name in real.sizes and (domain := joined(conditions)) is not None:
             domains[name] = domain
-    variable_of = rounds[0][0].observed.variable_of
+    variable_of = rounds[0].observed.variable_of
     symbols = tuple(replace(s, variable=variable_of(s.letter)) for s in symbols)
     return Derivation(
         _shown((*symbols, *others), known.values(), domains.values()),
@@ -149,76 +133,78 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     )
 
 
-def _explain(builder: ModelBuilder, real: ModelSizes, *, collect: bool, is_last: bool) -> _Round:
-    """Fit and verify formulas with all of a builder's symbols.
+def _rounds(builder: ModelBuilder, real: ModelSizes) -> Iterator[_Round]:
+    """Yield what is found with all depths free, then without those that no formula follows.
 
-    Args:
-        builder: builds the models.
-        real: the model itself.
-        collect: whether equal blocks are written as so many times one.
-        is_last: whether to go on even if some depths have to be fixed.
+    The last round, of three, has none free.
     """
+    depths = frozenset(s.letter for s in builder.symbols if quantity_of(s) == "layers")
+    fixed = frozenset[str]()
+    for number in range(ROUNDS):
+        try:
+            found = _explain(builder, real, fixed, is_last=number == ROUNDS - 1)
+        except OverBudget:
+            if number == 0:
+                raise
+            return  # what the rounds before found is kept
+        yield found
+        more = (found.unfollowed if number == 0 else depths) - fixed or depths - fixed
+        if not found.reasons or not more:
+            return
+        fixed |= more
+
+
+def _explain(
+    every: ModelBuilder, real: ModelSizes, fixed: frozenset[str], *, is_last: bool
+) -> _Round:
+    """Fit and verify formulas of a model whose fixed depths keep their values.
+
+    If other depths have to be fixed as well, that is all that is found, but for the last round.
+    """
+    symbols = tuple(s for s in every.symbols if s.letter not in fixed)
+    builder = replace(every, symbols=symbols)
     observed = observe(builder, real, every_kind=True)
     repeats, shapes = fit_repeats(observed), fit_shapes(observed)
-    without = unfitted(observed, shapes)
-    depths = frozenset(s.letter for s in builder.symbols if quantity_of(s) == "layers")
+    without, lengths = unfitted(observed, shapes), observed.base.lengths
     changing = {letter for letters in without.values() for letter in letters}
-    for path, letters in _lengthening(builder, observed).items():
-        changing |= set(letters) if path not in repeats else set()
-    unfollowed = frozenset(x for x in changing if x in depths or observed.changes_depth(x))
+    changing |= {
+        letter
+        for letter, points in observed.seen.items()
+        for _, model in points
+        if any(model.lengths.get(path, 0) != lengths[path] for path in lengths.keys() - repeats)
+    }
+    depths = (s.letter for s in symbols if observed.is_depth(s))
+    unfollowed = frozenset(changing.intersection(depths))
     if unfollowed and not is_last:
-        return _Round(observed, {}, {}, {"": "the depths follow no formula"}, unfollowed)
-    lengths = {path: observed.base.lengths[path] for path in repeats}
-    counts = count_modules(observed.base, shapes, repeats, collect=collect)
+        reasons = {"": "the depths follow no formula"}
+        return _Round(fixed, observed, {}, {}, reasons, unfollowed)
+    lengths = {path: lengths[path] for path in repeats}
+    counts = count_modules(observed.base, shapes, repeats, collect=bool(fixed))
     sizes = {TENSOR + name: shape for name, shape in shapes.items()}
     formulas = {
         **{name: tuple(map(str, shape)) for name, shape in sizes.items()},
         **{path: (str(count),) for path, count in counts.items()},
     }
     solver = Solver(builder, observed, formulas, sizes, lengths=lengths)
-    solver.search(with_fresh=True)
+    solver.search()
     verified, reasons = solver.verified(), dict(solver.reasons)
     for name, letters in without.items():
         for path in (TENSOR + name, *owners(name)):
             varying = ", ".join(letters)
             reasons.setdefault(path, f"no formula fits {name}, which varies with {varying}")
-    proven: dict[str, tuple[str, ...]] = {}
-    missing: dict[str, str] = {}
-    conditions: dict[str, tuple[str, ...]] = {}
-    for name, fact in real.facts.items():
-        template = template_path(name, lengths)
-        if template not in verified or not _gives(verified[template], fact, builder.values):
-            missing[name] = reasons.get(template, "it could not be verified")
-        else:
-            proven[name] = verified[template]
-    lengthening = _lengthening(builder, observed)
-    for name in proven:
-        conditions[name] = (
-            *solver.conditions.get(template_path(name, lengths), ()),
-            # In a list whose length has no formula a number may mean another block elsewhere.
-            *(
-                f"{letter} == {builder.values[letter]}"
-                for path in owners(name)
-                if path not in proven
-                for letter in lengthening.get(path, ())
-            ),
-        )
-    return _Round(observed, proven, conditions, missing, unfollowed | solver.unfollowed)
-
-
-def _lengthening(builder: ModelBuilder, observed: Observations) -> dict[str, list[str]]:
-    """Return the symbols that were seen to change the lengths of lists, by list."""
-    found: dict[str, list[str]] = {}
-    own = builder.values
-    for key, model in list(builder.built.items()):
-        moved = {**own, **dict(key)}
-        changed = [x for x in moved if x not in own or moved[x] != observed.values[x]]
-        if model is None or len(changed) != 1 or changed[0] not in own:
-            continue
-        for path, length in observed.base.lengths.items():
-            if model.lengths.get(path, 0) != length and changed[0] not in found.get(path, ()):
-                found.setdefault(path, []).append(changed[0])
-    return found
+    templates = {name: template_path(name, lengths) for name in real.facts}
+    proven = {
+        name: verified[template]
+        for name, template in templates.items()
+        if template in verified and _gives(verified[template], real.facts[name], builder.values)
+    }
+    conditions = {name: solver.conditions.get(templates[name], {}) for name in proven}
+    missing = {
+        name: reasons.get(template, "it could not be verified")
+        for name, template in templates.items()
+        if name not in proven
+    }
+    return _Round(fixed, observed, proven, conditions, missing, unfollowed | solver.unfollowed)
 
 
 def _gives(formula: tuple[str, ...], fact: tuple[int, ...], values: Values) -> bool:
@@ -235,56 +221,6 @@ def _with_fixed(
     fixed = {x for part in formula for x in letters_of(part) if f"{x} == {values[x]}" in conditions}
     numbers = [Relation(letter, str(values[letter]), "") for letter in fixed]
     return tuple(substituted(part, numbers) for part in formula) if numbers else formula
-
-
-def _limits(
-    builder: ModelBuilder, real: ModelSizes, numbers: Sequence[Symbol]
-) -> dict[str, dict[str, None]]:
-    """Return which formulas need which of some numbers that they do not follow, by name.
-
-    They are changed by one, all of them at once, and fewer where a model differs or refuses them.
-    """
-    every = replace(builder, symbols=tuple(dict.fromkeys((*builder.symbols, *numbers))))
-    refused: list[Symbol] = []
-    try:
-        for by in (1, -1):
-
-            def changes_nothing(some: Sequence[Symbol], by: int = by) -> bool:
-                model = every.variant(every.values | {s.letter: s.value + by for s in some})
-                return model is not None and model.facts == real.facts
-
-            refused += refused_items((s for s in numbers if s.value + by >= 0), changes_nothing)
-    except OverBudget:
-        if not {*numbers} <= {*builder.symbols}:
-            raise
-        refused += numbers  # what is known of them has to do
-    found: dict[str, dict[str, None]] = {}
-    for symbol in numbers:
-        alone = [
-            model
-            for key, model in builder.built.items()
-            if model is not None and {letter for letter, _ in key} == {symbol.letter}
-        ]
-        names = [name for model in alone for name in _affected(real, model)]
-        if symbol in refused and symbol in builder.symbols and not alone:
-            names += real.facts
-        for name in names:
-            found.setdefault(name, {})[f"{symbol.letter} == {symbol.value}"] = None
-    return found
-
-
-def _affected(real: ModelSizes, model: ModelSizes) -> Iterator[str]:
-    """Yield the names that have another size in a changed model, and those that may in others.
-
-    What one more changes in one layer, some more may change in another.
-    """
-    facts, now = real.facts, model.facts
-    like = {blanked(name) for name in facts.keys() & now.keys() if now[name] != facts[name]}
-    lists = {path for path, n in real.lengths.items() if model.lengths.get(path, 0) != n}
-    for name in facts:
-        around = list(owners(name))
-        if blanked(name) in like or not lists.isdisjoint((name, *around)):
-            yield from (name, *around)
 
 
 def _shown(

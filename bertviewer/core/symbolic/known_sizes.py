@@ -6,7 +6,7 @@ verified already, the simplest first.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, permutations
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
@@ -20,7 +20,11 @@ EXPECTED = 8
 
 _ENOUGH = 2
 """The number of changed models that have to agree."""
-_FACTORS = (2, 3, 4)
+_OF_ONE = (
+    *(form for by in (2, 3, 4) for form in (f"{by}*{{}}", f"{{}}//{by}")),
+    *(form for more in (1, 2) for form in (f"{{}} + {more}", f"{{}} - {more}")),
+)
+_OF_TWO = ("{}//{}", "{}*{}", "{} + {}", "{} - {}", "2*{}*{}", "3*{}*{}", "4*{}*{}")
 
 
 class KnownSizes:
@@ -109,20 +113,10 @@ def _expressions(architecture: Architecture, points: Sequence[Values]) -> Iterat
     atoms = list(dict.fromkeys((*letters, *sizes)))
     yield from atoms
     whole = [atom if atom.isidentifier() else f"({atom})" for atom in atoms]
-    for one in whole:
-        for factor in _FACTORS:
-            yield f"{factor}*{one}"
-            yield f"{one}//{factor}"
-        for few in (1, 2):
-            yield f"{one} + {few}"
-            yield f"{one} - {few}"
-    pairs = [(one, other) for one in whole for other in whole if one != other]
-    yield from (f"{one}//{other}" for one, other in pairs)
-    yield from (f"{one}*{other}" for one, other in pairs)
-    for one, other in pairs:
-        yield f"{one} + {other}"
-        yield f"{one} - {other}"
-    for one, other in pairs:
-        yield from (f"{factor}*{one}*{other}" for factor in _FACTORS)
+    for form in _OF_ONE:
+        yield from (form.format(one) for one in whole)
+    for form in _OF_TWO:
+        yield from (form.format(one, other) for one, other in permutations(whole, 2))
     simple = [atom for atom in whole if atom.isidentifier()]
+    pairs = permutations(whole, 2)
     yield from (f"{one}*{other}*{third}" for one, other in pairs for third in simple)

@@ -5,10 +5,11 @@ tried with several. A number that cannot be changed stays a plain number in ever
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import combinations, islice, product
 
+from bertviewer.core.budget import OverBudget
 from bertviewer.core.expressions.letters import Quantity
 from bertviewer.core.expressions.symbols import Symbol, is_standard, is_width, quantity_of
 from bertviewer.core.frozen import frozen
@@ -19,6 +20,7 @@ from bertviewer.core.symbolic.models import (
     ModelSizes,
     Values,
     blanked,
+    owners,
     refused_items,
 )
 
@@ -85,9 +87,11 @@ class Observations:
     pairs: Mapping[tuple[str, str], tuple[int, int, ModelSizes]] = field(default_factory=dict)
     mismatches: tuple[Change, ...] = ()
 
-    def changes_depth(self, letter: str) -> bool:
-        """Return whether a variable was seen to change a number of modules."""
-        return any(model.lengths != self.base.lengths for _, model in self.seen.get(letter, ()))
+    def is_depth(self, symbol: Symbol) -> bool:
+        """Return whether a symbol is a number of layers, or was seen to change one of modules."""
+        points = self.seen.get(symbol.letter, ())
+        is_seen = any(model.lengths != self.base.lengths for _, model in points)
+        return is_seen or quantity_of(symbol) == "layers"
 
     def variable_of(self, letter: str) -> str:
         """Return the variable that a symbol belongs to, empty if it cannot be changed."""
@@ -133,7 +137,7 @@ def observe(builder: ModelBuilder, real: ModelSizes, *, every_kind: bool = False
     for symbol in sorted(refused, key=lambda s: not is_width(s)):
         others = [s for s in refused if s not in tied and s is not symbol]
         for variable in () if symbol in tied else _ties(symbol, others, values):
-            if points := _change_alone(builder, variable, base, values, []):
+            if points := _change_alone(builder, variable, base, values, mismatches):
                 found[variable] = points
                 tied.update(variable.symbols)
                 break
@@ -257,26 +261,25 @@ def _change_alone(
     start = values[variable.letter]
     tried = _values_to_try(variable, start)
 
-    def accepted(some: list[int], refused: list[Change]) -> Iterator[tuple[int, ModelSizes]]:
+    def accepted(some: Iterable[int]) -> Iterator[tuple[int, ModelSizes]]:
         for value in some:
             changed = variable.at(value, values)
-            model = None if changed is None else builder.variant({**values, **changed})
-            if changed is not None and model is not None:
+            model = builder.variant({**values, **changed}) if changed else None
+            if changed and model is not None:
                 if model.extends(base):
                     yield value, model
                 else:
-                    refused.append(changed)
+                    mismatches.append(changed)
 
     points: list[tuple[int, ModelSizes]] = []
-    for value, model in accepted(tried, mismatches):
+    for value, model in accepted(tried):
         points.append((value, model))
         if len(points) == 2 or model.shapes == base.shapes:
             break
         # What shrinks is divided, and models round: divisors of the value are better.
         if value > start and shrinks(base, model):
-            smaller = tuple(islice(accepted([part for part in tried if part < start], []), 2))
-            if smaller:
-                return smaller
+            smaller = tuple(islice(accepted(part for part in tried if part < start), 2))
+            return smaller or tuple(points)
     return tuple(points)
 
 
@@ -331,3 +334,56 @@ def _change_pairs(
                 pairs[two] = (points[0][0], points[1][0], model)
                 break
     return pairs
+
+
+def fixed_numbers(
+    builder: ModelBuilder, real: ModelSizes, numbers: Sequence[Symbol]
+) -> dict[str, dict[str, None]]:
+    """Return which formulas need which of some numbers to keep their values, by name.
+
+    These are ids, places of layers, numbers that are 0, and depths. They are changed by one, all
+    of them at once, and fewer where a model differs or refuses them.
+
+    Raises:
+        OverBudget: a limit was reached, and not all numbers are among the builder's symbols.
+    """
+    every = replace(builder, symbols=tuple(dict.fromkeys((*builder.symbols, *numbers))))
+    wrong: list[Symbol] = []
+    try:
+        for by in (1, -1):
+
+            def changes_nothing(some: Sequence[Symbol], by: int = by) -> bool:
+                model = every.variant(every.values | {s.letter: s.value + by for s in some})
+                return model is not None and not _affected(real, model)
+
+            wrong += refused_items((s for s in numbers if s.value + by >= 0), changes_nothing)
+    except OverBudget:
+        if not {*numbers} <= {*builder.symbols}:
+            raise
+        wrong += numbers  # the models that were built have to do
+    found: dict[str, dict[str, None]] = {}
+    for symbol in dict.fromkeys(wrong):
+        models = [
+            m for key, m in builder.built.items() if m and dict(key).keys() == {symbol.letter}
+        ]
+        names = set[str]().union(*(_affected(real, model) for model in models))
+        is_held = not models and symbol in builder.symbols
+        for name in real.facts if is_held else sorted(names):
+            found.setdefault(name, {})[f"{symbol.letter} == {symbol.value}"] = None
+    return found
+
+
+def _affected(real: ModelSizes, model: ModelSizes) -> set[str]:
+    """Return the names that have another size in a changed model, and those that may in others.
+
+    What one more changes in one layer, some more may change in another.
+    """
+    facts, now = real.facts, model.facts
+    like = {blanked(name) for name in facts.keys() & now.keys() if now[name] != facts[name]}
+    lists = {path for path, n in real.lengths.items() if model.lengths.get(path, 0) != n}
+    return {
+        path
+        for name in facts
+        if blanked(name) in like or not lists.isdisjoint((name, *owners(name)))
+        for path in (name, *owners(name))
+    }

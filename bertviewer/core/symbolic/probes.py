@@ -18,11 +18,13 @@ class Probe:
         changed: the symbols that are not as in the observed base.
         values: of all symbols.
         facts: what the model has under each formula's name: of every block that it describes.
+        is_fitted: whether it is one of the models that formulas were fitted to.
     """
 
     changed: Change
     values: Values
     facts: Mapping[str, frozenset[tuple[int, ...]]]
+    is_fitted: bool = False
     _results: dict[str, int | None] = field(default_factory=dict)
 
     def meets(self, conditions: Iterable[str]) -> bool:
@@ -45,13 +47,7 @@ class Probe:
 
 
 class ProbePool:
-    """Builds each change of an observed model once.
-
-    Attributes:
-        builder: builds the models.
-        observed: what changes start from; the models in it are probes as well.
-        fitted: the changes that are in it.
-    """
+    """Builds each change of an observed model once; the observed models are probes as well."""
 
     def __init__(
         self,
@@ -60,23 +56,18 @@ class ProbePool:
         lengths: Mapping[str, int],
         most_builds: int,
     ) -> None:
-        """Start with the observed models.
+        """Start with the observed models, whose lists have these lengths: see ``template_path``.
 
-        Args:
-            builder: builds the models.
-            observed: what changes start from.
-            lengths: the numbers of blocks in the observed model; see ``template_path``.
-            most_builds: how many models may be built for further experiments.
+        So many more may be built for experiments.
         """
-        self.builder, self.observed = builder, observed
+        self._builder, self._base = builder, observed.values
         self._lengths = lengths
         self._left = most_builds
         self._probes: dict[frozenset[tuple[str, int]], Probe | None] = {}
         for variable in observed.variables:
             for value, model in observed.seen[variable.letter]:
                 change = variable.at(value, observed.values) or {}
-                self._probes[frozenset(change.items())] = self.read(change, model)
-        self.fitted = frozenset(self._probes)
+                self._probes[frozenset(change.items())] = self.read(change, model, is_fitted=True)
 
     def __iter__(self) -> Iterator[Probe]:
         """Yield what was built so far."""
@@ -89,11 +80,11 @@ class ProbePool:
 
     def variant(self, change: Change) -> ModelSizes | None:
         """Return the model with this change, ``None`` where the model refuses it."""
-        return self.builder.variant({**self.observed.values, **change})
+        return self._builder.variant({**self._base, **change})
 
     def at(self, change: Change) -> Probe | None:
         """Return the probe with this change, ``None`` where the model refuses it."""
-        change = {x: value for x, value in change.items() if value != self.observed.values[x]}
+        change = {x: value for x, value in change.items() if value != self._base[x]}
         key = frozenset(change.items())
         if key not in self._probes:
             self._left -= 1
@@ -106,10 +97,11 @@ class ProbePool:
         """Return the probe with this change, if there is room for it."""
         return self.at(change) if change and self.has_room else None
 
-    def read(self, change: Change, model: ModelSizes) -> Probe:
+    def read(self, change: Change, model: ModelSizes, *, is_fitted: bool = False) -> Probe:
         """Return what formulas have to give for a model, by their names."""
         facts: dict[str, set[tuple[int, ...]]] = {}
         for name, fact in model.facts.items():
             facts.setdefault(template_path(name, self._lengths), set()).add(fact)
-        values = {**self.observed.values, **change}
-        return Probe(change, values, {name: frozenset(some) for name, some in facts.items()})
+        values = {**self._base, **change}
+        found = {name: frozenset(some) for name, some in facts.items()}
+        return Probe(change, values, found, is_fitted)

@@ -1,31 +1,28 @@
-"""Formulas are compared with models that they were not fitted to, and limited to where they hold.
+"""Finds the conditions under which formulas hold, by counterexamples.
 
-The search is a loop of counterexamples. Each probe is a model with some numbers changed. Where a
-formula is wrong for it, the change is reduced to the least part for which it still is. Of the
-conditions that this change breaks (a division comes out even, two numbers are equal or different,
-a number is not smaller, or is what it is), models in which one of them is met again are built, and
-the one is taken that excludes no model, or as few as possible, for which the formula is right.
+Models with many numbers changed are built, and each formula is compared with each of them. Where
+one is wrong, the change is reduced to the least part for which it still is, and the numbers that
+are left are tried at further values. Of the conditions that the least change breaks (a division
+comes out even, two numbers are equal or different, a number keeps its value) the formula gets the
+one that excludes the fewest models for which it is right. This goes on until no formula is wrong
+for any model that meets its conditions; one for which there is no condition is dropped.
 """
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from itertools import islice
-from math import gcd, lcm
+from itertools import chain, islice
+from math import gcd
 
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.budget import OverBudget
-from bertviewer.core.expressions.domains import is_met, letters_in
+from bertviewer.core.expressions.domains import letters_in
 from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.polynomials import Polynomial
-from bertviewer.core.expressions.symbols import quantity_of, standard_letter
 from bertviewer.core.symbolic.conditions import (
-    DIVISION,
-    UNCONFIRMED,
     Candidates,
     Conditions,
     even_conditions,
-    known_step,
     ratio,
 )
 from bertviewer.core.symbolic.models import (
@@ -38,7 +35,7 @@ from bertviewer.core.symbolic.models import (
     owners,
 )
 from bertviewer.core.symbolic.observations import Observations
-from bertviewer.core.symbolic.perturbations import PROOFS, SMALL, Perturbations
+from bertviewer.core.symbolic.perturbations import PROOFS, Perturbations
 from bertviewer.core.symbolic.probes import Probe, ProbePool
 
 Formulas = Mapping[str, tuple[str, ...]]
@@ -46,10 +43,8 @@ Formulas = Mapping[str, tuple[str, ...]]
 
 _MOST_BUILDS, _LEAST_BUILDS, _MODULES = 200, 120, 40_000
 """The most models that are built, for small models and large ones; modules of all of them."""
-_CONDITIONS = 32
-"""The most conditions that are looked for with one probe."""
 _RANDOM = 8
-"""The number of probes with random values that meet the conditions found so far."""
+"""The number of models with random values that meet the conditions found so far."""
 
 
 class Solver:
@@ -88,36 +83,38 @@ class Solver:
         self.reasons: dict[str, str] = {}
         self.unfollowed: set[str] = set()
         self._observed = observed
-        self._symbols = {symbol.letter: symbol for symbol in builder.symbols}
         self._unlimited = frozenset(unlimited)
-        self._given: dict[str, dict[str, None]] = {}
-        self._learned: dict[str, list[Conditions]] = {}
+        self._counterexamples: list[Probe] = []
         modules = sum(not name.startswith(TENSOR) for name in formulas)
         most_builds = max(_LEAST_BUILDS, min(_MOST_BUILDS, _MODULES // max(modules, 1)))
         self._probes = ProbePool(builder, observed, lengths, most_builds)
+        symbols = {symbol.letter: symbol for symbol in builder.symbols}
         even = {
-            name: [x for size in some for x in even_conditions(size, builder.values, self._symbols)]
+            name: [text for size in some for text in even_conditions(size, builder.values, symbols)]
             for name, some in sizes.items()
         }
         if unlimited:
             every = dict.fromkeys(text for texts in even.values() for text in texts)
             even = {name: [*every] for name in formulas}
-        self._perturbations = Perturbations.of(
-            observed,
-            builder.symbols,
-            (size for some in sizes.values() for size in some),
-            (text for texts in even.values() for text in texts),
-        )
-        self._candidates = Candidates(observed, self._symbols, self._perturbations.parts)
+        divisions = (text for texts in even.values() for text in texts)
+        self._perturbations = Perturbations.of(observed, builder.symbols, divisions)
+        self._candidates = Candidates(observed, symbols, self._perturbations)
         tied = {
             x.letter: [ratio(x.letter, y.letter, observed.values) for y in x.symbols[1:]]
             for x in observed.variables
         }
-        for name in dict.fromkeys((*even, *self.formulas)):
-            used = sorted(_letters(self.formulas.get(name, ())))
-            ratios = (text for letter in used for text in tied.get(letter, ()))
-            for text in (*even.get(name, ()), *ratios):
-                self._add(name, text)
+        self._given = {
+            name: [
+                *even.get(name, ()),
+                *(
+                    text
+                    for x in sorted(_letters(formulas.get(name, ())))
+                    for text in tied.get(x, ())
+                ),
+            ]
+            for name in (*even, *formulas)
+        }
+        self._start()
 
     def refute(self, trials: Iterable[tuple[ModelSizes, Values]]) -> None:
         """Remove what is wrong for a model, or not in it, without a search for conditions."""
@@ -131,28 +128,25 @@ class Solver:
                         self.reasons[name] = self._reason(name, probe)
                     del self.formulas[name]
 
-    def search(self, *, with_fresh: bool = False) -> None:
+    def search(self) -> None:
         """Compare formulas with models until none is wrong under its conditions.
 
-        At a limit of time or memory the conditions found so far are kept, if all kinds of changes
-        have been tried.
-
-        Args:
-            with_fresh: whether models with all numbers changed at once are among them.
+        At a limit of time or memory what was found so far is kept, if all kinds of changes have
+        been tried.
         """
-        changes = [*self._observed.mismatches, *self._perturbations.structured()]
-        if with_fresh:
-            fresh = self._perturbations.fresh(self._probes.variant)
-            changes += [change for change, _ in islice(fresh, PROOFS)]
-        for change in filter(None, changes):
-            self._meet(change)
+        fresh = islice(self._perturbations.fresh(self._probes.variant), PROOFS)
+        changes = chain(self._observed.mismatches, self._perturbations.structured())
+        for change in chain(changes, (change for change, _ in fresh)):
+            self._compare(change)
         with suppress(OverBudget):
             for seed in range(_RANDOM):
-                self._meet(self._perturbations.random(random.Random(seed), self._known()))
-            self._meet_again()
-            self._prune()
-            self._meet_again()
+                known = {text for texts in self.conditions.values() for text in texts}
+                self._compare(self._perturbations.random(random.Random(seed), sorted(known)))
+            self._choose_again()
         self._limit_to_tried_multiples()
+        for probe in self._probes:
+            for name in self._wrong(probe):
+                self._drop(name, probe)  # there was no time to find a condition
 
     def verified(self) -> Formulas:
         """Return the formulas that hold often enough.
@@ -165,27 +159,20 @@ class Solver:
         for change, _ in self._perturbations.partly_fresh(self._probes.at):
             if len(proven) == len(self.formulas):
                 break
-            self._meet(change)
+            self._compare(change)
             proven = self._proven()
         return proven
 
     def _proven(self) -> Formulas:
-        fitted, values = self._probes.fitted, self._observed.values
-        trials = [
-            x for x in self._probes if x.changed and frozenset(x.changed.items()) not in fitted
-        ]
+        trials = [probe for probe in self._probes if probe.changed and not probe.is_fitted]
         proven: dict[str, tuple[str, ...]] = {}
         for name, formula in self.formulas.items():
-            letters, support, changed = _letters(formula), 0, set[str]()
-            for probe in trials:
-                if self._verdict(name, probe):
-                    moved = letters & probe.changed.keys()
-                    support += bool(moved) or not letters
-                    changed |= moved
+            letters = _letters(formula)
+            right = [letters & x.changed.keys() for x in trials if self._verdict(name, x)]
+            support = [moved for moved in right if moved or not letters]
             known = self.conditions.get(name, ())
-            if support >= PROOFS and all(
-                letter in changed or f"{letter} == {values[letter]}" in known for letter in letters
-            ):
+            fixed = {x for x in letters if f"{x} == {self._observed.values[x]}" in known}
+            if len(support) >= PROOFS and letters == fixed.union(*support):
                 proven[name] = formula
         return proven
 
@@ -194,46 +181,36 @@ class Solver:
     def _verdict(self, name: str, probe: Probe) -> bool | None:
         """Return whether a formula is right for a model; ``None`` where it says nothing of it."""
         facts = probe.facts.get(name)
-        if not facts or not probe.meets(self.conditions.get(name, ())):
+        if not facts or name not in self.formulas or not probe.meets(self.conditions.get(name, ())):
             return None
         result = probe.result(self.formulas[name])
         return None if result is None else facts == {result}
 
     def _wrong(self, probe: Probe) -> list[str]:
-        return [
-            name
-            for name in probe.facts
-            if name in self.formulas and self._verdict(name, probe) is False
-        ]
+        return [name for name in probe.facts if self._verdict(name, probe) is False]
 
-    def _all_right(self, names: Iterable[str], probe: Probe | None) -> bool | None:
-        """Return whether all formulas are right for a model, if all say something of it."""
-        verdicts = {None} if probe is None else {self._verdict(name, probe) for name in names}
-        return None if None in verdicts or not verdicts else False not in verdicts
-
-    def _meet(self, change: Change) -> None:
-        """Find conditions until no formula is wrong for a model."""
+    def _compare(self, change: Change) -> None:
+        """Find conditions until no formula is wrong for a model, or for parts of a refused one."""
         probe = self._probes.at(change)
         if probe is None:
             if len(change) > 1 and self._probes.has_room:
-                for half in _halves(change):
-                    self._meet(half)
+                middle = len(change) // 2
+                self._compare(dict(islice(change.items(), middle)))
+                self._compare(dict(islice(change.items(), middle, None)))
             return
-        for _ in range(_CONDITIONS):
-            if not (wrong := self._wrong(probe)):
-                return
-            self._limit(self._least(probe, wrong[0]))
-        for name in self._wrong(probe):
-            self._drop(name, probe)
+        while wrong := self._wrong(probe):
+            least = self._least(probe, wrong[0])
+            self._counterexamples.append(least)
+            self._try_further_values(least.changed, least.changed)
+            self._limit(least)
 
-    def _meet_again(self) -> None:
-        """What was built to choose a condition may contradict other formulas."""
-        for _ in range(2):
-            for probe in self._probes:
-                self._meet(probe.changed)
+    def _try_further_values(self, letters: Iterable[str], change: Change) -> None:
+        for letter in letters:
+            for value in self._candidates.multiples_near(letter):
+                self._probes.experiment({**change, letter: value})
 
     def _least(self, probe: Probe, name: str) -> Probe:
-        """Return the model with the least part of a change that a formula is wrong for."""
+        """Return the model with the least part of a change for which some formula is wrong."""
 
         def wrong(change: Change) -> Probe | None:
             tried = self._probes.experiment(change)
@@ -243,162 +220,97 @@ class Solver:
         own = {letter: value for letter, value in probe.changed.items() if letter in used}
         if len(own) < len(probe.changed):
             probe = wrong(own) or probe
-        while len(probe.changed) > 1:
-            half = next(filter(None, map(wrong, _halves(probe.changed))), None)
-            if half is None:
-                break
-            probe = half
-        # What could not be left out at first may be later, without others.
-        for letter in 2 * list(probe.changed):
-            if letter in probe.changed and len(probe.changed) > 1:
-                probe = wrong({x: v for x, v in probe.changed.items() if x != letter}) or probe
+        size = len(probe.changed)
+        while size > 1:
+            size = (size + 1) // 2
+            letters = list(probe.changed)
+            for start in range(0, len(letters), size):
+                without = letters[start : start + size]
+                left = {x: value for x, value in probe.changed.items() if x not in without}
+                probe = wrong(left) or probe
+            size = min(size, len(probe.changed))
         return probe
 
     def _limit(self, probe: Probe) -> None:
-        """Find a condition for each formula that a model contradicts, or drop it."""
-        self._fix_structure(probe)
-        groups: dict[object, list[str]] = {}
-        for name in self._wrong(probe):
-            known = frozenset(self.conditions.get(name, ()))
-            groups.setdefault((self.formulas[name], known), []).append(name)
-        for names in groups.values():
-            # Some were limited or dropped with a part of them in the meantime.
-            left = [n for n in names if n in self.formulas and self._verdict(n, probe) is False]
-            condition = self._condition(probe, left) if left else None
-            for name in left:
-                if condition is not None:
-                    self._learned.setdefault(name, []).append(condition)
-                    self._learn(name, condition)
-                elif name in self.formulas:
-                    self._drop(name, probe)
+        """Find a condition for each formula that is wrong for a model, or drop it."""
+        chosen: dict[object, Conditions | None] = {}
+        # Parts come first, as their conditions are those of the whole as well.
+        for name in sorted(self._wrong(probe), key=_depth, reverse=True):
+            if self._verdict(name, probe) is not False:
+                continue
+            letters = _letters(self.formulas[name])
+            verdicts = tuple(self._verdict(name, other) for other in self._probes)
+            key = letters, verdicts
+            if key not in chosen:
+                chosen[key] = self._condition(probe, letters, verdicts)
+            if (conditions := chosen[key]) is None:
+                self._drop(name, probe)
+                continue
+            self._learn(name, conditions)
+            self._try_further_values(sorted(letters_in(conditions[-1]) - probe.changed.keys()), {})
+            letter, _, fixed = conditions[-1].partition(" == ")
+            if fixed.isdigit() and letter in probe.changed and letter not in letters:
+                # What chooses which blocks have a part may choose any of them in other models.
+                for other in self.formulas:
+                    if blanked(other) == blanked(name):
+                        self._learn(other, conditions)
 
-    def _fix_structure(self, probe: Probe) -> None:
-        """Fix a small number that chooses which modules a model has, for all that are like them.
+    def _condition(
+        self, probe: Probe, letters: Collection[str], verdicts: Iterable[bool | None]
+    ) -> Conditions | None:
+        """Return what a change breaks, and as few models as possible with a right formula do.
 
-        In models with other values, not all of which are built, others of them differ.
+        Of several, the one that most models with a wrong formula break, of those that change as
+        little: others may be wrong for other reasons as well.
         """
-        ((letter, _), *others) = probe.changed.items()
-        symbol, base = self._symbols[letter], self._probes.at({})
-        model = self._probes.builder.variant(probe.values)
-        is_choice = quantity_of(symbol) == "width" and symbol.value <= SMALL
-        if others or not is_choice or standard_letter(symbol) or base is None or model is None:
-            return
-        if probe.facts.keys() == base.facts.keys() or not self._candidates.is_fixable(letter):
-            return
-        lengths = self._observed.base.lengths.items()
-        lists = {path for path, length in lengths if model.lengths.get(path, 0) != length}
-        wrong = (n for n in self._wrong(probe) if letter not in _letters(self.formulas[n]))
-        like = set(map(blanked, wrong))
-        for name in self.formulas:
-            if blanked(name) in like or not lists.isdisjoint(owners(name)):
-                self._add(name, f"{letter} == {symbol.value}")
+        tried = list(zip(self._probes, verdicts, strict=True))
+        right = [other for other, verdict in tried if verdict]
+        wrong = [other for other, verdict in tried if verdict is False]
+        wrong = [other for other in wrong if len(other.changed) <= len(probe.changed)]
 
-    # Conditions.
+        def cost(conditions: Conditions) -> tuple[int, int]:
+            lost = sum(not other.meets(conditions) for other in right)
+            return lost, sum(other.meets(conditions) for other in wrong)
 
-    def _condition(self, probe: Probe, names: Collection[str]) -> Conditions | None:
-        """Return the condition that a change breaks, the one that excludes as little as it can."""
-        used = frozenset[str]().union(*(_letters(self.formulas[name]) for name in names))
-        ranks: dict[Conditions, int] = {}
-        for rank, texts, repairs in self._candidates.broken_by(probe, used, self._known()):
-            if texts in ranks or not self._is_broken(texts, probe):
-                continue
-            verdicts = [
-                self._all_right(names, self._probes.experiment(change)) for change in repairs
-            ]
-            if not repairs or (True in verdicts and False not in verdicts):
-                ranks[texts] = rank
-                for change in self._candidates.breaking(texts) if rank == DIVISION else ():
-                    self._probes.experiment(change)
-            elif rank == DIVISION and False not in verdicts and self._is_known(texts[-1]):
-                ranks[texts] = UNCONFIRMED
-        verdicts_of = [(p, self._all_right(names, p)) for p in self._probes]
-        right = [p for p, verdict in verdicts_of if verdict]
-        wrong = [p for p, verdict in verdicts_of if verdict is False]
-
-        def cost(texts: Conditions) -> tuple[int, int, int]:
-            lost = sum(not p.meets(texts) for p in right)
-            left = sum(p.meets(texts) for p in wrong)
-            return lost, left, ranks[texts]
-
-        return min(ranks, key=cost, default=None)
-
-    def _is_broken(self, texts: Conditions, probe: Probe) -> bool:
-        """Return whether the real model and the observed one meet a condition, and a probe not."""
-        known = (self._probes.builder.values, self._observed.values)
-        return not probe.meets(texts) and all(
-            self._unlimited.isdisjoint(letters_in(text)) and all(is_met(text, at) for at in known)
-            for text in texts
+        broken = self._candidates.broken_by(probe, letters)
+        allowed = (
+            texts
+            for texts in broken
+            if all(self._unlimited.isdisjoint(letters_in(text)) for text in texts)
         )
+        return min(allowed, key=cost, default=None)
 
-    def _is_known(self, text: str) -> bool:
-        """Return whether a condition is that the heads divide their width, or the like."""
-        whole, _, part = text.removesuffix(" == 0").partition(" % ")
-        return not letters_of(part).isdisjoint(self._perturbations.parts.get(whole, ()))
-
-    def _known(self) -> dict[str, None]:
-        return {text: None for texts in self.conditions.values() for text in texts}
-
-    def _prune(self) -> None:
-        """Leave out conditions that later ones made superfluous, the earliest first."""
-        probes = list(self._probes)
-        for name, learned in self._learned.items():
-            if name not in self.formulas or len(learned) < 2:
-                continue
-            for condition in list(learned):
-                known = self.conditions[name]
-                others = {text for other in learned if other != condition for text in other}
-                left = {text: None for text in known if text in others or text not in condition}
-                self.conditions[name] = left
-                if any(self._verdict(name, probe) is False for probe in probes):
-                    self.conditions[name] = known
-                else:
-                    learned.remove(condition)
-        self.conditions = {}
-        for name, texts in self._given.items():
-            self._learn(name, texts)
-        for name, learned in self._learned.items():
-            for condition in learned:
-                self._learn(name, condition)
+    def _choose_again(self) -> None:
+        """Choose all conditions again, as early ones may be superfluous with later ones."""
+        self._start()
+        for probe in sorted(self._counterexamples, key=lambda probe: len(probe.changed)):
+            self._limit(probe)
+        for _ in range(2):
+            for probe in self._probes:
+                self._compare(probe.changed)
 
     def _limit_to_tried_multiples(self) -> None:
-        """A number that was always a multiple of something has to stay one.
+        """A number that was always a multiple of something, by no condition, has to stay one.
 
         A model rounds numbers to whole parts, and large models are tried with a few changes only.
         """
-        letters = {letter for letter, _, _ in self._always_multiples()}
-        with suppress(OverBudget):
-            for letter in sorted(letters):
-                if self._probes.has_room:
-                    self._meet({letter: self._observed.values[letter] + 1})
-        for letter, step, names in list(self._always_multiples()):
-            for name in names:
-                self._add(name, f"{letter} % {step} == 0")
+        for variable in self._observed.variables:
+            letter = variable.letter
+            tried = gcd(*(probe.values[letter] for probe in self._probes))
+            is_size = variable.quantity in ("width", "size") and len(variable.symbols) == 1
+            if not is_size or letter in self._unlimited or self._candidates.is_depth(letter):
+                continue
+            if self._perturbations.step(letter) % tried == 0:
+                continue
+            for name, formula in self.formulas.items():
+                known = self.conditions.get(name, ())
+                if letter in _letters(formula) and not any(letter in letters_in(x) for x in known):
+                    self._learn(name, (f"{letter} % {tried} == 0",))
 
-    def _always_multiples(self) -> Iterator[tuple[str, int, list[str]]]:
-        """Yield symbols that were always multiples of a number, it, and the formulas with them."""
-        base = self._observed.values
-        sizes = {
-            variable.letter
-            for variable in self._observed.variables
-            if variable.quantity in ("width", "size")
-            and len(variable.symbols) == 1
-            and not self._observed.changes_depth(variable.letter)
-        }
-        groups: dict[tuple[frozenset[str], frozenset[str]], list[str]] = {}
-        for name, formula in self.formulas.items():
-            letters = _letters(formula) & sizes - self._unlimited
-            groups.setdefault((letters, frozenset(self.conditions.get(name, ()))), []).append(name)
-        for (letters, conditions), names in groups.items():
-            tried = [probe.values for probe in self._probes if probe.meets(conditions)]
-            for letter in sorted(letters):
-                step = gcd(base[letter], *(values[letter] for values in tried))
-                parts = (base[x] for x in self._perturbations.parts.get(letter, ()))
-                if lcm(known_step(letter, conditions, base), *parts) % step:
-                    yield letter, step, names
-
-    def _add(self, name: str, condition: str) -> None:
-        self._given.setdefault(name, {})[condition] = None
-        self._learn(name, (condition,))
+    def _start(self) -> None:
+        self.conditions = {}
+        for name, texts in self._given.items():
+            self._learn(name, texts)
 
     def _learn(self, name: str, conditions: Iterable[str]) -> None:
         """Add conditions of a formula to those of everything around it."""
@@ -430,10 +342,8 @@ def _letters(formula: Iterable[str]) -> frozenset[str]:
     return frozenset[str]().union(*map(letters_of, formula))
 
 
-def _halves(change: Change) -> tuple[Change, Change]:
-    items = list(change.items())
-    middle = len(items) // 2
-    return dict(items[:middle]), dict(items[middle:])
+def _depth(name: str) -> tuple[bool, int]:
+    return name.startswith(TENSOR), name.count(".") + bool(name)
 
 
 def _text(parts: Iterable[str]) -> str:

@@ -6,7 +6,8 @@ from functools import cache
 from typing import Any
 
 import pytest
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.building.building import build_config, build_on_meta
@@ -71,3 +72,68 @@ def test_documents_of_before_have_no_domain() -> None:
     data = costs.to_json()
     assert data.pop("domain") == "D % A == 0"
     assert Costs.from_json(data).domain is None
+
+
+class Tiny(nn.Module):
+    """A layer whose heads turn half of their features, and layers with parts for some of them."""
+
+    class Config:
+        is_encoder_decoder = False
+        pad_token_id = 0
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.config = self.Config()
+        width, self.heads = values["hidden_size"], values["num_attention_heads"]
+        self.embedding = nn.Embedding(50, width)
+        self.turn = nn.Linear(width, width)
+        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(values["num_layers"]))
+        for place in values["routed_layers"]:
+            self.layers[place] = nn.Sequential(nn.Linear(width, 7), nn.Linear(7, width))
+        shared = values["shared_size"]
+        self.shared = nn.Linear(width, shared) if shared else None
+
+    def forward(self, input_ids: Tensor, return_dict: bool = True) -> Tensor:
+        del return_dict
+        x: Tensor = self.embedding(input_ids)
+        heads = self.turn(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        half = heads[..., : heads.shape[-1] // 2]
+        x = x + (half @ half.transpose(-1, -2)).sum(dim=(1, 2))[..., None]
+        for layer in self.layers:
+            x = layer(x)
+        return x if self.shared is None else self.shared(x)
+
+
+def tiny(values: Mapping[str, Any]) -> nn.Module:
+    with torch.device("meta"):
+        return Tiny(values)
+
+
+@pytest.mark.parametrize(
+    ("changed", "condition"),
+    [
+        ({"shared_size": 0}, "shared_size == 0"),
+        ({"routed_layers": [1]}, "routed_layers_0 == 1"),
+        ({"routed_layers": [0, 2]}, "routed_layers_1 == 2"),
+        # As many heads of keys and values are no reason: one feature has no half.
+        ({"num_key_value_heads": 4}, "D % (2*A) == 0"),
+    ],
+)
+def test_what_switches_parts_on_is_in_the_domain(
+    changed: Mapping[str, Any], condition: str
+) -> None:
+    config = {
+        "hidden_size": 32,
+        "num_attention_heads": 4,
+        "num_layers": 3,
+        "routed_layers": [],
+        "shared_size": 5,
+        **changed,
+    }
+    costs = derive_costs(config, tiny)
+    conditions = (costs.domain or "").split(" and ")
+    assert condition in conditions
+    assert not any("A_kv" in text for text in conditions)
+    tried = try_costs(config, costs, tiny, "switches", 10)
+    assert tried.evaluations > 20
+    assert [str(mistake) for mistake in tried.mistakes] == []

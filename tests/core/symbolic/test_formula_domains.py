@@ -196,3 +196,16 @@ def test_a_formula_is_the_sum_of_its_parts() -> None:
     assert found.counts[""] == "51 + N*(5*D + 5)"
     assert found.domains[""] == "conv_layers == 5"
     assert "layers" not in found.domains
+
+
+def test_heads_of_one_feature() -> None:
+    # As ConvBERT's convolutions: half a feature is none, however many heads there are.
+    config = {"hidden_size": 48, "num_attention_heads": 4, "num_key_value_heads": 4}
+    build = rows_of(lambda d, a: d // a // 2 * 2 * a, "hidden_size", "num_attention_heads")
+    found = derive(config, build)
+    assert found.counts[""] == "4*D"
+    assert root(found, D=40) == 160
+    assert root(found, D=48, A=48) is None
+    assert root(found, D=48, A=16) is None
+    tried = try_formulas(config, found, build, "tests", 40)
+    assert [str(mistake) for mistake in tried.mistakes] == []
