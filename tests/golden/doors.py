@@ -119,7 +119,7 @@ def what_if(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
     sheet = Sheet.of(model.architecture)
     top = [node.path for node in model.architecture.modules if node.depth <= 1]
     for symbol in sheet.symbols:
-        if not sheet.is_free(symbol):
+        if symbol.letter not in sheet.free:
             continue
         for value in (2 * symbol.value, symbol.value + 1):
             facts: dict[str, Any]

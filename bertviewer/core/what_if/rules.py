@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bertviewer.core.expressions.domains import is_met, letters_in
+from bertviewer.core.expressions.domains import is_met
+from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.frozen import frozen
 from bertviewer.core.lengths.length_limits import table_room
 from bertviewer.core.what_if.sheet import Sheet
 
 Rule = Literal["positive", "divides", "domain", "even", "size", "positions"]
-
-_MOST_TRIES = 2_000
 
 
 @frozen
@@ -31,6 +30,12 @@ class Problem:
     letters: tuple[str, ...]
     numbers: tuple[int, ...]
     formula: str = ""
+
+    @classmethod
+    def of(cls, rule: Rule, formula: str, values: Mapping[str, int], *outcome: int) -> "Problem":
+        """Return the problem of a formula or condition, with its letters' values."""
+        letters = tuple(sorted(letters_of(formula)))
+        return cls(rule, letters, outcome or tuple(values[x] for x in letters), formula)
 
     @property
     def is_warning(self) -> bool:
@@ -63,33 +68,10 @@ def _broken(sheet: Sheet, values: Mapping[str, int]) -> Iterator[Problem]:
     divisions = {f"{whole} % {part} == 0" for part, whole in sheet.divisions}
     for condition in sheet.conditions:
         if condition not in divisions and not is_met(condition, values):
-            letters = tuple(sorted(letters_in(condition)))
-            yield Problem("domain", letters, tuple(values[x] for x in letters), condition)
+            yield Problem.of("domain", condition, values)
     room = table_room(sheet.architecture)
     if room is not None and "L" in values:
         room += values["L"] - sheet.values["L"]
         for letter in ("S", "S_d"):
             if values.get(letter, 0) > room:
                 yield Problem("positions", (letter, "L"), (values[letter], room))
-
-
-def next_value(sheet: Sheet, values: Mapping[str, int], letter: str, step: int) -> int:
-    """Return the nearest value of a letter in a direction that breaks no rule of its own.
-
-    Args:
-        sheet: whose rules.
-        values: all letters' values now.
-        letter: the letter to move.
-        step: 1 upwards, -1 downwards.
-
-    Returns:
-        The next divisor for a number of heads, the next multiple of it for a width, the next
-        number for everything else, or where none is near; the value itself at the bottom.
-    """
-    now = values[letter]
-    rules = [pair for pair in sheet.divisions if letter in pair]
-    for value in range(now + step, max(now + step * _MOST_TRIES, 0), step):
-        tried = {**values, letter: value}
-        if all(tried[whole] % tried[part] == 0 for part, whole in rules):
-            return value
-    return max(now + step, 1)

@@ -4,32 +4,16 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.expressions.domains import conditions_of, letters_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
-from bertviewer.core.expressions.symbols import Symbol, quantity_of
+from bertviewer.core.expressions.grouping import Relation, relations
+from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.frozen import frozen
 
 _HEADS = ("A", "A_e", "A_d")
 # With one of these the size of a head is a number of its own, and not D/A.
 _HEAD_SIZE = re.compile(r"head_dim|head_size|d_head|d_kv|kv_channels")
-
-
-@frozen
-class Stack:
-    """A list of layers whose length moves with a letter, one layer for each step of it."""
-
-    letter: str
-    length: int
-
-
-@frozen
-class Multiple:
-    """A width that is a whole multiple of another in the real model: I = 4·D."""
-
-    letter: str
-    factor: int
-    of: str
+_FEED_FORWARD = ("I", "I_e", "I_d")
 
 
 @frozen
@@ -40,10 +24,10 @@ class Sheet:
         architecture: whose formulas they are.
         symbols: the letters that have a value: the configuration's, then a sentence's.
         values: their values in the real model, and in the sentence that figures start from.
-        nodes: the modules by path.
+        free: the letters that can be given another value: a formula or a condition has them.
         numbers: each formula, and what it gives at ``values``.
-        dimensions: those of the formulas that are the size of something in one direction.
-        stacks: by path, the lists of layers that become longer and shorter.
+        sizes: those of the formulas that are the size of something in one direction.
+        stacks: by path, the letter with which a list of layers becomes longer and shorter.
         conditions: those of all domains, of which each has to be met for the figures to be right.
         divisions: pairs of letters of which the first has to divide the second.
         multiples: the feed-forward widths that are whole multiples of the hidden state's.
@@ -52,13 +36,13 @@ class Sheet:
     architecture: Architecture
     symbols: tuple[Symbol, ...]
     values: Mapping[str, int]
-    nodes: Mapping[str, ModuleNode]
+    free: frozenset[str]
     numbers: Mapping[str, int]
-    dimensions: frozenset[str]
-    stacks: Mapping[str, Stack]
+    sizes: frozenset[str]
+    stacks: Mapping[str, str]
     conditions: tuple[str, ...]
     divisions: tuple[tuple[str, str], ...]
-    multiples: tuple[Multiple, ...]
+    multiples: tuple[Relation, ...]
 
     @classmethod
     def of(cls, architecture: Architecture) -> "Sheet":
@@ -67,28 +51,28 @@ class Sheet:
         Raises:
             FormulaError: a formula names a letter that has no value.
         """
-        costs, modules = architecture.costs, architecture.modules
+        costs, cache = architecture.costs, architecture.kv_cache
         # Where nothing is known of a forward pass, no figure follows a sentence's letters.
         symbols = (*architecture.symbols, *(costs.symbols if costs and not costs.reason else ()))
         values = {symbol.letter: symbol.value for symbol in symbols}
+        modules = costs.modules.values() if costs else ()
+        formulas = {node.count_formula for node in architecture.modules}
+        formulas |= {it.macs for it in modules if it.macs} | set(costs.peak if costs else ())
         shapes = [tensor.symbolic_shape for tensor in architecture.parameters]
-        formulas = {node.count_formula for node in modules}
-        if costs is not None:
-            shapes += (
-                s for it in costs.modules.values() for s in (it.input_shape, it.output_shape)
-            )
-            formulas |= {it.macs for it in costs.modules.values() if it.macs} | set(costs.peak)
-        dimensions = frozenset(size for shape in shapes for size in shape or ())
-        conditions = (text for node in modules for text in conditions_of(node.domain))
+        shapes += (shape for it in modules for shape in (it.input_shape, it.output_shape))
+        sizes = frozenset(size for shape in shapes for size in shape or ())
+        domains = (node.domain for node in architecture.modules)
+        conditions = tuple(dict.fromkeys(text for it in domains for text in conditions_of(it)))
+        known = frozenset(cache.letters if cache else ()).union(*map(letters_in, conditions))
         return cls(
             architecture,
             symbols,
             values,
-            {node.path: node for node in modules},
-            {formula: evaluate(formula, values) for formula in formulas | dimensions},
-            dimensions,
+            frozenset(s.letter for s in symbols if not s.key or s.variable or s.letter in known),
+            {formula: evaluate(formula, values) for formula in formulas | sizes},
+            sizes,
             dict(_stacks(architecture, values)),
-            tuple(dict.fromkeys(conditions)),
+            conditions,
             tuple(_divisions(architecture, values)),
             tuple(_multiples(symbols)),
         )
@@ -96,31 +80,10 @@ class Sheet:
     @property
     def has_formulas(self) -> bool:
         """Whether anything follows a letter of the configuration."""
-        return any(self.is_free(symbol) for symbol in self.architecture.symbols)
-
-    @property
-    def followers(self) -> tuple[Symbol, ...]:
-        """The letters that stay in proportion to another one, where nothing else is said."""
-        symbols = self.architecture.symbols
-        return tuple(s for s in symbols if s.variable != s.letter and s.variable in self.values)
-
-    def is_free(self, symbol: Symbol) -> bool:
-        """Tell whether a letter can be given another value: a formula or a domain knows it."""
-        cache = self.architecture.kv_cache
-        is_known = not symbol.key or bool(symbol.variable) or symbol.letter in self.limited
-        return is_known or (cache is not None and symbol.letter in cache.letters)
-
-    @property
-    def limited(self) -> frozenset[str]:
-        """The letters that domains are about."""
-        return frozenset[str]().union(*map(letters_in, self.conditions))
-
-    def follows(self, formula: str) -> bool:
-        """Tell whether a formula has letters; a plain number has none."""
-        return bool(letters_of(formula))
+        return any(symbol.key and symbol.letter in self.free for symbol in self.symbols)
 
 
-def _stacks(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, Stack]]:
+def _stacks(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """Find the lists of which one more of a letter adds exactly one block like the last."""
     for parent in architecture.modules:
         children = architecture.children(parent.path)
@@ -134,7 +97,7 @@ def _stacks(architecture: Architecture, values: Mapping[str, int]) -> Iterator[t
                 continue
             grown = [size - sizes[0] for size in sizes]
             if block.parameters and grown == [0, block.parameters, 2 * block.parameters]:
-                yield parent.path, Stack(letter, len(children))
+                yield parent.path, letter
 
 
 def _divisions(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, str]]:
@@ -148,10 +111,9 @@ def _divisions(architecture: Architecture, values: Mapping[str, int]) -> Iterato
             yield part, whole
 
 
-def _multiples(symbols: tuple[Symbol, ...]) -> Iterator[Multiple]:
-    width = next((s.value for s in symbols if s.letter == s.variable == "D"), 0)
-    for symbol in symbols if width else ():
-        if symbol.letter not in ("I", "I_e", "I_d") or quantity_of(symbol) != "width":
-            continue
-        if symbol.value % width == 0 and symbol.variable == symbol.letter:
-            yield Multiple(symbol.letter, symbol.value // width, "D")
+def _multiples(symbols: tuple[Symbol, ...]) -> Iterator[Relation]:
+    """Yield what can be kept: each letter is its own variable, and the width is too."""
+    own = {symbol.letter for symbol in symbols if symbol.variable == symbol.letter}
+    for relation in relations(symbols):
+        if relation.letter in own.intersection(_FEED_FORWARD) and "D" in own:
+            yield relation

@@ -18,9 +18,8 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.core.expressions.symbols import Symbol, is_standard
-from bertviewer.core.what_if.remedies import Remedy
-from bertviewer.core.what_if.rules import next_value
 from bertviewer.core.what_if.sheet import Sheet
+from bertviewer.core.what_if.suggestions import Remedy, next_value
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flow_layout import FlowLayout
@@ -218,7 +217,7 @@ class KnobPanel(QWidget):
             symbol = knob.symbol
             value, real = values[symbol.letter], self._sheet.values[symbol.letter]
             is_enabled = (
-                self._sheet.is_free(symbol)
+                symbol.letter in self._sheet.free
                 and symbol.letter not in kept
                 and symbol.value <= MAX_VALUE
             )
@@ -259,7 +258,7 @@ class KnobPanel(QWidget):
         if symbol.key and symbol.variable not in ("", symbol.letter):
             also = self.tr("scales with {0} until set: the formulas require a fixed ratio")
             return f"{text}; {also.format(symbol.variable)}"
-        if self._sheet.is_free(symbol):
+        if symbol.letter in self._sheet.free:
             return text
         return f"{text}; {self.tr('no formula depends on it')}"
 

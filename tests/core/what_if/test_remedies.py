@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertviewer.core.what_if.remedies import Remedy, remedies
 from bertviewer.core.what_if.rules import Problem, ScenarioError
 from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Sheet
+from bertviewer.core.what_if.suggestions import Remedy, remedies
 from tests.core.what_if.sheets import family_sheet, sheet_of
 
 
