@@ -1,6 +1,8 @@
 """A count as a person writes it: one sum, in which repeated blocks keep their brackets."""
 
+import ast
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from bertviewer.core.expressions.evaluation import terms_of
 from bertviewer.core.expressions.polynomials import (
@@ -12,42 +14,31 @@ from bertviewer.core.expressions.polynomials import (
 )
 from bertviewer.core.frozen import frozen
 
-
-@frozen
-class Block:
-    """A part of a count that stays in brackets: ``N*(12*D**2 + 13*D)``."""
-
-    times: Polynomial
-    inside: "Count"
-
-    @property
-    def value(self) -> Polynomial:
-        """The part without brackets."""
-        return self.times * self.inside.value
-
-    def __str__(self) -> str:
-        """Write it as Python reads it."""
-        return f"{bracketed(str(self.times))}*{bracketed(str(self.inside))}"
+ONE: Final = Polynomial.constant(1)
 
 
 @frozen
 class Count:
-    """A count: expanded, and in parts in reading order."""
+    """So many times a sum: expanded as ``value``, and in parts in reading order.
+
+    A part that is a count stays in brackets: ``N*(12*D**2 + 13*D)``.
+    """
 
     value: Polynomial
-    parts: tuple[Polynomial | Block, ...]
+    parts: tuple["Polynomial | Count", ...]
+    times: Polynomial = ONE
 
     @classmethod
-    def of(cls, parts: Iterable[Polynomial | Block]) -> "Count":
+    def of(cls, parts: Iterable["Polynomial | Count"], times: Polynomial = ONE) -> "Count":
         """Add up; parts that follow each other without a block between are one tidied sum."""
-        kept: list[Polynomial | Block] = []
+        kept: list[Polynomial | Count] = []
         for part in parts:
             if isinstance(part, Polynomial) and kept and isinstance(kept[-1], Polynomial):
                 kept[-1] = kept[-1] + part
             else:
                 kept.append(part)
-        value = total(part.value if isinstance(part, Block) else part for part in kept)
-        return cls(value, tuple(part for part in kept if isinstance(part, Block) or part))
+        value = total(part if isinstance(part, Polynomial) else part.value for part in kept)
+        return cls(times * value, tuple(filter(None, kept)), times)
 
     @classmethod
     def read(cls, formula: str) -> "Count":
@@ -56,30 +47,32 @@ class Count:
         Raises:
             FormulaError: the text is not a formula, or divides by a sum.
         """
-        parts: list[Polynomial | Block] = []
+        parts: list[Polynomial | Count] = []
         for text in terms_of(formula):
-            term = text.removeprefix("+ ")
-            times, inside = _last_brackets(term)
-            if len(terms_of(inside)) > 1:
-                sign = "-" if times.startswith("- ") else ""
-                factor = polynomial_of(sign + times.removeprefix("- "))
-                parts.append(cls.read(inside).times(factor))
-            else:
-                parts.append(polynomial_of(term))
+            match ast.parse(text, mode="eval").body:
+                case ast.BinOp(
+                    left=ast.expr(end_col_offset=int(end)),
+                    op=ast.Mult(),
+                    right=ast.BinOp(op=ast.Add() | ast.Sub()),
+                ):
+                    inside = text[end:].removeprefix("*(").removesuffix(")")
+                    parts.append(cls.read(inside).repeated(polynomial_of(text[:end])))
+                case _:
+                    parts.append(polynomial_of(text))
         return cls.of(parts)
 
-    def times(self, factor: Polynomial) -> Polynomial | Block:
+    def repeated(self, times: Polynomial) -> "Polynomial | Count":
         """Return it so many times, in brackets if it is a sum."""
-        if len(self.value.terms) < 2 or factor == Polynomial.constant(1):
-            return factor * self.value
-        return Block(factor, self)
+        if len(self.value.terms) < 2 or times == ONE:
+            return times * self.value
+        return Count.of(self.parts, times)
 
     def replaced(self, values: Mapping[str, Polynomial]) -> "Count":
         """Return it with polynomials in place of some letters, brackets left where they are."""
         return Count.of(
-            part.inside.replaced(values).times(part.times.replaced(values))
-            if isinstance(part, Block)
-            else part.replaced(values)
+            part.replaced(values)
+            if isinstance(part, Polynomial)
+            else Count.of(part.parts).replaced(values).repeated(part.times.replaced(values))
             for part in self.parts
         )
 
@@ -89,26 +82,16 @@ class Count:
         Around one stack of blocks terms keep their order; with several stacks the like terms of
         all of them come first, so that none is written twice.
         """
-        blocks = [part for part in self.parts if isinstance(part, Block)]
-        if len(blocks) < 2:
-            return join_terms(map(str, self.parts))
-        first = total(part for part in self.parts if isinstance(part, Polynomial))
-        insides: dict[str, list[Block]] = {}
-        for block in blocks:
-            insides.setdefault(str(block.times), []).append(block)
-        together = (
-            Block(same[0].times, Count.of(part for block in same for part in block.inside.parts))
-            for same in insides.values()
-        )
-        return join_terms([str(first)] * bool(first) + [str(block) for block in together])
-
-
-def _last_brackets(term: str) -> tuple[str, str]:
-    """Split ``(N - 1)*(2*D + 3)`` before its last factor, if that is in brackets."""
-    depth = 0
-    for place in range(len(term) - 1, -1, -1):
-        depth += (term[place] == ")") - (term[place] == "(")
-        if not depth:
-            is_factor = term.endswith(")") and term[place - 1 : place] == "*"
-            return (term[: place - 1], term[place + 1 : -1]) if is_factor else (term, "1")
-    return term, "1"
+        blocks = [part for part in self.parts if isinstance(part, Count)]
+        parts = list(self.parts)
+        if len(blocks) > 1:
+            insides: dict[str, list[Count]] = {}
+            for block in blocks:
+                insides.setdefault(str(block.times), []).append(block)
+            first = total(part for part in self.parts if isinstance(part, Polynomial))
+            parts = [first] * bool(first) + [
+                Count.of((part for block in same for part in block.parts), same[0].times)
+                for same in insides.values()
+            ]
+        text = join_terms(map(str, parts))
+        return text if self.times == ONE else f"{bracketed(str(self.times))}*{bracketed(text)}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from bertviewer.core.expressions.counts import Block, Count
+from bertviewer.core.expressions.counts import Count
 from bertviewer.core.expressions.polynomials import Polynomial, product, total
 from bertviewer.core.symbolic.fitting import fit, moving_letters
 from bertviewer.core.symbolic.models import TENSOR, ModelSizes
@@ -115,7 +115,7 @@ def count_modules(
             continue
         blocks = [count for child, count in below.items() if child.rpartition(".")[2].isdigit()]
         others = [count for child, count in below.items() if not child.rpartition(".")[2].isdigit()]
-        parts: list[Polynomial | Block] = [total(tensors)]
+        parts: list[Polynomial | Count] = [total(tensors)]
         if path in repeats:
             parts += _repeated(repeats[path], blocks)
         elif collect and len(set(map(str, blocks))) < len(blocks):
@@ -126,18 +126,18 @@ def count_modules(
     return counts
 
 
-def _repeated(times: Polynomial, blocks: list[Count]) -> list[Polynomial | Block]:
+def _repeated(times: Polynomial, blocks: list[Count]) -> list[Polynomial | Count]:
     """Multiply the last block, and add what the first ones have in addition to it.
 
     T5's first layer alone holds the position biases, ModernBERT's lacks a norm.
     """
     template = blocks[-1]
-    return [template.times(times), total(block.value - template.value for block in blocks)]
+    return [template.repeated(times), total(block.value - template.value for block in blocks)]
 
 
-def _collected(blocks: Iterable[Count]) -> list[Polynomial | Block]:
+def _collected(blocks: Iterable[Count]) -> list[Polynomial | Count]:
     """Add up blocks of several kinds, each as often as it occurs."""
     kinds: dict[str, list[Count]] = {}
     for block in blocks:
         kinds.setdefault(str(block), []).append(block)
-    return [some[0].times(Polynomial.constant(len(some))) for some in kinds.values()]
+    return [some[0].repeated(Polynomial.constant(len(some))) for some in kinds.values()]
