@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from bertviewer.core.expressions.evaluation import terms_of
@@ -41,8 +42,8 @@ class Count:
         return cls(times * value, tuple(filter(None, kept)), times)
 
     @classmethod
-    def read(cls, formula: str) -> "Count":
-        """Read a formula back as what it was written from.
+    def read(cls, formula: str, values: Mapping[str, Polynomial] = MappingProxyType({})) -> "Count":
+        """Read a formula back as what it was written from, with polynomials for some letters.
 
         Raises:
             FormulaError: the text is not a formula, or divides by a sum.
@@ -55,10 +56,10 @@ class Count:
                     op=ast.Mult(),
                     right=ast.BinOp(op=ast.Add() | ast.Sub()),
                 ):
-                    inside = text[end:].removeprefix("*(").removesuffix(")")
-                    parts.append(cls.read(inside).repeated(polynomial_of(text[:end])))
+                    inside = cls.read(text[end:].removeprefix("*(").removesuffix(")"), values)
+                    parts.append(inside.repeated(polynomial_of(text[:end], values)))
                 case _:
-                    parts.append(polynomial_of(text))
+                    parts.append(polynomial_of(text, values))
         return cls.of(parts)
 
     def repeated(self, times: Polynomial) -> "Polynomial | Count":
@@ -66,15 +67,6 @@ class Count:
         if len(self.value.terms) < 2 or times == ONE:
             return times * self.value
         return Count.of(self.parts, times)
-
-    def replaced(self, values: Mapping[str, Polynomial]) -> "Count":
-        """Return it with polynomials in place of some letters, brackets left where they are."""
-        return Count.of(
-            part.replaced(values)
-            if isinstance(part, Polynomial)
-            else Count.of(part.parts).replaced(values).repeated(part.times.replaced(values))
-            for part in self.parts
-        )
 
     def __str__(self) -> str:
         """Write it as Python reads it.

@@ -52,7 +52,7 @@ def substituted(formula: str, declared: Iterable[Relation]) -> str:
     values = {relation.letter: polynomial_of(relation.formula) for relation in declared}
     if letters_of(formula).isdisjoint(values):
         return formula
-    return str(Count.read(formula).replaced(values))
+    return str(Count.read(formula, values))
 
 
 def _relations_in(symbols: list[Symbol]) -> Iterator[Relation]:
