@@ -17,10 +17,10 @@ from bertviewer.core.expressions.symbols import Symbol, quantity_of, symbols_of
 from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.symbolic.conditions import even_conditions
-from bertviewer.core.symbolic.factoring import factored
 from bertviewer.core.symbolic.formulas import (
     Shape,
     count_modules,
+    factored,
     fit_repeats,
     fit_shapes,
     template_path,

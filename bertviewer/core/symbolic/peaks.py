@@ -9,8 +9,7 @@ from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial, product, total
 from bertviewer.core.expressions.symbols import is_standard
 from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
-from bertviewer.core.symbolic.factoring import factored
-from bertviewer.core.symbolic.formulas import Shape, fit_shapes
+from bertviewer.core.symbolic.formulas import Shape, factored, fit_shapes
 from bertviewer.core.symbolic.forward_pass import ForwardPass
 from bertviewer.core.symbolic.models import ModelBuilder, Values
 from bertviewer.core.symbolic.observations import Observations
