@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 
-from bertviewer.core.expressions.counts import Count
+from bertviewer.core.expressions.grouping import Count
 from bertviewer.core.expressions.polynomials import (
     ONE,
     Monomial,

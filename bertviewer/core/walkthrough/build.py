@@ -10,7 +10,7 @@ from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
-from bertviewer.core.expressions.counts import Count
+from bertviewer.core.expressions.grouping import Count
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.walkthrough.counts import StepCount, TensorCounter, collected
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data

@@ -79,14 +79,9 @@ class Figure:
 
 @frozen
 class BuiltModel:
-    """A model that was built with a scenario's values.
+    """A model that was built with a scenario's values: elements by module, shapes by tensor."""
 
-    Attributes:
-        counts: the elements in and below each module.
-        shapes: each tensor's shape.
-    """
-
-    counts: Mapping[str, int]
+    sizes: Mapping[str, int]
     shapes: Mapping[str, tuple[int, ...]]
 
 
@@ -121,7 +116,7 @@ class Outcome:
         node = self.sheet.architecture.module(path)
         assert node is not None
         if self.built is not None:
-            return Figure(node.parameters, self.built.counts.get(path, 0))
+            return Figure(node.parameters, self.built.sizes.get(path, 0))
         return self._figure(node.count_formula)
 
     def macs(self, path: str) -> Figure | None:
@@ -165,7 +160,7 @@ class Outcome:
     def layers(self, path: str) -> int:
         """Return how many numbered modules there are in the list at ``path``."""
         if self.built is not None:
-            children = (x.rpartition(".") for x in self.built.counts)
+            children = (x.rpartition(".") for x in self.built.sizes)
             return sum(parent == path and name.isdigit() for parent, _, name in children)
         letter, real = self.sheet.stacks.get(path), self._real_layers(path)
         grown = self.scenario.values[letter] - self.sheet.values[letter] if letter else 0
@@ -174,7 +169,7 @@ class Outcome:
     def exists(self, path: str) -> bool:
         """Return whether the model has a module of the real one: fewer layers lack the last."""
         if self.built is not None:
-            return path in self.built.counts
+            return path in self.built.sizes
         while path:
             path, _, name = path.rpartition(".")
             if path in self.sheet.stacks and int(name) >= self.layers(path):

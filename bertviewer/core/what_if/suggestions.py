@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bertviewer.core.expressions.symbols import symbols_of
-from bertviewer.core.frozen import frozen
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.presets import PRESETS, find_preset
 from bertviewer.core.what_if.rules import Problem, ScenarioError, broken_rules
@@ -15,14 +14,6 @@ _MOST_REMEDIES = 3
 _AROUND, _BEYOND = 1_500, 16
 """Values that are tried on both sides of a letter's own, and from other numbers of a problem on."""
 _MOST_STEPS = 2_000
-
-
-@frozen
-class Remedy:
-    """A letter, and the value of it with which all is well."""
-
-    letter: str
-    value: int
 
 
 def next_value(sheet: Sheet, values: Mapping[str, int], letter: str, step: int) -> int:
@@ -47,22 +38,22 @@ def next_value(sheet: Sheet, values: Mapping[str, int], letter: str, step: int) 
     return max(now + step, 1)
 
 
-def remedies(scenario: Scenario, problems: Sequence[Problem]) -> tuple[Remedy, ...]:
-    """Return the nearest good value of letters at fault, first those that nobody has changed."""
+def remedies(scenario: Scenario, problems: Sequence[Problem]) -> dict[str, int]:
+    """Return the nearest good value by letter at fault, first those that nobody has changed."""
     free = scenario.sheet.free - {relation.letter for relation in scenario.kept}
     letters = dict.fromkeys(letter for problem in problems for letter in problem.letters)
     numbers = tuple(dict.fromkeys(number for problem in problems for number in problem.numbers))
     values = scenario.values
-    found = []
+    found = {}
     for letter in filter(free.__contains__, letters):
         for value in _near(values[letter], numbers):
             changed = {**scenario.changed, letter: value}
             is_possible = not broken_rules(scenario.sheet, {**values, letter: value})
             if is_possible and _is_good(replace(scenario, changed=changed)):
-                found.append(Remedy(letter, value))
+                found[letter] = value
                 break
-    found.sort(key=lambda remedy: remedy.letter in scenario.changed)
-    return tuple(found[:_MOST_REMEDIES])
+    ordered = sorted(found, key=scenario.changed.__contains__)
+    return {letter: found[letter] for letter in ordered[:_MOST_REMEDIES]}
 
 
 def _near(now: int, numbers: Sequence[int]) -> Iterator[int]:
