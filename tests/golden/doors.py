@@ -111,9 +111,8 @@ def walkthrough(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
 
 def what_if(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
     """Yield scenarios, each letter doubled and one more, with the figures of the model."""
-    from bertviewer.core.what_if.rules import ScenarioError
     from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
-    from bertviewer.core.what_if.sheet import Sheet
+    from bertviewer.core.what_if.sheet import ScenarioError, Sheet
     from bertviewer.ui.what_if.texts import problem_text
 
     sheet = Sheet.of(model.architecture)

@@ -6,6 +6,7 @@ Elsewhere they are read from a model that was built with the numbers, if that is
 
 from collections.abc import Mapping
 
+from bertviewer.core.architecture.cost_values import peak_elements
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.architecture.tensor_info import TensorInfo
@@ -13,8 +14,7 @@ from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation
 from bertviewer.core.frozen import frozen
-from bertviewer.core.what_if.rules import Problem, ScenarioError, broken_rules
-from bertviewer.core.what_if.sheet import Sheet
+from bertviewer.core.what_if.sheet import Problem, ScenarioError, Sheet
 
 
 @frozen
@@ -95,7 +95,6 @@ class Outcome:
         warnings: what should be known about the values; no figure is wrong for them.
         has_costs: whether the formulas of the forward pass hold for these values; they may be
             proven for fewer letters than the counts.
-        has_peak: whether that of the activations' peak does.
         built: the model that figures are read from instead, where the formulas are not verified.
     """
 
@@ -103,7 +102,6 @@ class Outcome:
     numbers: Mapping[str, int]
     warnings: tuple[Problem, ...]
     has_costs: bool
-    has_peak: bool
     built: BuiltModel | None = None
 
     @property
@@ -127,10 +125,10 @@ class Outcome:
     def peak(self) -> Figure | None:
         """Return the most elements of activations alive at one time, ``None`` without formula."""
         costs = self.sheet.architecture.costs
-        if costs is None or not costs.peak or not self.has_peak:
+        if costs is None or not self.has_costs:
             return None
-        real, here = self.sheet.numbers, self.numbers
-        return Figure(max(real[it] for it in costs.peak), max(here[it] for it in costs.peak))
+        real, here = (peak_elements(costs, at) for at in (self.sheet.values, self.scenario.values))
+        return None if real is None or here is None else Figure(real, here)
 
     def kv_cache(self, dtype: str) -> Figure | None:
         """Return the bytes of the key/value cache, ``None`` where no formula says it."""
@@ -220,7 +218,7 @@ def evaluate_scenario(scenario: Scenario) -> Outcome:
         ScenarioError: the values break a rule, or a formula says nothing about them.
     """
     sheet, values = scenario.sheet, scenario.values
-    problems = list(broken_rules(sheet, values))
+    problems = list(sheet.broken_rules(values))
     numbers: dict[str, int] = {}
     for formula in sheet.numbers if all(problem.is_warning for problem in problems) else ():
         try:
@@ -235,9 +233,7 @@ def evaluate_scenario(scenario: Scenario) -> Outcome:
         raise ScenarioError(errors)
     costs = sheet.architecture.costs
     has_costs = costs is not None and _costs_hold(costs, sheet, values)
-    fixed = costs.peak_fixed.items() if costs else ()
-    has_peak = has_costs and all(values.get(letter, value) == value for letter, value in fixed)
-    return Outcome(scenario, numbers, tuple(problems), has_costs, has_peak)
+    return Outcome(scenario, numbers, tuple(problems), has_costs)
 
 
 def _costs_hold(costs: Costs, sheet: Sheet, values: Mapping[str, int]) -> bool:

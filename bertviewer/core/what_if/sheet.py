@@ -1,19 +1,65 @@
-"""All formulas of one architecture, read once, so that other values can be put in quickly."""
+"""All formulas of one architecture, read once, and the rules that other values have to obey.
+
+No figure is shown for a model that cannot be.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.expressions.domains import conditions_of, letters_in
+from bertviewer.core.expressions.domains import conditions_of, is_met, letters_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation, relations
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.frozen import frozen
+from bertviewer.core.lengths.length_limits import table_room
 
 _HEADS = ("A", "A_e", "A_d")
 # With one of these the size of a head is a number of its own, and not D/A.
 _HEAD_SIZE = re.compile(r"head_dim|head_size|d_head|d_kv|kv_channels")
 _FEED_FORWARD = ("I", "I_e", "I_d")
+
+Rule = Literal["positive", "divides", "domain", "even", "size", "positions"]
+
+
+@frozen
+class Problem:
+    """A rule that values break.
+
+    Attributes:
+        rule: ``positive``: a letter is below 1. ``divides``: the first letter does not divide the
+            second. ``domain``: the formulas hold only where ``formula``, a condition, is met.
+            ``even``: a ``//`` of ``formula`` leaves a remainder. ``size``: ``formula`` gives a
+            dimension below 1. ``positions``: more tokens than the model has positions for.
+        letters: the letters that it is about, those at fault first.
+        numbers: their values; the room for ``positions``, the outcome for ``size``.
+        formula: the formula or condition, where there is one.
+    """
+
+    rule: Rule
+    letters: tuple[str, ...]
+    numbers: tuple[int, ...]
+    formula: str = ""
+
+    @classmethod
+    def of(cls, rule: Rule, formula: str, values: Mapping[str, int], *outcome: int) -> "Problem":
+        """Return the problem of a formula or condition, with its letters' values."""
+        letters = tuple(sorted(letters_of(formula)))
+        return cls(rule, letters, outcome or tuple(values[x] for x in letters), formula)
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether figures can be given all the same."""
+        return self.rule == "positions"
+
+
+class ScenarioError(ValueError):
+    """No model has these values; ``problems`` says why."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__(", ".join(f"{problem.rule} {problem.letters}" for problem in problems))
+        self.problems = problems
 
 
 @frozen
@@ -57,7 +103,7 @@ class Sheet:
         values = {symbol.letter: symbol.value for symbol in symbols}
         modules = costs.modules.values() if costs else ()
         formulas = {node.count_formula for node in architecture.modules}
-        formulas |= {it.macs for it in modules if it.macs} | set(costs.peak if costs else ())
+        formulas |= {it.macs for it in modules if it.macs}
         shapes = [tensor.symbolic_shape for tensor in architecture.parameters]
         shapes += (shape for it in modules for shape in (it.input_shape, it.output_shape))
         sizes = frozenset(size for shape in shapes for size in shape or ())
@@ -81,6 +127,34 @@ class Sheet:
     def has_formulas(self) -> bool:
         """Whether anything follows a letter of the configuration."""
         return any(symbol.key and symbol.letter in self.free for symbol in self.symbols)
+
+    def broken_rules(self, values: Mapping[str, int]) -> tuple[Problem, ...]:
+        """Return what these values break, as far as it shows without evaluating formulas."""
+        # A number that is 0 in the real model may say that there is none of something.
+        below = [x for x, value in values.items() if value < min(1, self.values.get(x, 1))]
+        if below:
+            return tuple(Problem("positive", (letter,), (values[letter],)) for letter in below)
+        problems = [
+            Problem("divides", (part, whole), (values[part], values[whole]))
+            for part, whole in self.divisions
+            if values[whole] % values[part]
+        ]
+        # Formulas are verified only where their conditions are met.
+        divisions = {f"{whole} % {part} == 0" for part, whole in self.divisions}
+        problems += (
+            Problem.of("domain", condition, values)
+            for condition in self.conditions
+            if condition not in divisions and not is_met(condition, values)
+        )
+        room = table_room(self.architecture)
+        if room is not None and "L" in values:
+            room += values["L"] - self.values["L"]
+            problems += (
+                Problem("positions", (letter, "L"), (values[letter], room))
+                for letter in ("S", "S_d")
+                if values.get(letter, 0) > room
+            )
+        return tuple(problems)
 
 
 def _stacks(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, str]]:

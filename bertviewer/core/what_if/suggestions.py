@@ -6,9 +6,8 @@ from dataclasses import replace
 from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.presets import PRESETS, find_preset
-from bertviewer.core.what_if.rules import Problem, ScenarioError, broken_rules
 from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
-from bertviewer.core.what_if.sheet import Sheet
+from bertviewer.core.what_if.sheet import Problem, ScenarioError, Sheet
 
 _MOST_REMEDIES = 3
 _AROUND, _BEYOND = 1_500, 16
@@ -48,7 +47,7 @@ def remedies(scenario: Scenario, problems: Sequence[Problem]) -> dict[str, int]:
     for letter in filter(free.__contains__, letters):
         for value in _near(values[letter], numbers):
             changed = {**scenario.changed, letter: value}
-            is_possible = not broken_rules(scenario.sheet, {**values, letter: value})
+            is_possible = not scenario.sheet.broken_rules({**values, letter: value})
             if is_possible and _is_good(replace(scenario, changed=changed)):
                 found[letter] = value
                 break

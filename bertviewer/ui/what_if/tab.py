@@ -14,9 +14,8 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.expressions.grouping import Relation
-from bertviewer.core.what_if.rules import ScenarioError
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
-from bertviewer.core.what_if.sheet import Sheet
+from bertviewer.core.what_if.sheet import ScenarioError, Sheet
 from bertviewer.core.what_if.suggestions import preset_sizes, remedies
 from bertviewer.ui import jobs
 from bertviewer.ui.background.requests import Request
