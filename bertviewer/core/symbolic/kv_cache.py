@@ -87,16 +87,16 @@ def derive_kv_cache(
     others = (replace(s, variable="") for s in numbers if s.letter not in known)
     symbols = (*inputs, *architecture.symbols, *others)
     reader = _Reader()
-    builder = ModelBuilder(config, symbols, build, reader.read, progress, EXPECTED)
+    builder = ModelBuilder(config, symbols, build, reader.sizes, progress, EXPECTED)
     real = builder.variant(builder.values)
     if real is None or not real.shapes:
         return None
     windows = _windows(builder, real)
     narrow = {letter for letter, _ in windows.values()}
     base = builder.values | {x: max(builder.values[x], _WIDE) for x in narrow}
-    if (start := builder.variant(base)) is None:
-        return None
-    if not (sizes := KnownSizes(builder, architecture, start, base, every=True)):
+    start = builder.variant(base)
+    sizes = start and KnownSizes(builder, architecture, start, base, every=True)
+    if not sizes:
         return None
     limits = {name: limit for name, (_, limit) in windows.items()}
     layers = _layers(sizes, limits, reader.fixed_bits(build(config), builder.values))
@@ -113,8 +113,8 @@ def derive_kv_cache(
         if not _gives(cache, builder, {**base, symbol.letter: base[symbol.letter] + 1})
     ]
     free = [s for s in builder.symbols if s.variable and s.key and s not in depths]
-    used = {x for kinds in layers.values() for elements in kinds.values() for x in elements.letters}
-    return replace(cache, domain=joined((*fixed, *never_varied(free, sizes.points, used))))
+    conditions = (*fixed, *never_varied(free, sizes.points, cache.letters))
+    return replace(cache, domain=joined(conditions))
 
 
 def _depths(builder: ModelBuilder) -> list[Symbol]:
@@ -219,18 +219,14 @@ def _windows(builder: ModelBuilder, real: ModelSizes) -> dict[str, tuple[str, st
 
 
 class _Reader:
-    """Runs models with a cache and reads what is in it."""
+    """Runs models with a cache and reads the floating point tensors in it, by their places."""
 
     def __init__(self) -> None:
-        self._entries: set[str] | None = None
+        self._entries: set[str] = set()
         """The names of the outputs that hold a cache, once they are known."""
 
-    def read(self, model: nn.Module, values: Values) -> ModelSizes:
-        """Return the shapes of all floating point tensors of the cache, by their places in it.
-
-        Raises:
-            Exception: whatever the model raises.
-        """
+    def sizes(self, model: nn.Module, values: Values) -> ModelSizes:
+        """Return the tensors' shapes; whatever the model raises is raised here."""
         tensors = self._tensors(model, values)
         return ModelSizes.of_shapes({name: tuple(t.shape) for name, t in tensors.items()})
 
@@ -242,34 +238,30 @@ class _Reader:
             raise
         except Exception:  # noqa: BLE001 - not every model runs in 16 bits on the meta device
             return {}
-        return {
-            name: 8 * tensor.element_size()
-            for name, tensor in tensors.items()
-            if tensor.dtype != torch.bfloat16
-        }
+        others = {name: t for name, t in tensors.items() if t.dtype != torch.bfloat16}
+        return {name: 8 * tensor.element_size() for name, tensor in others.items()}
 
     def _tensors(self, model: nn.Module, values: Values) -> dict[str, Tensor]:
         model.eval()
         if isinstance(model, transformers.PreTrainedModel):
             model.set_attn_implementation("eager")
-        error: Exception | None = None
+        error: Exception = ValueError("no inputs are known")
         for inputs in input_choices(model, values):
             try:
-                if self._entries is None:
-                    without = _outputs(model, inputs, use_cache=False)
-                    self._entries = _outputs(model, inputs, use_cache=True).keys() - without.keys()
                 outputs = _outputs(model, inputs, use_cache=True)
+                if not self._entries:
+                    self._entries = outputs.keys() - _outputs(model, inputs, use_cache=False).keys()
             except Stopped:
                 raise
             except Exception as caught:  # noqa: BLE001 - an input that is refused
-                error = error or caught
+                error = caught
                 continue
             return {
                 path: tensor
                 for entry in outputs.keys() & self._entries
                 for path, tensor in cached_tensors(outputs[entry], entry)
             }
-        raise error or ValueError("no inputs are known")
+        raise error
 
 
 def _outputs(model: nn.Module, inputs: ModelInputs, *, use_cache: bool) -> Mapping[str, Any]:
