@@ -111,15 +111,14 @@ def walkthrough(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
 
 def what_if(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
     """Yield scenarios, each letter doubled and one more, with the figures of the model."""
-    from bertviewer.core.what_if.rules import ScenarioError
     from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
-    from bertviewer.core.what_if.sheet import Sheet
+    from bertviewer.core.what_if.sheet import ScenarioError, Sheet
     from bertviewer.ui.what_if.texts import problem_text
 
     sheet = Sheet.of(model.architecture)
     top = [node.path for node in model.architecture.modules if node.depth <= 1]
     for symbol in sheet.symbols:
-        if not sheet.is_free(symbol):
+        if symbol.letter not in sheet.free:
             continue
         for value in (2 * symbol.value, symbol.value + 1):
             facts: dict[str, Any]

@@ -1,31 +1,26 @@
 """Domains: the conditions under which a formula holds, as ``D % A == 0 and E != D``.
 
-A domain is a Python expression, so that other programs can evaluate what is exported. Here it is
-parsed, and nothing in it is run.
+A domain is a Python expression, so that other programs can evaluate what is exported.
 """
 
-import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from bertviewer.core.expressions.evaluation import (
+    COMPARISONS,
     FormulaError,
     UnevenDivision,
     evaluate,
     letters_of,
+    program,
 )
 
 _AND: Final = " and "
-_CONDITION = re.compile(r"([^%=!<>]+?)(?: % ([^%=!<>]+?))? (==|!=|>=|<=) ([^%=!<>]+)")
-_PLAIN = re.compile(r"(\w+) (?:% (\d+) )?(==|>=) (\d+)")
+_VALUE = re.compile(r"(\w+) == (\d+)")
+_MULTIPLE = re.compile(r"(\w+) % (\d+) == 0")
 _RATIO = re.compile(r"(\w+) == (\d+)\*\w+")
-_SIGNS: Final[Mapping[str, Callable[[int, int], bool]]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">=": operator.ge,
-    "<=": operator.le,
-}
 
 
 def conditions_of(domain: str | None) -> tuple[str, ...]:
@@ -39,16 +34,19 @@ def joined(conditions: Iterable[str]) -> str | None:
     Each is named once, and not where another says more: ``I % 384 == 0`` and not ``I % 3 == 0``.
     """
     texts = tuple(dict.fromkeys(conditions))
-    plain = [(text, *found.groups()) for text in texts if (found := _PLAIN.fullmatch(text))]
-    ratios = [(text, *found.groups()) for text in texts if (found := _RATIO.fullmatch(text))]
-    known = [*plain, *((text, letter, step, "==", "0") for text, letter, step in ratios)]
-    implied = {
-        text
-        for text, letter, *condition in plain
-        for by, same, *other in known
-        if text != by and letter == same and _implies(condition, other)
-    }
+    implied = {text for text in texts for known in texts if text != known and _implies(known, text)}
     return _AND.join(text for text in texts if text not in implied) or None
+
+
+@lru_cache(maxsize=65_536)
+def _implies(known: str, text: str) -> bool:
+    """Return whether a letter's value, or what it is a multiple of, meets another condition."""
+    if value := _VALUE.fullmatch(known):
+        return letters_of(text) == {value[1]} and is_met(text, {value[1]: int(value[2])})
+    theirs = _MULTIPLE.fullmatch(known) or _RATIO.fullmatch(known)
+    if theirs is None or (ours := _MULTIPLE.fullmatch(text)) is None or ours[1] != theirs[1]:
+        return False
+    return int(theirs[2]) % int(ours[2]) == 0
 
 
 def divisors_in(conditions: Iterable[str], letter: str) -> Iterator[str]:
@@ -60,25 +58,23 @@ def divisors_in(conditions: Iterable[str], letter: str) -> Iterator[str]:
 
 
 def is_met(condition: str, values: Mapping[str, int]) -> bool:
-    """Tell whether values meet one condition.
+    """Return whether values meet one condition, as ``D % A == 0``, ``E != D`` or ``L >= 3``.
 
-    A remainder of a division by 0 meets none, nor of one by what does not come out even.
+    Where a division leaves a remainder, or divides by 0, it is not met.
 
     Raises:
         FormulaError: the text is no condition, or a letter in it has no value.
     """
-    left, divisor, sign, right = _parts(condition)
-    value = evaluate(left, values)
-    if divisor:
-        try:
-            value %= evaluate(divisor, values)
-        except (UnevenDivision, ZeroDivisionError):
-            return False
-    return _SIGNS[sign](value, evaluate(right, values))
+    if program(condition)[-1] not in COMPARISONS.values():
+        raise FormulaError(f"not a condition: {condition!r}")
+    try:
+        return bool(evaluate(condition, values))
+    except UnevenDivision:
+        return False
 
 
 def holds_in(domain: str | None, values: Mapping[str, int]) -> bool:
-    """Tell whether values are inside of a domain.
+    """Return whether values are inside of a domain.
 
     Raises:
         FormulaError: the text is no domain, or a letter in it has no value.
@@ -92,27 +88,4 @@ def letters_in(domain: str | None) -> frozenset[str]:
     Raises:
         FormulaError: the text is no domain.
     """
-    parts = (
-        (left, divisor or "0", right)
-        for left, divisor, _, right in map(_parts, conditions_of(domain))
-    )
-    return frozenset[str]().union(*(letters_of(text) for some in parts for text in some))
-
-
-def _implies(one: Sequence[str | None], other: Sequence[str | None]) -> bool:
-    """Tell whether a letter that meets the other condition, of value or multiples, meets one."""
-    divisor, sign, value = other
-    number = int(value or 0)
-    if divisor is None and sign == "==":
-        return is_met(f"{number}{f' % {one[0]}' if one[0] else ''} {one[1]} {one[2]}", {})
-    if divisor is None or one[0] is None:
-        return False
-    return (sign, number) == (one[1], int(one[2] or 0)) and int(divisor) % int(one[0]) == 0
-
-
-def _parts(condition: str) -> tuple[str, str | None, str, str]:
-    found = _CONDITION.fullmatch(condition)
-    if found is None:
-        raise FormulaError(f"not a condition: {condition!r}")
-    left, divisor, sign, right = found.groups()
-    return left, divisor, sign, right
+    return frozenset[str]().union(*map(letters_of, conditions_of(domain)))

@@ -1,6 +1,7 @@
 """The one evaluator of formulas: integers, letters, ``+ - * // **`` and brackets, exactly.
 
-Formulas are parsed, not run: nothing in them can call or look up anything.
+A condition compares two formulas, the first one perhaps with a ``%`` for a remainder. Formulas and
+conditions are parsed, not run: nothing in them can call or look up anything.
 """
 
 import ast
@@ -50,7 +51,7 @@ def evaluate(formula: str, values: Mapping[str, int]) -> int:
         else:
             right = stack.pop()
             left = stack.pop()
-            if step is operator.floordiv and (not right or left % right):
+            if step in _DIVISIONS and (not right or (step is operator.floordiv and left % right)):
                 raise UnevenDivision(f"{left} is not divisible by {right} in {formula}")
             if step is operator.pow and left.bit_length() * right > MAX_BITS:
                 raise FormulaError(f"a power is too large in {formula}")
@@ -60,10 +61,10 @@ def evaluate(formula: str, values: Mapping[str, int]) -> int:
 
 
 def letters_of(formula: str) -> frozenset[str]:
-    """Return the letters in a formula.
+    """Return the letters in a formula or a condition.
 
     Raises:
-        FormulaError: the text is not a formula.
+        FormulaError: the text is neither.
     """
     return frozenset(step for step in program(formula) if isinstance(step, str))
 
@@ -90,26 +91,35 @@ def terms_of(formula: str) -> tuple[str, ...]:
 
 Operation = Callable[..., Any]
 
-_OPERATIONS: Final[Mapping[type[ast.operator], Operation]] = {
+_OPERATIONS: Final[Mapping[type[ast.AST], Operation]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv,
     ast.Pow: operator.pow,
 }
+COMPARISONS: Final[Mapping[type[ast.AST], Operation]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.GtE: operator.ge,
+    ast.LtE: operator.le,
+}
+_IN_CONDITIONS: Final = {**_OPERATIONS, **COMPARISONS, ast.Mod: operator.mod}
+_DIVISIONS: Final = (operator.floordiv, operator.mod)
 
 
 @lru_cache(maxsize=_CACHED)
 def program(formula: str) -> tuple[int | str | Operation, ...]:
-    """Return the formula in postfix order: ``D, 2, **`` for ``D**2``.
+    """Return a formula or a condition in postfix order: ``D, 2, **`` for ``D**2``.
 
     Raises:
-        FormulaError: the text is not a formula.
+        FormulaError: the text is neither.
     """
     try:
         tree = ast.parse(formula, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise FormulaError(f"not a formula: {formula!r}") from error
+    operations = _IN_CONDITIONS if isinstance(tree, ast.Compare) else _OPERATIONS
     # Read from the end, operator before operands, and turned round: sums may have many terms.
     reversed_steps: list[int | str | Operation] = []
     waiting: list[ast.expr] = [tree]
@@ -124,10 +134,13 @@ def program(formula: str) -> tuple[int | str | Operation, ...]:
                 waiting.append(operand)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 waiting.append(operand)
-            case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATIONS:
+            case (
+                ast.BinOp(left=left, op=sign, right=right)
+                | ast.Compare(left=left, ops=[sign], comparators=[right])
+            ) if type(sign) in operations:
                 if isinstance(sign, ast.Pow) and not _is_power(right):
                     raise FormulaError(f"only small constant powers are supported: {formula!r}")
-                reversed_steps.append(_OPERATIONS[type(sign)])
+                reversed_steps.append(operations[type(sign)])
                 waiting += (left, right)
             case _:
                 raise FormulaError(f"not a formula: {formula!r}")

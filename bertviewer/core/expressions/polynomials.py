@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import reduce
 from math import lcm, prod
+from types import MappingProxyType
+from typing import Final
 
 from bertviewer.core.expressions.evaluation import FormulaError, program
 from bertviewer.core.expressions.letters import letter_order
@@ -17,6 +19,8 @@ from bertviewer.core.frozen import frozen
 
 Monomial = tuple[tuple[str, int], ...]
 """Letters with their powers, none of them 0, in the order of ``letter_order``: D**2*I."""
+
+ONE: Final = Fraction(1)
 
 
 @frozen
@@ -58,22 +62,6 @@ class Polynomial:
                 for letters, coefficient in self.terms.items()
             ),
             Fraction(0),
-        )
-
-    def replaced(self, values: Mapping[str, "Polynomial"]) -> "Polynomial":
-        """Return it with polynomials in place of some letters.
-
-        Raises:
-            FormulaError: what it divides by becomes a sum.
-        """
-        return total(
-            product(
-                (
-                    Polynomial({(): coefficient}),
-                    *(values.get(x, Polynomial.term(Fraction(1), {x: 1})) ** n for x, n in letters),
-                )
-            )
-            for letters, coefficient in self.terms.items()
         )
 
     def __bool__(self) -> bool:
@@ -120,8 +108,10 @@ class Polynomial:
         return join_terms((f"({above})//{whole}", *rest))
 
 
-def polynomial_of(formula: str) -> Polynomial:
-    """Read a formula, without its brackets.
+def polynomial_of(
+    formula: str, values: Mapping[str, Polynomial] = MappingProxyType({})
+) -> Polynomial:
+    """Read a formula, without its brackets, and with polynomials in place of some letters.
 
     Raises:
         FormulaError: the text is not a formula, or divides by a sum.
@@ -131,7 +121,7 @@ def polynomial_of(formula: str) -> Polynomial:
         if isinstance(step, int):
             stack.append(Polynomial.constant(step))
         elif isinstance(step, str):
-            stack.append(Polynomial.term(Fraction(1), {step: 1}))
+            stack.append(values[step] if step in values else Polynomial.term(ONE, {step: 1}))
         elif step is operator.neg:
             stack.append(-stack.pop())
         else:

@@ -6,7 +6,6 @@ What each of them does to a tensor's shape is found by experiment (see ``symboli
 import keyword
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -16,6 +15,7 @@ from bertviewer.core.expressions.letters import (
     LETTERS,
     STANDARD_LETTERS,
     WIDTHS,
+    Letter,
     Quantity,
     is_depth,
 )
@@ -56,7 +56,6 @@ _PARTS = 8
 MOST_SYMBOLS = 250
 MOST_OTHERS = 2_000
 """Real configurations have half as many; what a stranger's file has beyond is not tried."""
-
 Path = tuple[str, ...]
 """The keys that lead to a part of a configuration."""
 
@@ -93,16 +92,14 @@ def others_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
 
 def quantity_of(symbol: Symbol) -> Quantity:
     """Return what the number behind a symbol counts; a guess by name for own keys."""
-    key = _last(symbol.key)
+    key = _path(symbol)[-1]
     if key in BY_KEY:
         return BY_KEY[key].quantity
     if not key:
         return "size"
     if is_depth(key):
         return "layers"
-    if "heads" in key or "groups" in key:
-        return "heads"
-    return "width"
+    return "heads" if "heads" in key or "groups" in key else "width"
 
 
 def standard_letter(symbol: Symbol) -> str:
@@ -110,27 +107,29 @@ def standard_letter(symbol: Symbol) -> str:
 
     A second key of the same meaning, which keeps its own name, has none.
     """
-    key = _last(symbol.key)
+    key = _path(symbol)[-1]
     letter = BY_KEY[key].letter if key in BY_KEY else ""
     return letter if letter and symbol.letter.split("_")[0] == letter.split("_")[0] else ""
 
 
 def place_of(symbol: Symbol) -> str:
     """Return the part of the configuration that its key is in, empty for the whole."""
-    path = symbol.key
-    while path.rpartition(".")[2].isdigit():
-        path = path.rpartition(".")[0]
-    return path.rpartition(".")[0]
+    return ".".join(_path(symbol)[:-1])
 
 
 def is_width(symbol: Symbol) -> bool:
-    """Tell whether its key means the hidden state's width, that of one stage among them."""
-    return _last(symbol.key).removesuffix("s") in WIDTHS
+    """Return whether its key means the hidden state's width, that of one stage among them."""
+    return _path(symbol)[-1].removesuffix("s") in WIDTHS
 
 
 def is_standard(symbol: Symbol) -> bool:
-    """Tell whether the symbol is one of ``LETTERS``, not a key under its own name or in a part."""
+    """Return whether it is one of ``LETTERS``, not a key under its own name or in a part."""
     return symbol.letter in STANDARD_LETTERS
+
+
+def _path(symbol: Symbol) -> list[str]:
+    """Return the keys that lead to a symbol's number, without its place in a list."""
+    return re.sub(r"(\.\d+)+$", "", symbol.key).split(".")
 
 
 def _parts(config: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -154,52 +153,62 @@ def _is_name(key: Any) -> bool:
 
 def _symbols_in(config: Mapping[str, Any], path: Path, taken: set[str]) -> Iterator[Symbol]:
     sizes = _sizes(config)
-    symbols: list[Symbol] = []
+    found: dict[str, tuple[str, Letter]] = {}
     for letter in LETTERS:
         key = next((key for key in letter.keys if key in sizes), None)
-        if key is not None and all(letter.letter != symbol.letter for symbol in symbols):
-            symbols.append(Symbol(letter.letter, key, sizes.pop(key), letter.meaning))
-    symbols = _with_two_stacks(symbols)
-    standard = {symbol.letter for symbol in symbols}
-    symbols += [
-        Symbol(key, key, value, f"configuration key {'.'.join((*path, key))}")
-        for key, value in sizes.items()
-    ]
-    for symbol in symbols:
-        name = ".".join((*path, symbol.key))
-        is_letter = symbol.letter in standard
-        index = "".join(f"_{_part_name(part)}" for part in path)
-        letter_name = _identifier(symbol.letter + index, taken, is_letter and not path)
-        taken.add(letter_name)
-        meaning = f"{symbol.meaning} of {'.'.join(path)}" if is_letter and path else symbol.meaning
-        yield replace(symbol, letter=letter_name, key=name, meaning=meaning)
+        if key is not None and letter.letter not in found:
+            found[letter.letter] = key, letter
+    own = sizes.keys() - {key for key, _ in found.values()}
+    # N means an encoder-decoder's encoder. T5 calls its layers ``num_layers`` next to
+    # ``num_decoder_layers``; BART's files repeat ``encoder_layers`` as ``num_hidden_layers``, an
+    # alias that must not be changed alone.
+    if "N_e" in found:
+        found.pop("N", None)
+    elif "N" in found and "N_d" in found:
+        found["N"] = found["N"][0], next(each for each in LETTERS if each.letter == "N_e")
+    for key, letter in found.values():
+        yield _symbol((*path, key), sizes[key], taken, letter)
+    for key in sizes:
+        if key in own:
+            yield _symbol((*path, key), sizes[key], taken)
 
 
-def _others_in(at: Any, path: Path, keys: set[str], taken: set[str]) -> Iterator[Symbol]:
-    name = ".".join(path)
-    if isinstance(at, Mapping):
-        for key, value in at.items():
-            if _is_name(key) and not _NO_NUMBERS_IN.search(key):
-                yield from _others_in(value, (*path, key), keys, taken)
-    elif isinstance(at, list | tuple):
-        if len(at) <= _PARTS and name not in keys and all(map(_is_number, at)):
-            for place, value in enumerate(at):
-                yield from _others_in(value, (*path, str(place)), keys, taken)
-    elif _is_number(at) and name not in keys:
-        *parts, key = (part for part in path if not part.isdigit())
-        places = (part for part in path if part.isdigit())
-        letter = _identifier("_".join((key, *places, *map(_part_name, parts))), taken, False)
-        taken.add(letter)
-        yield Symbol(letter, name, at, f"configuration key {name}")
+def _others_in(
+    config: Mapping[str, Any], path: Path, keys: set[str], taken: set[str]
+) -> Iterator[Symbol]:
+    for key, value in config.items():
+        if not _is_name(key) or _NO_NUMBERS_IN.search(key):
+            continue
+        if isinstance(value, Mapping):
+            yield from _others_in(value, (*path, key), keys, taken)
+        numbers = {key: value}
+        if isinstance(value, list | tuple):
+            is_list = len(value) <= _PARTS and all(map(_is_number, value))
+            is_list = is_list and ".".join((*path, key)) not in keys
+            numbers = {f"{key}.{at}": number for at, number in enumerate(value) if is_list}
+        for each, number in numbers.items():
+            if _is_number(number) and ".".join((*path, each)) not in keys:
+                yield _symbol((*path, each), number, taken)
 
 
-def _part_name(key: str) -> str:
-    return re.sub(r"_?config$", "", key) or key
+def _symbol(path: Path, value: int, taken: set[str], letter: Letter | None = None) -> Symbol:
+    """Return a symbol whose letter is a Python identifier that is not taken.
 
-
-def _last(key: str) -> str:
-    """Return a path's last key, without the place in a list."""
-    return next((part for part in reversed(key.split(".")) if not part.isdigit()), key)
+    A number without a standard ``letter`` is called like its key, and not like any of these.
+    """
+    *parts, key = path
+    index = (re.sub(r"_?config$", "", part) or part for part in parts)
+    name = "_".join((letter.letter if letter else key, *index))
+    name = re.sub(r"\W", "_", name, flags=re.ASCII)
+    if not name or name[0].isdigit() or keyword.iskeyword(name):
+        name = f"_{name}"
+    while name in taken or (name in STANDARD_LETTERS and (letter is None or parts)):
+        name += "_"
+    taken.add(name)
+    meaning = f"configuration key {'.'.join(path)}"
+    if letter:
+        meaning = f"{letter.meaning} of {'.'.join(parts)}" if parts else letter.meaning
+    return Symbol(name, ".".join(path), value, meaning)
 
 
 def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
@@ -229,31 +238,3 @@ def _is_number(value: Any, least: int = 0) -> bool:
 
 def _is_size(value: Any) -> bool:
     return _is_number(value, 1)
-
-
-def _with_two_stacks(symbols: list[Symbol]) -> list[Symbol]:
-    """Sort out N in an encoder-decoder, where it means the encoder's layers.
-
-    T5 calls them ``num_layers`` next to ``num_decoder_layers``; BART's files repeat
-    ``encoder_layers`` as ``num_hidden_layers``, an alias that must not be changed alone.
-    """
-    letters = {symbol.letter for symbol in symbols}
-    if "N_e" in letters:
-        return [symbol for symbol in symbols if symbol.letter != "N"]
-    if "N_d" in letters:
-        meaning = next(letter.meaning for letter in LETTERS if letter.letter == "N_e")
-        return [
-            replace(symbol, letter="N_e", meaning=meaning) if symbol.letter == "N" else symbol
-            for symbol in symbols
-        ]
-    return symbols
-
-
-def _identifier(name: str, taken: set[str], is_letter: bool) -> str:
-    """Return a name as a Python identifier that is not taken and not a standard letter."""
-    name = re.sub(r"\W", "_", name, flags=re.ASCII)
-    if not name or name[0].isdigit() or keyword.iskeyword(name):
-        name = f"_{name}"
-    while name in taken or (name in STANDARD_LETTERS and not is_letter):
-        name += "_"
-    return name

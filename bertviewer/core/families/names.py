@@ -5,6 +5,8 @@ A family that uses another name has it added here.
 
 from collections.abc import Mapping
 
+from bertviewer.core.expressions.letters import LETTERS
+
 CROSS_ATTENTIONS = frozenset({"crossattention", "EncDecAttention", "encoder_attn"})
 """A layer's attention to an encoder."""
 KEYS_AND_VALUES = frozenset({"key", "value", "k", "v", "k_proj", "v_proj"})
@@ -17,34 +19,25 @@ ANGLES = "encoder.embed_positions.weight"
 """A tensor that holds the angles of a rotation."""
 DROPOUT = "Dropout"
 """What is in the names of all classes of dropouts."""
+
+
+def _meaning(*letters: str) -> tuple[str, ...]:
+    """Return the keys that mean one of these standard letters."""
+    return tuple(key for letter in LETTERS if letter.letter in letters for key in letter.keys)
+
+
 CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
-    "vocabulary": ("vocab_size",),
-    "width": ("hidden_size", "n_embd", "dim", "d_model"),
+    "vocabulary": _meaning("V"),
+    "width": _meaning("D"),
     "embedding width": ("embedding_size",),
-    "positions": ("max_position_embeddings", "n_positions"),
-    "token types": ("type_vocab_size",),
+    "positions": _meaning("L"),
+    "token types": _meaning("T"),
     "padding": ("pad_token_id",),
-    "layers": (
-        "num_hidden_layers",
-        "n_layer",
-        "n_layers",
-        "num_layers",
-        "num_decoder_layers",
-        "encoder_layers",
-        "decoder_layers",
-    ),
+    "layers": _meaning("N", "N_e", "N_d"),
     "groups": ("num_hidden_groups", "inner_group_num"),
-    "heads": (
-        "num_attention_heads",
-        "n_head",
-        "n_heads",
-        "nhead",
-        "num_heads",
-        "encoder_attention_heads",
-        "decoder_attention_heads",
-    ),
-    "key/value heads": ("num_key_value_heads",),
-    "head size": ("head_dim", "d_kv"),
+    "heads": _meaning("A", "A_e", "A_d"),
+    "key/value heads": _meaning("A_kv"),
+    "head size": _meaning("K"),
     "rotation": ("rope_parameters", "rope_theta", "rotary_value", "position_embedding_type"),
     "window": ("sliding_window", "layer_types"),
     "blocks": ("attention_type", "block_size", "num_random_blocks"),
@@ -61,15 +54,7 @@ CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
         "pos_att_type",
         "share_att_key",
     ),
-    "feed-forward": (
-        "intermediate_size",
-        "n_inner",
-        "hidden_dim",
-        "dim_feedforward",
-        "d_ff",
-        "encoder_ffn_dim",
-        "decoder_ffn_dim",
-    ),
+    "feed-forward": _meaning("I", "I_e", "I_d"),
     "experts": (
         "num_experts_per_tok",
         *("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
@@ -102,13 +87,12 @@ CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
     "tying": ("tie_word_embeddings",),
     "norm first": ("norm_first",),
 }
-"""The keys that are shown beside a formula: families spell a choice differently, it asks for that.
+"""The keys that are shown with a formula, by the choice that they make.
 
-Switches and names are among them, and encoder and decoder are one choice: ``expressions.letters``
-has the keys that a count follows, each with a letter of its own.
+Switches and names are among them.
 """
 
 
 def is_cross_attention(path: str) -> bool:
-    """Tell whether a module is a layer's attention to an encoder, or stands in it."""
+    """Tell whether a module is a layer's attention to an encoder, or inside one."""
     return not CROSS_ATTENTIONS.isdisjoint(path.split("."))

@@ -10,7 +10,6 @@ from bertviewer.core.cache.models import keep_head, recall_head, recall_keys, re
 from bertviewer.core.errors import UnknownTypeError
 from bertviewer.core.loading.file_facts import file_notices, with_facts
 from bertviewer.core.loading.loaded_model import Blueprint, LoadedModel
-from bertviewer.core.loading.rebuilding import rebuilt
 from bertviewer.core.loading.structure import structure, why_not_run
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.configuration import (
@@ -200,6 +199,9 @@ def _guessed(
         if named := named_type(data):
             return {**data, "model_type": named}, ""
     if checkpoint is not None:
+        libraries.load(progress)
+        from bertviewer.core.loading.rebuilding import rebuilt
+
         return rebuilt(checkpoint, source.name, data) or (None, "")
     assert source.config_file is not None  # weights alone are a checkpoint, or were refused
     raise without_type(source.config_file)

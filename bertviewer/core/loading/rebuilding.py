@@ -1,29 +1,30 @@
 """A configuration from weights alone, where names and shapes leave no doubt what model they are.
 
 BERT, RoBERTa and ELECTRA name their layers alike, DistilBERT in its own way. The tensors of one of
-them are all there and no others, each of the shape that a handful of sizes ask for; otherwise
-nothing is said.
+them are all there and no others, each of the shape that it has in a model of transformers with the
+same handful of sizes; otherwise nothing is said.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.families.checkpoint_tensors import (
-    BUFFERS,
-    POSITIONS,
-    TYPES,
-    WORDS,
-    Shapes,
-    Sizes,
-    bert_tensors,
-    distilbert_tensors,
-)
+from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.errors import UserError
 from bertviewer.core.source.configuration import MAX_LAYERS
+from bertviewer.core.source.tasks import find_task
 from bertviewer.core.text.numerals import count_text, number_text
 from bertviewer.core.weights.quantization import packed_weights
 from bertviewer.core.weights.stored import Checkpoint
 from bertviewer.core.weights.wrappers import without_wrappers
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+WORDS = "embeddings.word_embeddings.weight"
+POSITIONS = "embeddings.position_embeddings.weight"
+TYPES = "embeddings.token_type_embeddings.weight"
+# Numbers that count up, which old checkpoints hold though nobody learns them.
+BUFFERS = ("embeddings.position_ids", "embeddings.token_type_ids")
 
 HEAD_SIZE = 64
 _HEADS_OF_WIDTH: Mapping[int, int] = {128: 2, 256: 4, 312: 12, 384: 12, 512: 8, 768: 12, 1024: 16}
@@ -82,13 +83,20 @@ def rebuilt(
 
 def _sized(named: str, base: Shapes, every: Shapes) -> dict[str, Any] | None:
     """Return the sizes in a configuration; ``named`` is the model type before all names, if any."""
-    sizes = _distilbert_sizes(base)
-    if sizes and base == distilbert_tensors(sizes) and named in ("distilbert", ""):
-        return _distilbert(sizes)
-    sizes = _bert_sizes(base)
-    with_pooler = "pooler.dense.weight" in base
-    if sizes and base == bert_tensors(sizes, with_pooler) and named != "distilbert":
-        return _bert(named or _told_apart(every, sizes), sizes)
+    for config in (_distilbert(base), _bert(named, base, every)):
+        if config is None or named not in (config["model_type"], ""):
+            continue
+        try:
+            built = build_on_meta(
+                build_config(config, "checkpoint"), find_task("base"), "checkpoint"
+            )
+        except UserError:
+            continue  # there is no such model
+        shapes = {key: tuple(tensor.shape) for key, tensor in built.named_parameters()}
+        if "pooler.dense.weight" not in base:
+            shapes = {key: shape for key, shape in shapes.items() if not key.startswith("pooler.")}
+        if base == shapes:
+            return config
     return None
 
 
@@ -98,24 +106,6 @@ def _modern(key: str) -> str:
         if key.endswith(old):
             return key.removesuffix(old) + new
     return key
-
-
-def _bert_sizes(base: Shapes) -> Sizes | None:
-    found = _tables(base, WORDS, POSITIONS, TYPES, "encoder.layer.0.intermediate.dense.weight")
-    layers = _layers(base, "encoder.layer.")
-    if found is None or layers is None:
-        return None
-    (words, width), (positions, _), (types, _), (inner, hidden) = found
-    return Sizes(words, width, hidden, layers, inner, positions, types)
-
-
-def _distilbert_sizes(base: Shapes) -> Sizes | None:
-    found = _tables(base, WORDS, POSITIONS, "transformer.layer.0.ffn.lin1.weight")
-    layers = _layers(base, "transformer.layer.")
-    if found is None or layers is None:
-        return None
-    (words, width), (positions, _), (inner, _) = found
-    return Sizes(words, width, width, layers, inner, positions, 0)
 
 
 def _tables(base: Shapes, *names: str) -> list[tuple[int, ...]] | None:
@@ -129,43 +119,51 @@ def _layers(base: Shapes, beginning: str) -> int | None:
     return count if count <= MAX_LAYERS else None
 
 
-def _told_apart(every: Shapes, sizes: Sizes) -> str:
-    """Tell BERT, RoBERTa and ELECTRA apart by their heads, and at last by their tables."""
-    if sizes.E != sizes.D or any(key.startswith(_ELECTRA_HEADS) for key in every):
-        return "electra"
-    # RoBERTa has one kind of segment, and two positions more than the tokens that it takes.
-    is_roberta = sizes.T == 1 and sizes.P > 2 and (sizes.P - 2) & (sizes.P - 3) == 0
-    return "roberta" if is_roberta else "bert"
-
-
-def _bert(model_type: str, sizes: Sizes) -> dict[str, Any]:
+def _bert(named: str, base: Shapes, every: Shapes) -> dict[str, Any] | None:
+    """Return a BERT, RoBERTa or ELECTRA, told apart by their heads, and at last by their tables."""
+    found = _tables(base, WORDS, POSITIONS, TYPES, "encoder.layer.0.intermediate.dense.weight")
+    layers = _layers(base, "encoder.layer.")
+    if found is None or layers is None:
+        return None
+    (words, embedded), (positions, _), (types, _), (inner, width) = found
+    model_type = named
+    if not named:
+        is_electra = embedded != width or any(key.startswith(_ELECTRA_HEADS) for key in every)
+        # RoBERTa has one kind of segment, and two positions more than the tokens that it takes.
+        is_roberta = types == 1 and positions > 2 and (positions - 2) & (positions - 3) == 0
+        model_type = "electra" if is_electra else "roberta" if is_roberta else "bert"
     config: dict[str, Any] = {
         "model_type": model_type,
-        "vocab_size": sizes.V,
-        "hidden_size": sizes.D,
-        "num_hidden_layers": sizes.L,
-        "num_attention_heads": _heads(sizes.D),
-        "intermediate_size": sizes.I,
-        "max_position_embeddings": sizes.P,
-        "type_vocab_size": sizes.T,
+        "vocab_size": words,
+        "hidden_size": width,
+        "num_hidden_layers": layers,
+        "num_attention_heads": _heads(width),
+        "intermediate_size": inner,
+        "max_position_embeddings": positions,
+        "type_vocab_size": types,
         "hidden_act": "gelu",
         "layer_norm_eps": 1e-5 if model_type == "roberta" else 1e-12,
-        "pad_token_id": min(1 if model_type == "roberta" else 0, sizes.V - 1),
+        "pad_token_id": min(1 if model_type == "roberta" else 0, words - 1),
     }
     if model_type == "electra":
-        config["embedding_size"] = sizes.E
+        config["embedding_size"] = embedded
     return config
 
 
-def _distilbert(sizes: Sizes) -> dict[str, Any]:
+def _distilbert(base: Shapes) -> dict[str, Any] | None:
+    found = _tables(base, WORDS, POSITIONS, "transformer.layer.0.ffn.lin1.weight")
+    layers = _layers(base, "transformer.layer.")
+    if found is None or layers is None:
+        return None
+    (words, width), (positions, _), (inner, _) = found
     return {
         "model_type": "distilbert",
-        "vocab_size": sizes.V,
-        "dim": sizes.D,
-        "n_layers": sizes.L,
-        "n_heads": _heads(sizes.D),
-        "hidden_dim": sizes.I,
-        "max_position_embeddings": sizes.P,
+        "vocab_size": words,
+        "dim": width,
+        "n_layers": layers,
+        "n_heads": _heads(width),
+        "hidden_dim": inner,
+        "max_position_embeddings": positions,
         "activation": "gelu",
         "pad_token_id": 0,
     }

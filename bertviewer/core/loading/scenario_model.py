@@ -27,4 +27,4 @@ def rebuild(scenario: Scenario, source: ModelSource) -> Outcome:
         raise
     except Exception as error:
         raise UserError(f"no model has these values: {words_of(error)}") from error
-    return Outcome(scenario, {}, (), False, False, BuiltModel(sizes.sizes, sizes.shapes))
+    return Outcome(scenario, {}, (), False, BuiltModel(sizes.sizes, sizes.shapes))

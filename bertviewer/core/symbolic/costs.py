@@ -7,7 +7,6 @@ verified on models and inputs that no fit has seen, the shortest and the longest
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any, cast
 
 from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
@@ -18,10 +17,10 @@ from bertviewer.core.expressions.symbols import Symbol, others_of, quantity_of, 
 from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.symbolic.conditions import even_conditions
-from bertviewer.core.symbolic.factoring import factored
 from bertviewer.core.symbolic.formulas import (
     Shape,
     count_modules,
+    factored,
     fit_repeats,
     fit_shapes,
     template_path,
@@ -38,17 +37,13 @@ from bertviewer.core.symbolic.forward_pass import (
 )
 from bertviewer.core.symbolic.models import Build, ModelBuilder, owners
 from bertviewer.core.symbolic.observations import Observations, fixed_numbers, observe
-from bertviewer.core.symbolic.peaks import ForwardTrial, derive_peak
-from bertviewer.core.symbolic.perturbations import PROOFS, Perturbations
+from bertviewer.core.symbolic.peaks import ForwardTrial, derive_peak, run_trials
+from bertviewer.core.symbolic.perturbations import PROOFS
 from bertviewer.core.symbolic.solver import Solver
 from bertviewer.core.system.library_words import words_of
 
-_INPUTS = (SENTENCES, TOKENS, TARGET_TOKENS)
-
 USUAL_TOKENS = 128
 """Figures are given for one sentence of so many tokens, by default."""
-LONGEST_TOKENS = 1400
-"""Formulas are tried up to the model's longest sentence, and not beyond this many tokens."""
 NOT_ALWAYS = "modified models do not all multiply there, or not equally often"
 
 
@@ -68,7 +63,7 @@ def derive_costs(
     """
     usual = _usual_tokens(config)
     # Several sentences, and another length for the decoder's: what is 1, or equal, hides much.
-    symbols = (*input_symbols(config, 2, usual, usual * 3 // 4 + 1), *symbols_of(config))
+    symbols = (*_input_symbols(config, 2, usual, usual * 3 // 4 + 1), *symbols_of(config))
     expected = 2 * (len(symbols) + PROOFS)
     builder = ModelBuilder(config, symbols, build, read_forward, progress, expected)
     try:
@@ -78,74 +73,41 @@ def derive_costs(
     except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
         return no_costs(config, words_of(error))
     observed = observe(builder, real)
-    inputs = input_symbols(config, 1, usual, usual)
-    if not all(symbol.letter in observed.seen for symbol in inputs):
+    if any(not symbol.key and symbol.letter not in observed.seen for symbol in symbols):
         return no_costs(config, "the model accepts only sentences of one length")
-    trials = _trials(builder, observed)
-    if trials is None:
+    if not (trials := run_trials(builder, observed)):
         return no_costs(config, "too few modified configurations run to verify a formula")
     layers = tuple(symbol.letter for symbol in symbols if quantity_of(symbol) == "layers")
     trials.append((real, builder.values))
-    peak, peak_fixed = derive_peak(builder, observed, layers, trials, _trials)
+    peak, peak_fixed = derive_peak(builder, observed, layers, trials)
     # Shapes depend on numbers that share out the work; multiply-adds do not.
     fixed = fixed_numbers(builder, replace(real, shapes={}), others_of(config))
     modules, domain = _modules(builder, observed, layers, trials, fixed)
     followed = {symbol.letter: observed.variable_of(symbol.letter) for symbol in symbols}
     variables = {letter: variable for letter, variable in followed.items() if variable}
+    inputs = _input_symbols(config, 1, usual, usual)
     return Costs(inputs, modules, peak, peak_fixed, variables, domain)
 
 
 def no_costs(config: Mapping[str, Any], reason: str) -> Costs:
     """Return costs without formulas, and why there are none."""
     usual = _usual_tokens(config)
-    return Costs(input_symbols(config, 1, usual, usual), {}, (), reason=reason)
+    return Costs(_input_symbols(config, 1, usual, usual), {}, (), reason=reason)
 
 
 def _usual_tokens(config: Mapping[str, Any]) -> int:
     """Return a number of tokens that leaves room for longer sentences."""
-    longest = next((s.value for s in symbols_of(config) if s.letter == "L"), None)
-    return USUAL_TOKENS if longest is None else max(1, min(USUAL_TOKENS, longest // 4))
+    longest = next((s.value for s in symbols_of(config) if s.letter == "L"), 4 * USUAL_TOKENS)
+    return max(1, min(USUAL_TOKENS, longest // 4))
 
 
-def input_symbols(
-    config: Mapping[str, Any], sentences: int, tokens: int, target_tokens: int
-) -> tuple[Symbol, ...]:
-    """Return the symbols of a forward pass's inputs, with these values."""
-    values = {SENTENCES: sentences, TOKENS: tokens}
-    if config.get("is_encoder_decoder"):
-        values[TARGET_TOKENS] = target_tokens
+def _input_symbols(config: Mapping[str, Any], *values: int) -> tuple[Symbol, ...]:
+    """Return the symbols of a forward pass's inputs with the values of B, S and S_d."""
+    letters = (SENTENCES, TOKENS, *([TARGET_TOKENS] if config.get("is_encoder_decoder") else []))
+    meanings = {letter.letter: letter.meaning for letter in LETTERS}
     return tuple(
-        Symbol(letter.letter, "", values[letter.letter], letter.meaning, letter.letter)
-        for letter in LETTERS
-        if letter.letter in values
+        Symbol(x, "", value, meanings[x], x) for x, value in zip(letters, values, strict=False)
     )
-
-
-def _trials(builder: ModelBuilder, observed: Observations) -> list[ForwardTrial] | None:
-    """Run what no fit has seen: other configurations, and the shortest and longest sentences.
-
-    Returns:
-        At least three with all numbers changed, and those with other sentences that the model
-        takes; ``None`` where it refuses too many configurations.
-    """
-    base = observed.values
-    changes = Perturbations.of(observed, builder.symbols)
-    models = changes.fresh(lambda change: builder.variant({**base, **change}))
-    fresh = list(islice(models, PROOFS))
-    if len(fresh) < PROOFS:
-        return None
-    found = [(model, {**base, **change}) for change, model in fresh]
-    longest = min(base.get("L", LONGEST_TOKENS), LONGEST_TOKENS)
-    # RoBERTa's table has two rows that no token uses, so the very longest may be refused.
-    lengths = (longest, longest - 2, longest * 3 // 4)
-    for attempts in (((1, 1, 1),), ((3, 7, 5),), tuple((1, length, 9) for length in lengths)):
-        for sizes in attempts:
-            sentences = zip(_INPUTS, sizes, strict=True)
-            values = {**base, **{letter: size for letter, size in sentences if letter in base}}
-            if (model := builder.variant(values)) is not None:
-                found.append((model, values))
-                break
-    return cast(list[ForwardTrial], found)
 
 
 def _modules(
@@ -161,28 +123,34 @@ def _modules(
     S: what depends on the sentence is no formula of it.
     """
     base, repeats = observed.base, fit_repeats(observed)
-    shapes = {name: it for name, it in fit_shapes(observed).items() if _fits_inputs(it, builder)}
+    inputs = {symbol.letter for symbol in builder.symbols if not symbol.key}
+    shapes = {
+        name: shape
+        for name, shape in fit_shapes(observed).items()
+        if not _divides_inputs(shape, builder, inputs)
+    }
     lengths = {path: base.lengths[path] for path in repeats}
     products = {name: shape for name, shape in base.shapes.items() if entry_kind(name) == PRODUCT}
     counts = count_modules(replace(base, shapes=products), shapes, repeats)
     formulas = {
         **{path: (factored(count.value, layers),) for path, count in counts.items()},
-        **{name: tuple(map(str, shape)) for name, shape in shapes.items() if _is_end(name)},
+        **{name: tuple(map(str, shape)) for name, shape in shapes.items() if name not in products},
     }
-    solver = Solver(builder, observed, formulas, shapes, lengths=lengths, unlimited=_INPUTS)
+    solver = Solver(builder, observed, formulas, shapes, lengths=lengths, unlimited=inputs)
     solver.refute(trials)
     solver.search()
     real, _ = trials[-1]
     called = {path for call in real.called for path in (call, *owners(call))}
+    paths = [path for path in real.modules if path in called]
     found = {name: solver.formulas.get(template_path(name, lengths)) for name in real.facts}
     causes = dict(solver.reasons)
     for name, letters in unfitted(observed, shapes).items():
-        if entry_kind(name) == PRODUCT:
+        if name in products:
             reason = "no formula fits the sizes of its products, which vary with "
             causes.setdefault(owner_of(name), reason + ", ".join(letters))
-    without = [path for path in real.modules if path in called and not found[path]]
+    without = [path for path in paths if not found[path]]
     reasons = _reasons({path: causes.get(template_path(path, lengths)) for path in without})
-    ends = {(entry_kind(name), owner_of(name)): found[name] for name in found if _is_end(name)}
+    ends = {(entry_kind(name), owner_of(name)): formula for name, formula in found.items()}
     modules = {
         path: ModuleCosts(
             macs=macs[0] if (macs := found[path]) else None,
@@ -190,8 +158,7 @@ def _modules(
             output_shape=ends.get((OUTPUT, path)),
             reason=reasons.get(path, ""),
         )
-        for path in real.modules
-        if path in called
+        for path in paths
     }
     needed = {text for name in solver.formulas for text in solver.conditions.get(name, ())}
     conditions = [text for text in solver.conditions.get("", ()) if text in needed]
@@ -201,15 +168,11 @@ def _modules(
     return modules, joined(conditions)
 
 
-def _fits_inputs(shape: Shape, builder: ModelBuilder) -> bool:
-    """Return whether no division of a formula depends on the inputs."""
+def _divides_inputs(shape: Shape, builder: ModelBuilder, inputs: set[str]) -> bool:
+    """Return whether a division of a formula depends on the inputs."""
     symbols = {symbol.letter: symbol for symbol in builder.symbols}
     even = (text for size in shape for text in even_conditions(size, builder.values, symbols))
-    return all(letters_in(text).isdisjoint(_INPUTS) for text in even)
-
-
-def _is_end(name: str) -> bool:
-    return entry_kind(name) in (INPUT, OUTPUT)
+    return any(letters_in(text) & inputs for text in even)
 
 
 def _reasons(causes: Mapping[str, str | None]) -> dict[str, str]:

@@ -1,14 +1,25 @@
 """Formulas of a whole model: its tensors' shapes, its repeated blocks, and sums of both."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from fractions import Fraction
 
-from bertviewer.core.expressions.counts import Block, Count
-from bertviewer.core.expressions.polynomials import Polynomial, product, total
+from bertviewer.core.expressions.grouping import Count
+from bertviewer.core.expressions.polynomials import (
+    ONE,
+    Monomial,
+    Polynomial,
+    join_terms,
+    product,
+    total,
+)
+from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.symbolic.fitting import fit, moving_letters
 from bertviewer.core.symbolic.models import TENSOR, ModelSizes
 from bertviewer.core.symbolic.observations import Observations
 
 Shape = tuple[Polynomial, ...]
+
+_INPUTS = (SENTENCES, TOKENS, TARGET_TOKENS)
 
 
 def fit_shapes(observed: Observations) -> dict[str, Shape]:
@@ -115,7 +126,7 @@ def count_modules(
             continue
         blocks = [count for child, count in below.items() if child.rpartition(".")[2].isdigit()]
         others = [count for child, count in below.items() if not child.rpartition(".")[2].isdigit()]
-        parts: list[Polynomial | Block] = [total(tensors)]
+        parts: list[Polynomial | Count] = [total(tensors)]
         if path in repeats:
             parts += _repeated(repeats[path], blocks)
         elif collect and len(set(map(str, blocks))) < len(blocks):
@@ -126,18 +137,58 @@ def count_modules(
     return counts
 
 
-def _repeated(times: Polynomial, blocks: list[Count]) -> list[Polynomial | Block]:
+def _repeated(times: Polynomial, blocks: list[Count]) -> list[Polynomial | Count]:
     """Multiply the last block, and add what the first ones have in addition to it.
 
     T5's first layer alone holds the position biases, ModernBERT's lacks a norm.
     """
     template = blocks[-1]
-    return [template.times(times), total(block.value - template.value for block in blocks)]
+    return [template.repeated(times), total(block.value - template.value for block in blocks)]
 
 
-def _collected(blocks: Iterable[Count]) -> list[Polynomial | Block]:
+def _collected(blocks: Iterable[Count]) -> list[Polynomial | Count]:
     """Add up blocks of several kinds, each as often as it occurs."""
     kinds: dict[str, list[Count]] = {}
     for block in blocks:
         kinds.setdefault(str(block), []).append(block)
-    return [some[0].times(Polynomial.constant(len(some))) for some in kinds.values()]
+    return [some[0].repeated(Polynomial.constant(len(some))) for some in kinds.values()]
+
+
+def factored(polynomial: Polynomial, layers: Collection[str]) -> str:
+    """Write a cost with layers, sentences and tokens before brackets.
+
+    Args:
+        polynomial: the cost, expanded.
+        layers: the letters that are numbers of layers.
+
+    Returns:
+        An expression of the same value: ``N*B*S*(4*D**2 + 2*D*I + 2*S*D) + B*D**2``.
+    """
+    groups: dict[object, dict[Monomial, Fraction]] = {}
+    for letters, value in polynomial.terms.items():
+        # What is done in the same layers, and for the same tokens, belongs together.
+        powers = dict(letters)
+        repeats = tuple((letter, powers[letter]) for letter in layers if letter in powers)
+        tokens = frozenset(letter for letter in _INPUTS if letter in powers)
+        groups.setdefault((repeats, tokens), {})[letters] = value
+    return join_terms(_bracketed(Polynomial(terms), layers) for terms in groups.values())
+
+
+def _bracketed(polynomial: Polynomial, layers: Collection[str]) -> str:
+    """Write the powers of layers and inputs that all terms have, and the rest in brackets."""
+    terms = [dict(letters) for letters in polynomial.terms]
+    common = ((x, min(term.get(x, 0) for term in terms)) for x in (*layers, *_INPUTS))
+    outside = [Polynomial.term(ONE, {x: power}) for x, power in common if power > 0]
+    inside = polynomial // product(outside)
+    ((letters, value), *others) = sorted(
+        inside.terms.items(), key=lambda term: sum(n for x, n in term[0] if x in _INPUTS)
+    )
+    is_divided = value.denominator != 1 or any(power < 0 for _, power in letters)
+    if not outside or (is_divided and not others):
+        return str(polynomial)  # the division has to stay last
+    factors = list(map(str, outside))
+    if others:
+        return "*".join((*factors, f"({Polynomial(dict([(letters, value), *others]))})"))
+    if value != 1:
+        factors.insert(0, str(value))
+    return "*".join((*factors, *([str(Polynomial({letters: ONE}))] if letters else [])))

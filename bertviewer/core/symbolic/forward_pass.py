@@ -8,8 +8,7 @@ import inspect
 import re
 import weakref
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -102,8 +101,18 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
     with torch.no_grad():
         inputs = meta_inputs(model, values)
         device = MetaDevice(inputs.known, tracer.note_product, memory.note)
-        with device, tracer.watching(), new_modules_on_meta(), _as_more_than_text(model):
-            model(**inputs.arguments)
+        try:
+            with device, tracer.watching(), new_modules_on_meta():
+                model(**inputs.arguments)
+        except Stopped:
+            raise
+        except Exception as error:
+            accepted = inspect.signature(model.forward).parameters
+            for names, what in ((PIXELS, "images"), (FEATURES, "audio")):
+                if not accepted.keys().isdisjoint(names):
+                    reason = f"the model also reads {what}, and formulas are derived only for text"
+                    raise ValueError(reason) from error
+            raise
     trace = tracer.trace()
     shapes = _ends(trace) | _products(trace)
     return ForwardPass(
@@ -118,23 +127,6 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
         moments=frozenset(memory.moments),
         peak=memory.peak,
     )
-
-
-@contextmanager
-def _as_more_than_text(model: nn.Module) -> Iterator[None]:
-    """Say of a model that fails because it reads images or sounds as well that this is why."""
-    try:
-        yield
-    except Stopped:
-        raise
-    except Exception as error:
-        accepted = inspect.signature(model.forward).parameters
-        for names, what in ((PIXELS, "images"), (FEATURES, "audio")):
-            if not accepted.keys().isdisjoint(names):
-                raise ValueError(
-                    f"the model also reads {what}, and formulas are derived only for text"
-                ) from error
-        raise
 
 
 def _ends(trace: Trace) -> dict[str, Dimensions]:
@@ -226,4 +218,4 @@ def entry_kind(name: str) -> str:
 
 def owner_of(name: str) -> str:
     """Return the path of the module that an entry belongs to."""
-    return name[: name.index("~")].removesuffix(".")
+    return name.partition("~")[0].removesuffix(".")

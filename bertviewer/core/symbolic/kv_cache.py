@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import takewhile
 from math import prod
 from typing import Any
 
@@ -37,12 +36,11 @@ from bertviewer.core.expressions.symbols import (
 from bertviewer.core.graph.inputs.choices import input_choices
 from bertviewer.core.graph.inputs.model_inputs import ModelInputs
 from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
-from bertviewer.core.graph.meta_device import MetaDevice
-from bertviewer.core.graph.shared_weights import new_modules_on_meta
+from bertviewer.core.graph.meta_device import known_on_meta
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.symbolic.conditions import never_varied
-from bertviewer.core.symbolic.factoring import factored
 from bertviewer.core.symbolic.fitting import fit
+from bertviewer.core.symbolic.formulas import factored
 from bertviewer.core.symbolic.known_sizes import EXPECTED, KnownSizes
 from bertviewer.core.symbolic.models import (
     Build,
@@ -80,29 +78,25 @@ def derive_kv_cache(
         ``None`` for a model without a cache, and where no formula was found.
     """
     config = architecture.config
-    is_pair = bool(config.get("is_encoder_decoder"))
-    lengths = {x: size for x, size in _SIZES.items() if x != TARGET_TOKENS or is_pair}
+    lengths = dict(_SIZES)
+    if not config.get("is_encoder_decoder"):
+        del lengths[TARGET_TOKENS]
     inputs = (Symbol(letter, "", size, "", letter) for letter, size in lengths.items())
     known = {symbol.letter for symbol in architecture.symbols}
     numbers = (*symbols_of(config), *others_of(config))
     others = (replace(s, variable="") for s in numbers if s.letter not in known)
     symbols = (*inputs, *architecture.symbols, *others)
     reader = _Reader()
-    builder = ModelBuilder(config, symbols, build, reader.read, progress, EXPECTED)
-    try:
-        real = builder.real()
-    except Stopped:
-        raise
-    except Exception:  # noqa: BLE001 - a model's forward fails with any kind of error
-        return None
-    if not real.shapes:
+    builder = ModelBuilder(config, symbols, build, reader.sizes, progress, EXPECTED)
+    real = builder.variant(builder.values)
+    if real is None or not real.shapes:
         return None
     windows = _windows(builder, real)
     narrow = {letter for letter, _ in windows.values()}
     base = builder.values | {x: max(builder.values[x], _WIDE) for x in narrow}
-    if (start := builder.variant(base)) is None:
-        return None
-    if not (sizes := KnownSizes(builder, architecture, start, base, every=True)):
+    start = builder.variant(base)
+    sizes = start and KnownSizes(builder, architecture, start, base, every=True)
+    if not sizes:
         return None
     limits = {name: limit for name, (_, limit) in windows.items()}
     layers = _layers(sizes, limits, reader.fixed_bits(build(config), builder.values))
@@ -112,15 +106,19 @@ def derive_kv_cache(
     tried = (*sizes.points, {**builder.values, **dict.fromkeys(narrow, _WINDOWS[0])})
     if not all(_gives(cache, builder, values) for values in tried):
         return None
-    depths = (symbol for symbol in builder.symbols if quantity_of(symbol) == "layers")
+    depths = _depths(builder)
     fixed = [
         f"{symbol.letter} == {symbol.value}"
         for symbol in depths
         if not _gives(cache, builder, {**base, symbol.letter: base[symbol.letter] + 1})
     ]
-    free = [s for s in builder.symbols if s.variable and s.key and quantity_of(s) != "layers"]
-    used = {x for kinds in layers.values() for elements in kinds.values() for x in elements.letters}
-    return replace(cache, domain=joined((*fixed, *never_varied(free, sizes.points, used))))
+    free = [s for s in builder.symbols if s.variable and s.key and s not in depths]
+    conditions = (*fixed, *never_varied(free, sizes.points, cache.letters))
+    return replace(cache, domain=joined(conditions))
+
+
+def _depths(builder: ModelBuilder) -> list[Symbol]:
+    return [symbol for symbol in builder.symbols if quantity_of(symbol) == "layers"]
 
 
 def _layers(
@@ -174,15 +172,14 @@ def _grouped(layers: _Layers, builder: ModelBuilder, base: Values) -> KVCache:
 
 def _depth(builder: ModelBuilder, base: Values, stack: str, count: int) -> str | None:
     """Return the symbol of a depth that the number of a stack's layers follows."""
-    for symbol in builder.symbols:
-        if quantity_of(symbol) != "layers" or symbol.value != count:
-            continue
-        numbers = []
-        for more in (1, 2):
-            model = builder.variant({**base, symbol.letter: count + more})
-            names = () if model is None else model.shapes
-            numbers.append(len({m[2] for n in names if (m := _LAYER.match(n)) and m[1] == stack}))
-        if numbers == [count + 1, count + 2]:
+
+    def length(more: int) -> int:
+        model = builder.variant({**base, symbol.letter: count + more})
+        found = map(_LAYER.match, model.shapes if model else ())
+        return len({place[2] for place in found if place and place[1] == stack})
+
+    for symbol in _depths(builder):
+        if symbol.value == count and all(length(more) == count + more for more in (1, 2)):
             return symbol.letter
     return None
 
@@ -193,16 +190,15 @@ def _windows(builder: ModelBuilder, real: ModelSizes) -> dict[str, tuple[str, st
     A number that is no size of any tensor is set to a few small values, and the cache is observed.
     """
 
-    def models(some: Sequence[Symbol]) -> list[ModelSizes]:
-        """Return the models with these symbols at the small values that cache as many tensors."""
-        changes = ({s.letter: value for s in some} for value in _WINDOWS)
-        built = (builder.variant(builder.values | change) for change in changes)
-        same = takewhile(lambda it: it and it.shapes.keys() == real.shapes.keys(), built)
-        return [model for model in same if model is not None]
-
-    def changes_nothing(some: Sequence[Symbol]) -> bool:
-        found = models(some)
-        return len(found) == len(_WINDOWS) and all(it.shapes == found[0].shapes for it in found)
+    def shapes(some: Sequence[Symbol]) -> list[Mapping[str, tuple[int, ...]]]:
+        """Return the shapes with these symbols at the small values; none if other tensors exist."""
+        found: list[Mapping[str, tuple[int, ...]]] = []
+        for value in _WINDOWS:
+            model = builder.variant(builder.values | {s.letter: value for s in some})
+            if model is None or model.shapes.keys() != real.shapes.keys():
+                return []
+            found.append(model.shapes)
+        return found
 
     candidates = [
         symbol
@@ -210,13 +206,11 @@ def _windows(builder: ModelBuilder, real: ModelSizes) -> dict[str, tuple[str, st
         if symbol.key and not symbol.variable and symbol.value > 1 and not standard_letter(symbol)
     ]
     windows: dict[str, tuple[str, str]] = {}
-    for symbol in refused_items(candidates, changes_nothing):
-        first, *others = models([symbol]) or [real]
-        if len(others) + 1 < len(_WINDOWS):
-            continue
-        for name, shape in first.shapes.items():
+    for symbol in refused_items(candidates, lambda some: len(set(map(str, shapes(some)))) == 1):
+        first, *others = shapes([symbol]) or [{}]
+        for name, shape in first.items():
             for axis, length in enumerate(shape):
-                sizes = (model.shapes[name][axis] for model in others)
+                sizes = (other[name][axis] for other in others)
                 seen = tuple(zip(_WINDOWS[1:], sizes, strict=True))
                 limit = fit(length, {symbol.letter: _WINDOWS[0]}, {symbol.letter: seen})
                 if limit is not None and limit.letters:
@@ -225,18 +219,14 @@ def _windows(builder: ModelBuilder, real: ModelSizes) -> dict[str, tuple[str, st
 
 
 class _Reader:
-    """Runs models with a cache and reads what is in it."""
+    """Runs models with a cache and reads the floating point tensors in it, by their places."""
 
     def __init__(self) -> None:
-        self._entries: frozenset[str] | None = None
+        self._entries: set[str] = set()
         """The names of the outputs that hold a cache, once they are known."""
 
-    def read(self, model: nn.Module, values: Values) -> ModelSizes:
-        """Return the shapes of all floating point tensors of the cache, by their places in it.
-
-        Raises:
-            Exception: whatever the model raises.
-        """
+    def sizes(self, model: nn.Module, values: Values) -> ModelSizes:
+        """Return the tensors' shapes; whatever the model raises is raised here."""
         tensors = self._tensors(model, values)
         return ModelSizes.of_shapes({name: tuple(t.shape) for name, t in tensors.items()})
 
@@ -248,46 +238,39 @@ class _Reader:
             raise
         except Exception:  # noqa: BLE001 - not every model runs in 16 bits on the meta device
             return {}
-        return {
-            name: 8 * tensor.element_size()
-            for name, tensor in tensors.items()
-            if tensor.dtype != torch.bfloat16
-        }
+        others = {name: t for name, t in tensors.items() if t.dtype != torch.bfloat16}
+        return {name: 8 * tensor.element_size() for name, tensor in others.items()}
 
     def _tensors(self, model: nn.Module, values: Values) -> dict[str, Tensor]:
         model.eval()
         if isinstance(model, transformers.PreTrainedModel):
             model.set_attn_implementation("eager")
-        error: Exception | None = None
+        error: Exception = ValueError("no inputs are known")
         for inputs in input_choices(model, values):
             try:
-                if self._entries is None:
-                    without = _outputs(model, inputs, use_cache=False)
-                    cached = _outputs(model, inputs, use_cache=True)
-                    self._entries = frozenset(cached.keys() - without.keys())
                 outputs = _outputs(model, inputs, use_cache=True)
+                if not self._entries:
+                    self._entries = outputs.keys() - _outputs(model, inputs, use_cache=False).keys()
             except Stopped:
                 raise
             except Exception as caught:  # noqa: BLE001 - an input that is refused
-                error = error or caught
+                error = caught
                 continue
             return {
                 path: tensor
                 for entry in outputs.keys() & self._entries
                 for path, tensor in cached_tensors(outputs[entry], entry)
             }
-        raise error or ValueError("no inputs are known")
+        raise error
 
 
-def _outputs(model: nn.Module, inputs: ModelInputs, *, use_cache: bool) -> dict[str, Any]:
+def _outputs(model: nn.Module, inputs: ModelInputs, *, use_cache: bool) -> Mapping[str, Any]:
     meta = inputs.on_meta()
     if "use_cache" not in meta.arguments:
         return {}
-    arguments = {**meta.arguments, "use_cache": use_cache}
-    device = MetaDevice(meta.known, lambda dimensions: None, lambda output: None)
-    with torch.no_grad(), device, new_modules_on_meta():
-        outputs = model(**arguments)
-    return dict(outputs.items()) if isinstance(outputs, Mapping) else {}
+    with known_on_meta(meta.known, lambda dimensions: None):
+        outputs = model(**{**meta.arguments, "use_cache": use_cache})
+    return outputs if isinstance(outputs, Mapping) else {}
 
 
 def cached_tensors(

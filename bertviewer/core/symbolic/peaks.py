@@ -1,24 +1,51 @@
 """The most memory that activations take at one time, as a formula for each moment it may be."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import cast
 
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial, product, total
 from bertviewer.core.expressions.symbols import is_standard
-from bertviewer.core.graph.inputs.texts import TOKENS
-from bertviewer.core.symbolic.factoring import factored
-from bertviewer.core.symbolic.formulas import Shape, fit_shapes
+from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.symbolic.formulas import Shape, factored, fit_shapes
 from bertviewer.core.symbolic.forward_pass import ForwardPass
 from bertviewer.core.symbolic.models import ModelBuilder, Values
 from bertviewer.core.symbolic.observations import Observations
-from bertviewer.core.symbolic.perturbations import PROOFS
+from bertviewer.core.symbolic.perturbations import PROOFS, Perturbations
+
+LONGEST_TOKENS = 1400
+"""Formulas are tried up to the model's longest sentence, and not beyond this many tokens."""
 
 ForwardTrial = tuple[ForwardPass, Values]
 """A forward pass that no formula was fitted to, with the symbols' values."""
 
-FindTrials = Callable[[ModelBuilder, Observations], list[ForwardTrial] | None]
+
+def run_trials(builder: ModelBuilder, observed: Observations) -> list[ForwardTrial]:
+    """Run what no fit has seen: other configurations, and the shortest and longest sentences.
+
+    Returns:
+        ``PROOFS`` passes with all numbers changed, and those with other sentences that the model
+        takes; none where it refuses too many configurations.
+    """
+    base = observed.values
+    changes = Perturbations.of(observed, builder.symbols)
+    models = changes.fresh(lambda change: builder.variant({**base, **change}))
+    found = [(model, {**base, **change}) for change, model in islice(models, PROOFS)]
+    if len(found) < PROOFS:
+        return []
+    longest = min(base.get("L", LONGEST_TOKENS), LONGEST_TOKENS)
+    # RoBERTa's table has two rows that no token uses, so the very longest may be refused.
+    lengths = (longest, longest - 2, longest * 3 // 4)
+    for attempts in (((1, 1, 1),), ((3, 7, 5),), tuple((1, length, 9) for length in lengths)):
+        for sizes in attempts:
+            sentences = zip((SENTENCES, TOKENS, TARGET_TOKENS), sizes, strict=True)
+            values = {**base, **{letter: size for letter, size in sentences if letter in base}}
+            if (model := builder.variant(values)) is not None:
+                found.append((model, values))
+                break
+    return cast(list[ForwardTrial], found)
 
 
 def derive_peak(
@@ -26,7 +53,6 @@ def derive_peak(
     observed: Observations,
     layers: Sequence[str],
     trials: Sequence[ForwardTrial],
-    find_trials: FindTrials,
 ) -> tuple[tuple[str, ...], dict[str, int]]:
     """Return an expression for each moment that may be the peak, and the symbols that are fixed.
 
@@ -34,25 +60,20 @@ def derive_peak(
     the real model. Where it is not, it may still be so if only the standard symbols change.
     """
     *changed, real = trials
-    memory = _storages_alone(observed)
     base = cast(ForwardPass, observed.base)
+    memory = _storages_alone(observed, base)
     shapes = fit_shapes(memory)
     moments = tuple(sorted(factored(moment, layers) for moment in _largest(base.moments, shapes)))
     if not _peaks(moments, [(base, observed.values), real]):
         return (), {}
-    if _proven(moments, shapes, changed):
-        return moments, _never_changed(builder, memory)
-    standard = tuple(v for v in memory.variables if is_standard(v.symbols[0]))
-    if len(standard) < len(observed.variables):
-        fewer = replace(observed, variables=standard)
-        if _proven(moments, shapes, find_trials(builder, fewer) or ()):
-            return moments, _never_changed(builder, fewer)
-    return (), {}
-
-
-def _never_changed(builder: ModelBuilder, observed: Observations) -> dict[str, int]:
-    """Return the symbols whose number no observation changed, with that number."""
-    return {s.letter: s.value for s in builder.symbols if not observed.variable_of(s.letter)}
+    known = memory
+    if not _proven(moments, shapes, changed):
+        standard = tuple(v for v in memory.variables if is_standard(v.symbols[0]))
+        known = replace(observed, variables=standard)
+        is_less = len(standard) < len(observed.variables)
+        if not is_less or not _proven(moments, shapes, run_trials(builder, known)):
+            return (), {}
+    return moments, {s.letter: s.value for s in builder.symbols if not known.variable_of(s.letter)}
 
 
 def _proven(
@@ -65,17 +86,15 @@ def _proven(
     """
     several = [trial for trial in trials if trial[1][TOKENS] > 1]
     same = [trial for trial in several if shapes.keys() <= trial[0].storages.keys()]
-    if len(same) < PROOFS or not _peaks(moments, several):
-        return False
-    texts = {name: tuple(map(str, shape)) for name, shape in shapes.items()}
-    try:
-        return all(
-            tuple(evaluate(part, values) for part in text) == model.storages[name]
+    return (
+        len(same) >= PROOFS
+        and _peaks(moments, several)
+        and all(
+            tuple(size.at(values) for size in shape) == model.storages[name]
             for model, values in same
-            for name, text in texts.items()
+            for name, shape in shapes.items()
         )
-    except FormulaError:
-        return False
+    )
 
 
 def _peaks(moments: Sequence[str], trials: Sequence[ForwardTrial]) -> bool:
@@ -89,17 +108,16 @@ def _peaks(moments: Sequence[str], trials: Sequence[ForwardTrial]) -> bool:
         return False
 
 
-def _storages_alone(observed: Observations) -> Observations:
+def _storages_alone(observed: Observations, base: ForwardPass) -> Observations:
     """Return what was seen of storages, where a model has all those of the first.
 
     It has not always: one head's scores need no copy that several heads' do.
     """
-    base = cast(ForwardPass, observed.base)
     seen = {
         letter: tuple(
             (value, replace(model, shapes=model.storages))
-            for value, model in cast(tuple[tuple[int, ForwardPass], ...], points)
-            if base.storages.keys() <= model.storages.keys()
+            for value, model in points
+            if isinstance(model, ForwardPass) and base.storages.keys() <= model.storages.keys()
         )
         for letter, points in observed.seen.items()
     }

@@ -10,7 +10,7 @@ from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
-from bertviewer.core.expressions.counts import Block, Count
+from bertviewer.core.expressions.grouping import Count
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.walkthrough.counts import StepCount, TensorCounter, collected
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
@@ -272,6 +272,6 @@ def _times_in_symbols(architecture: Architecture, layer: ModuleNode, times: int)
     above = architecture.module(layer.parent or "")
     values = {symbol.letter: symbol.value for symbol in architecture.symbols}
     for part in Count.read(above.count_formula).parts if above and times > 1 else ():
-        if isinstance(part, Block) and part.times.letters and part.times.at(values) == times:
+        if isinstance(part, Count) and part.times.letters and part.times.at(values) == times:
             return str(part.times)
     return ""

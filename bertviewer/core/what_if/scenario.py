@@ -6,14 +6,15 @@ Elsewhere they are read from a model that was built with the numbers, if that is
 
 from collections.abc import Mapping
 
+from bertviewer.core.architecture.cost_values import peak_elements
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
+from bertviewer.core.expressions.grouping import Relation
 from bertviewer.core.frozen import frozen
-from bertviewer.core.what_if.rules import Problem, ScenarioError, broken_rules
-from bertviewer.core.what_if.sheet import Multiple, Sheet
+from bertviewer.core.what_if.sheet import Problem, ScenarioError, Sheet
 
 
 @frozen
@@ -28,26 +29,24 @@ class Scenario:
 
     sheet: Sheet
     changed: Mapping[str, int]
-    kept: tuple[Multiple, ...] = ()
+    kept: tuple[Relation, ...] = ()
 
     def __post_init__(self) -> None:
-        free = {symbol.letter for symbol in self.sheet.symbols if self.sheet.is_free(symbol)}
-        if stuck := sorted(self.changed.keys() - free):
+        if stuck := sorted(self.changed.keys() - self.sheet.free):
             raise ValueError(f"no formula depends on {', '.join(stuck)}")
 
     @property
     def values(self) -> dict[str, int]:
         """The value of every letter; one that cannot be in proportion is cut to a whole number."""
-        values = {**self.sheet.values, **self.changed}
-        for multiple in self.kept:
-            values[multiple.letter] = multiple.factor * values[multiple.of]
         real = self.sheet.values
-        for symbol in self.sheet.followers:
-            if symbol.letter in self.changed:
-                continue
+        values = {**real, **self.changed}
+        for multiple in self.kept:
+            values[multiple.letter] = evaluate(multiple.formula, values)
+        for symbol in self.sheet.architecture.symbols:
+            letter, variable = symbol.letter, symbol.variable
             # Two numbers that a model wants in proportion: one letter stands for both.
-            moved = real[symbol.letter] * values[symbol.variable]
-            values[symbol.letter] = moved // real[symbol.variable]
+            if letter != variable and variable in real and letter not in self.changed:
+                values[letter] = real[letter] * values[variable] // real[variable]
         return values
 
 
@@ -80,14 +79,9 @@ class Figure:
 
 @frozen
 class BuiltModel:
-    """A model that was built with a scenario's values.
+    """A model that was built with a scenario's values: elements by module, shapes by tensor."""
 
-    Attributes:
-        counts: the elements in and below each module.
-        shapes: each tensor's shape.
-    """
-
-    counts: Mapping[str, int]
+    sizes: Mapping[str, int]
     shapes: Mapping[str, tuple[int, ...]]
 
 
@@ -101,7 +95,6 @@ class Outcome:
         warnings: what should be known about the values; no figure is wrong for them.
         has_costs: whether the formulas of the forward pass hold for these values; they may be
             proven for fewer letters than the counts.
-        has_peak: whether that of the activations' peak does.
         built: the model that figures are read from instead, where the formulas are not verified.
     """
 
@@ -109,7 +102,6 @@ class Outcome:
     numbers: Mapping[str, int]
     warnings: tuple[Problem, ...]
     has_costs: bool
-    has_peak: bool
     built: BuiltModel | None = None
 
     @property
@@ -118,10 +110,12 @@ class Outcome:
         return self.scenario.sheet
 
     def parameters(self, path: str) -> Figure:
-        """Return the elements in and below a module."""
+        """Return the elements in and below a module of the real model."""
+        node = self.sheet.architecture.module(path)
+        assert node is not None
         if self.built is not None:
-            return Figure(self.sheet.nodes[path].parameters, self.built.counts.get(path, 0))
-        return self._figure(self.sheet.nodes[path].count_formula)
+            return Figure(node.parameters, self.built.sizes.get(path, 0))
+        return self._figure(node.count_formula)
 
     def macs(self, path: str) -> Figure | None:
         """Return a module's multiply-adds, ``None`` where no formula says them."""
@@ -131,10 +125,10 @@ class Outcome:
     def peak(self) -> Figure | None:
         """Return the most elements of activations alive at one time, ``None`` without formula."""
         costs = self.sheet.architecture.costs
-        if costs is None or not costs.peak or not self.has_peak:
+        if costs is None or not self.has_costs:
             return None
-        real, here = self.sheet.numbers, self.numbers
-        return Figure(max(real[it] for it in costs.peak), max(here[it] for it in costs.peak))
+        real, here = (peak_elements(costs, at) for at in (self.sheet.values, self.scenario.values))
+        return None if real is None or here is None else Figure(real, here)
 
     def kv_cache(self, dtype: str) -> Figure | None:
         """Return the bytes of the key/value cache, ``None`` where no formula says it."""
@@ -149,9 +143,7 @@ class Outcome:
         """Return a tensor's shape; the real one where no formula is known."""
         if self.built is not None:
             return self.built.shapes.get(tensor.name, tensor.shape)
-        if tensor.symbolic_shape is None:
-            return tensor.shape
-        return tuple(self.numbers[size] for size in tensor.symbolic_shape)
+        return self._sizes(tensor.symbolic_shape) or tensor.shape
 
     def input_shape(self, path: str) -> tuple[int, ...] | None:
         """Return the shape of a module's input, ``None`` where no formula says it."""
@@ -164,15 +156,18 @@ class Outcome:
         return self._sizes(module.output_shape if module else None)
 
     def layers(self, path: str) -> int:
-        """Return how many layers there are in the list at ``path``."""
-        stack = self.sheet.stacks[path]
-        grown = self.scenario.values[stack.letter] - self.sheet.values[stack.letter]
-        return max(stack.length + grown, 0)
+        """Return how many numbered modules there are in the list at ``path``."""
+        if self.built is not None:
+            children = (x.rpartition(".") for x in self.built.sizes)
+            return sum(parent == path and name.isdigit() for parent, _, name in children)
+        letter, real = self.sheet.stacks.get(path), self._real_layers(path)
+        grown = self.scenario.values[letter] - self.sheet.values[letter] if letter else 0
+        return max(real + grown, 0)
 
     def exists(self, path: str) -> bool:
         """Return whether the model has a module of the real one: fewer layers lack the last."""
         if self.built is not None:
-            return path in self.built.counts
+            return path in self.built.sizes
         while path:
             path, _, name = path.rpartition(".")
             if path in self.sheet.stacks and int(name) >= self.layers(path):
@@ -186,21 +181,9 @@ class Outcome:
         """
         if not row.is_folded:
             return 1, int(self.exists(row.node.path))
-        first, real = int(row.node.name), len(row.members)
-        if self.built is not None:
-            parent = row.node.parent or ""
-            own = {member.node.path for member in row.members}
-            later = (p for p in self.built.counts if p.rpartition(".")[0] == parent)
-            numbered = [p for p in later if p.rpartition(".")[2].isdigit()]
-            others = {node.path for node in self.sheet.architecture.children(parent)} - own
-            # Further layers are like the last row's.
-            is_last = all(int(p.rpartition(".")[2]) < first for p in others)
-            return real, sum(p in own or (is_last and p not in others) for p in numbered)
-        stack = self.sheet.stacks.get(row.node.parent or "")
-        if stack is None or not self.exists(row.node.parent or ""):
-            return real, real if stack is None else 0
-        end = self.layers(row.node.parent or "")
-        if first + real < stack.length:
+        first, real, parent = int(row.node.name), len(row.members), row.node.parent or ""
+        end = self.layers(parent) if self.exists(parent) else 0
+        if first + real < self._real_layers(parent):
             end = min(end, first + real)
         return real, max(end - first, 0)
 
@@ -212,6 +195,9 @@ class Outcome:
         """Return the multiply-adds of a row of the tree, all of its layers together."""
         macs = self.macs(row.node.path)
         return None if macs is None else macs.times(*self.members(row))
+
+    def _real_layers(self, path: str) -> int:
+        return sum(child.name.isdigit() for child in self.sheet.architecture.children(path))
 
     def _costs(self, path: str) -> ModuleCosts | None:
         costs = self.sheet.architecture.costs
@@ -232,26 +218,22 @@ def evaluate_scenario(scenario: Scenario) -> Outcome:
         ScenarioError: the values break a rule, or a formula says nothing about them.
     """
     sheet, values = scenario.sheet, scenario.values
-    problems = list(broken_rules(sheet, values))
+    problems = list(sheet.broken_rules(values))
     numbers: dict[str, int] = {}
     for formula in sheet.numbers if all(problem.is_warning for problem in problems) else ():
         try:
             numbers[formula] = evaluate(formula, values)
         except UnevenDivision:
-            letters = tuple(sorted(letters_of(formula)))
-            problems.append(Problem("even", letters, tuple(values[x] for x in letters), formula))
+            problems.append(Problem.of("even", formula, values))
             continue
-        if formula in sheet.dimensions and numbers[formula] < 1:
-            letters = tuple(sorted(letters_of(formula)))
-            problems.append(Problem("size", letters, (numbers[formula],), formula))
+        if formula in sheet.sizes and numbers[formula] < 1:
+            problems.append(Problem.of("size", formula, values, numbers[formula]))
     errors = tuple(problem for problem in problems if not problem.is_warning)
     if errors:
         raise ScenarioError(errors)
     costs = sheet.architecture.costs
     has_costs = costs is not None and _costs_hold(costs, sheet, values)
-    fixed = costs.peak_fixed.items() if costs else ()
-    has_peak = has_costs and all(values.get(letter, value) == value for letter, value in fixed)
-    return Outcome(scenario, numbers, tuple(problems), has_costs, has_peak)
+    return Outcome(scenario, numbers, tuple(problems), has_costs)
 
 
 def _costs_hold(costs: Costs, sheet: Sheet, values: Mapping[str, int]) -> bool:

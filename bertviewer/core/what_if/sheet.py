@@ -1,35 +1,65 @@
-"""All formulas of one architecture, read once, so that other values can be put in quickly."""
+"""All formulas of one architecture, read once, and the rules that other values have to obey.
+
+No figure is shown for a model that cannot be.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.expressions.domains import conditions_of, letters_in
+from bertviewer.core.expressions.domains import conditions_of, is_met, letters_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
-from bertviewer.core.expressions.symbols import Symbol, quantity_of
+from bertviewer.core.expressions.grouping import Relation, relations
+from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.frozen import frozen
+from bertviewer.core.lengths.length_limits import table_room
 
 _HEADS = ("A", "A_e", "A_d")
 # With one of these the size of a head is a number of its own, and not D/A.
 _HEAD_SIZE = re.compile(r"head_dim|head_size|d_head|d_kv|kv_channels")
+_FEED_FORWARD = ("I", "I_e", "I_d")
+
+Rule = Literal["positive", "divides", "domain", "even", "size", "positions"]
 
 
 @frozen
-class Stack:
-    """A list of layers whose length moves with a letter, one layer for each step of it."""
+class Problem:
+    """A rule that values break.
 
-    letter: str
-    length: int
+    Attributes:
+        rule: ``positive``: a letter is below 1. ``divides``: the first letter does not divide the
+            second. ``domain``: the formulas hold only where ``formula``, a condition, is met.
+            ``even``: a ``//`` of ``formula`` leaves a remainder. ``size``: ``formula`` gives a
+            dimension below 1. ``positions``: more tokens than the model has positions for.
+        letters: the letters that it is about, those at fault first.
+        numbers: their values; the room for ``positions``, the outcome for ``size``.
+        formula: the formula or condition, where there is one.
+    """
+
+    rule: Rule
+    letters: tuple[str, ...]
+    numbers: tuple[int, ...]
+    formula: str = ""
+
+    @classmethod
+    def of(cls, rule: Rule, formula: str, values: Mapping[str, int], *outcome: int) -> "Problem":
+        """Return the problem of a formula or condition, with its letters' values."""
+        letters = tuple(sorted(letters_of(formula)))
+        return cls(rule, letters, outcome or tuple(values[x] for x in letters), formula)
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether figures can be given all the same."""
+        return self.rule == "positions"
 
 
-@frozen
-class Multiple:
-    """A width that is a whole multiple of another in the real model: I = 4·D."""
+class ScenarioError(ValueError):
+    """No model has these values; ``problems`` says why."""
 
-    letter: str
-    factor: int
-    of: str
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__(", ".join(f"{problem.rule} {problem.letters}" for problem in problems))
+        self.problems = problems
 
 
 @frozen
@@ -40,10 +70,10 @@ class Sheet:
         architecture: whose formulas they are.
         symbols: the letters that have a value: the configuration's, then a sentence's.
         values: their values in the real model, and in the sentence that figures start from.
-        nodes: the modules by path.
+        free: the letters that can be given another value: a formula or a condition has them.
         numbers: each formula, and what it gives at ``values``.
-        dimensions: those of the formulas that are the size of something in one direction.
-        stacks: by path, the lists of layers that become longer and shorter.
+        sizes: those of the formulas that are the size of something in one direction.
+        stacks: by path, the letter with which a list of layers becomes longer and shorter.
         conditions: those of all domains, of which each has to be met for the figures to be right.
         divisions: pairs of letters of which the first has to divide the second.
         multiples: the feed-forward widths that are whole multiples of the hidden state's.
@@ -52,13 +82,13 @@ class Sheet:
     architecture: Architecture
     symbols: tuple[Symbol, ...]
     values: Mapping[str, int]
-    nodes: Mapping[str, ModuleNode]
+    free: frozenset[str]
     numbers: Mapping[str, int]
-    dimensions: frozenset[str]
-    stacks: Mapping[str, Stack]
+    sizes: frozenset[str]
+    stacks: Mapping[str, str]
     conditions: tuple[str, ...]
     divisions: tuple[tuple[str, str], ...]
-    multiples: tuple[Multiple, ...]
+    multiples: tuple[Relation, ...]
 
     @classmethod
     def of(cls, architecture: Architecture) -> "Sheet":
@@ -67,28 +97,28 @@ class Sheet:
         Raises:
             FormulaError: a formula names a letter that has no value.
         """
-        costs, modules = architecture.costs, architecture.modules
+        costs, cache = architecture.costs, architecture.kv_cache
         # Where nothing is known of a forward pass, no figure follows a sentence's letters.
         symbols = (*architecture.symbols, *(costs.symbols if costs and not costs.reason else ()))
         values = {symbol.letter: symbol.value for symbol in symbols}
+        modules = costs.modules.values() if costs else ()
+        formulas = {node.count_formula for node in architecture.modules}
+        formulas |= {it.macs for it in modules if it.macs}
         shapes = [tensor.symbolic_shape for tensor in architecture.parameters]
-        formulas = {node.count_formula for node in modules}
-        if costs is not None:
-            shapes += (
-                s for it in costs.modules.values() for s in (it.input_shape, it.output_shape)
-            )
-            formulas |= {it.macs for it in costs.modules.values() if it.macs} | set(costs.peak)
-        dimensions = frozenset(size for shape in shapes for size in shape or ())
-        conditions = (text for node in modules for text in conditions_of(node.domain))
+        shapes += (shape for it in modules for shape in (it.input_shape, it.output_shape))
+        sizes = frozenset(size for shape in shapes for size in shape or ())
+        domains = (node.domain for node in architecture.modules)
+        conditions = tuple(dict.fromkeys(text for it in domains for text in conditions_of(it)))
+        known = frozenset(cache.letters if cache else ()).union(*map(letters_in, conditions))
         return cls(
             architecture,
             symbols,
             values,
-            {node.path: node for node in modules},
-            {formula: evaluate(formula, values) for formula in formulas | dimensions},
-            dimensions,
+            frozenset(s.letter for s in symbols if not s.key or s.variable or s.letter in known),
+            {formula: evaluate(formula, values) for formula in formulas | sizes},
+            sizes,
             dict(_stacks(architecture, values)),
-            tuple(dict.fromkeys(conditions)),
+            conditions,
             tuple(_divisions(architecture, values)),
             tuple(_multiples(symbols)),
         )
@@ -96,31 +126,38 @@ class Sheet:
     @property
     def has_formulas(self) -> bool:
         """Whether anything follows a letter of the configuration."""
-        return any(self.is_free(symbol) for symbol in self.architecture.symbols)
+        return any(symbol.key and symbol.letter in self.free for symbol in self.symbols)
 
-    @property
-    def followers(self) -> tuple[Symbol, ...]:
-        """The letters that stay in proportion to another one, where nothing else is said."""
-        symbols = self.architecture.symbols
-        return tuple(s for s in symbols if s.variable != s.letter and s.variable in self.values)
+    def broken_rules(self, values: Mapping[str, int]) -> tuple[Problem, ...]:
+        """Return what these values break, as far as it shows without evaluating formulas."""
+        # A number that is 0 in the real model may say that there is none of something.
+        below = [x for x, value in values.items() if value < min(1, self.values.get(x, 1))]
+        if below:
+            return tuple(Problem("positive", (letter,), (values[letter],)) for letter in below)
+        problems = [
+            Problem("divides", (part, whole), (values[part], values[whole]))
+            for part, whole in self.divisions
+            if values[whole] % values[part]
+        ]
+        # Formulas are verified only where their conditions are met.
+        divisions = {f"{whole} % {part} == 0" for part, whole in self.divisions}
+        problems += (
+            Problem.of("domain", condition, values)
+            for condition in self.conditions
+            if condition not in divisions and not is_met(condition, values)
+        )
+        room = table_room(self.architecture)
+        if room is not None and "L" in values:
+            room += values["L"] - self.values["L"]
+            problems += (
+                Problem("positions", (letter, "L"), (values[letter], room))
+                for letter in ("S", "S_d")
+                if values.get(letter, 0) > room
+            )
+        return tuple(problems)
 
-    def is_free(self, symbol: Symbol) -> bool:
-        """Tell whether a letter can be given another value: a formula or a domain knows it."""
-        cache = self.architecture.kv_cache
-        is_known = not symbol.key or bool(symbol.variable) or symbol.letter in self.limited
-        return is_known or (cache is not None and symbol.letter in cache.letters)
 
-    @property
-    def limited(self) -> frozenset[str]:
-        """The letters that domains are about."""
-        return frozenset[str]().union(*map(letters_in, self.conditions))
-
-    def follows(self, formula: str) -> bool:
-        """Tell whether a formula has letters; a plain number has none."""
-        return bool(letters_of(formula))
-
-
-def _stacks(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, Stack]]:
+def _stacks(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """Find the lists of which one more of a letter adds exactly one block like the last."""
     for parent in architecture.modules:
         children = architecture.children(parent.path)
@@ -134,7 +171,7 @@ def _stacks(architecture: Architecture, values: Mapping[str, int]) -> Iterator[t
                 continue
             grown = [size - sizes[0] for size in sizes]
             if block.parameters and grown == [0, block.parameters, 2 * block.parameters]:
-                yield parent.path, Stack(letter, len(children))
+                yield parent.path, letter
 
 
 def _divisions(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, str]]:
@@ -148,10 +185,9 @@ def _divisions(architecture: Architecture, values: Mapping[str, int]) -> Iterato
             yield part, whole
 
 
-def _multiples(symbols: tuple[Symbol, ...]) -> Iterator[Multiple]:
-    width = next((s.value for s in symbols if s.letter == s.variable == "D"), 0)
-    for symbol in symbols if width else ():
-        if symbol.letter not in ("I", "I_e", "I_d") or quantity_of(symbol) != "width":
-            continue
-        if symbol.value % width == 0 and symbol.variable == symbol.letter:
-            yield Multiple(symbol.letter, symbol.value // width, "D")
+def _multiples(symbols: tuple[Symbol, ...]) -> Iterator[Relation]:
+    """Yield what can be kept: each letter is its own variable, and the width is too."""
+    own = {symbol.letter for symbol in symbols if symbol.variable == symbol.letter}
+    for relation in relations(symbols):
+        if relation.letter in own.intersection(_FEED_FORWARD) and "D" in own:
+            yield relation

@@ -1,8 +1,9 @@
 """The numbers that can be changed: a field for each letter, with its key and meaning."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from itertools import pairwise
+from types import MappingProxyType
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QPalette, QResizeEvent
@@ -18,9 +19,8 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.core.expressions.symbols import Symbol, is_standard
-from bertviewer.core.what_if.remedies import Remedy
-from bertviewer.core.what_if.rules import next_value
 from bertviewer.core.what_if.sheet import Sheet
+from bertviewer.core.what_if.suggestions import next_value
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flow_layout import FlowLayout
@@ -159,7 +159,7 @@ class KnobPanel(QWidget):
         """Return room for a column of fields; Qt calls it."""
         return QSize(_LEAST * self.fontMetrics().height(), super().minimumSizeHint().height())
 
-    def show_message(self, text: str, offers: Sequence[Remedy] = ()) -> None:
+    def show_message(self, text: str, offers: Mapping[str, int] = MappingProxyType({})) -> None:
         """Say what the values break, in the hint's place, and offer what mends it.
 
         An empty text brings the hint back.
@@ -171,19 +171,19 @@ class KnobPanel(QWidget):
             if (button := item.widget()) is not None:
                 button.hide()
                 button.deleteLater()
-        for offer in offers:
-            title = f"{offer.letter} = {offer.value:,}"
-            name = f"whatIfOffer_{offer.letter}"
+        for letter, value in offers.items():
+            title = f"{letter} = {value:,}"
+            name = f"whatIfOffer_{letter}"
             button = named(QPushButton(title), name, tip=self.tr("Set {0}").format(title))
-            button.clicked.connect(partial(self._take, offer))
+            button.clicked.connect(partial(self._take, letter, value))
             self._offer_line.addWidget(button)
         self._offers.setVisible(bool(offers))
 
-    def _take(self, offer: Remedy) -> None:
+    def _take(self, letter: str, value: int) -> None:
         """Set what is offered; its button goes, and the keys go on in the field."""
-        knob = next(knob for knob in self._knobs if knob.symbol.letter == offer.letter)
+        knob = next(knob for knob in self._knobs if knob.symbol.letter == letter)
         knob.spin.setFocus(Qt.FocusReason.OtherFocusReason)
-        knob.spin.setValue(offer.value)
+        knob.spin.setValue(value)
 
     def set_sheet(self, sheet: Sheet) -> None:
         """Show other letters."""
@@ -218,7 +218,7 @@ class KnobPanel(QWidget):
             symbol = knob.symbol
             value, real = values[symbol.letter], self._sheet.values[symbol.letter]
             is_enabled = (
-                self._sheet.is_free(symbol)
+                symbol.letter in self._sheet.free
                 and symbol.letter not in kept
                 and symbol.value <= MAX_VALUE
             )
@@ -259,7 +259,7 @@ class KnobPanel(QWidget):
         if symbol.key and symbol.variable not in ("", symbol.letter):
             also = self.tr("scales with {0} until set: the formulas require a fixed ratio")
             return f"{text}; {also.format(symbol.variable)}"
-        if self._sheet.is_free(symbol):
+        if symbol.letter in self._sheet.free:
             return text
         return f"{text}; {self.tr('no formula depends on it')}"
 

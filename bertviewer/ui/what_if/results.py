@@ -10,6 +10,7 @@ from bertviewer.core.architecture.cost_values import FLOPS_PER_MAC
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.expressions.domains import holds_in
+from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.what_if.scenario import Figure, Outcome
 from bertviewer.ui.labels import blank_page, heading_label, plain_label, quiet_label
@@ -166,7 +167,7 @@ class ResultsView(QScrollArea):
             (self.tr("Parameters"), row.node.count_formula),
             (self.tr("Multiply-adds"), (module and module.macs) or "0"),
         ):
-            if outcome.sheet.follows(formula):
+            if letters_of(formula):
                 numbers = numbers_text(formula, outcome.scenario.values)
                 result = f"{outcome.numbers[formula]:,}"
                 texts.append(f"{name} = {readable(formula)}\n= {numbers}\n= {result}")

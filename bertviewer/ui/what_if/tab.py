@@ -12,11 +12,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.what_if.presets import preset_sizes
-from bertviewer.core.what_if.remedies import remedies
-from bertviewer.core.what_if.rules import ScenarioError
+from bertviewer.core.architecture.count_steps import readable
+from bertviewer.core.expressions.grouping import Relation
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
-from bertviewer.core.what_if.sheet import Multiple, Sheet
+from bertviewer.core.what_if.sheet import ScenarioError, Sheet
+from bertviewer.core.what_if.suggestions import preset_sizes, remedies
 from bertviewer.ui import jobs
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.labels import plain_label
@@ -45,7 +45,7 @@ class WhatIfTab(QWidget):
         self._workspace = workspace
         self._sheet: Sheet | None = None
         self._changed: dict[str, int] = {}
-        self._kept: tuple[Multiple, ...] = ()
+        self._kept: tuple[Relation, ...] = ()
         self._presets: Mapping[str, Mapping[str, int]] = {}
         self._real: Outcome | None = None
         self._outcome: Outcome | None = None
@@ -98,8 +98,7 @@ class WhatIfTab(QWidget):
     def _set_sheet(self, sheet: Sheet) -> None:
         self._sheet = sheet
         # Formulas may have come, or gone, since the values were set.
-        free = {symbol.letter for symbol in sheet.symbols if sheet.is_free(symbol)}
-        self._changed = {k: v for k, v in self._changed.items() if k in free}
+        self._changed = {k: v for k, v in self._changed.items() if k in sheet.free}
         self._kept = tuple(multiple for multiple in self._kept if multiple in sheet.multiples)
         self._real = self._outcome = evaluate_scenario(Scenario(sheet, {}))
         self._knobs.set_sheet(sheet)
@@ -108,7 +107,7 @@ class WhatIfTab(QWidget):
         self._preset_choice.addItems(list(self._presets))
         self._preset_choice.setCurrentIndex(-1)
         self._preset_choice.setVisible(bool(self._presets))
-        texts = (f"{m.letter} = {m.factor}·{m.of}" for m in sheet.multiples)
+        texts = (readable(multiple.text) for multiple in sheet.multiples)
         self._keep.setText(self.tr("Keep {0}").format(", ".join(texts)))
         self._keep.setVisible(bool(sheet.multiples))
 

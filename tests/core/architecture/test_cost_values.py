@@ -8,7 +8,7 @@ from bertviewer.core.architecture.cost_values import macs, peak_elements, weight
 from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.expressions.polynomials import Polynomial, total
-from bertviewer.core.symbolic.factoring import factored
+from bertviewer.core.symbolic.formulas import factored
 
 COSTS = Costs(
     symbols=(),

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.core.expressions.counts import Count
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
-from bertviewer.core.expressions.grouping import Relation, relations, substituted
+from bertviewer.core.expressions.grouping import Count, Relation, relations, substituted
 from bertviewer.core.expressions.symbols import symbols_of
 
 BERT = {

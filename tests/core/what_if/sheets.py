@@ -17,9 +17,8 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.symbolic.counts import derive
-from bertviewer.core.what_if.rules import ScenarioError
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
-from bertviewer.core.what_if.sheet import Sheet
+from bertviewer.core.what_if.sheet import ScenarioError, Sheet
 
 torch.set_num_threads(1)
 

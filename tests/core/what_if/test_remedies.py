@@ -3,10 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertviewer.core.what_if.remedies import Remedy, remedies
-from bertviewer.core.what_if.rules import Problem, ScenarioError
 from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
-from bertviewer.core.what_if.sheet import Sheet
+from bertviewer.core.what_if.sheet import Problem, ScenarioError, Sheet
+from bertviewer.core.what_if.suggestions import remedies
 from tests.core.what_if.sheets import family_sheet, sheet_of
 
 
@@ -19,7 +18,7 @@ def broken(scenario: Scenario) -> tuple[Problem, ...]:
 
 def offered(sheet: Sheet, **changed: int) -> list[tuple[str, int]]:
     scenario = Scenario(sheet, changed)
-    return [(each.letter, each.value) for each in remedies(scenario, broken(scenario))]
+    return list(remedies(scenario, broken(scenario)).items())
 
 
 def test_the_letter_that_nobody_changed_comes_first() -> None:
@@ -38,7 +37,7 @@ def test_widths_that_have_to_be_equal() -> None:
 def test_what_is_kept_is_not_offered() -> None:
     sheet = sheet_of("bert-base-uncased")
     scenario = Scenario(sheet, {"D": 1024}, sheet.multiples)
-    assert remedies(scenario, broken(scenario)) == (Remedy("A", 16), Remedy("D", 1020))
+    assert remedies(scenario, broken(scenario)) == {"A": 16, "D": 1020}
 
 
 @settings(max_examples=30)
@@ -46,6 +45,6 @@ def test_what_is_kept_is_not_offered() -> None:
 def test_what_is_offered_mends_it(width: int, heads: int, tokens: int) -> None:
     sheet = sheet_of("bert-base-uncased")
     scenario = Scenario(sheet, {"D": width, "A": heads, "S": tokens})
-    for remedy in remedies(scenario, broken(scenario)):
-        mended = Scenario(sheet, {**scenario.changed, remedy.letter: remedy.value})
+    for letter, value in remedies(scenario, broken(scenario)).items():
+        mended = Scenario(sheet, {**scenario.changed, letter: value})
         assert broken(mended) == ()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.what_if.rules import next_value
 from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Sheet
+from bertviewer.core.what_if.suggestions import next_value
 from tests.core.what_if.sheets import family_sheet, problems_of, sheet_of, with_value
 
 
@@ -53,7 +53,7 @@ def test_what_there_is_none_of_stays_so(tmp_path: Path) -> None:
     symbol = next(s for s in sheet.architecture.symbols if s.letter == "type_vocab_size")
     assert symbol.value == 0
     assert problems_of(sheet, type_vocab_size=2) == [("domain", ("type_vocab_size",))]
-    assert sheet.nodes[""].domain == "type_vocab_size == 0"
+    assert sheet.architecture.root.domain == "type_vocab_size == 0"
     assert with_value(sheet, D=96).parameters("").difference > 0
 
 
@@ -100,7 +100,7 @@ def test_the_next_value_breaks_no_rule() -> None:
 def test_a_kept_multiple_moves_along() -> None:
     sheet = sheet_of("bert-base-uncased")
     (multiple,) = sheet.multiples
-    assert (multiple.letter, multiple.factor, multiple.of) == ("I", 4, "D")
+    assert (multiple.letter, multiple.text) == ("I", "I = 4*D")
     scenario = Scenario(sheet, {"D": 1536}, (multiple,))
     assert scenario.values["I"] == 6144
     assert (

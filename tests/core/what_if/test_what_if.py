@@ -18,9 +18,9 @@ from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.loading.scenario_model import rebuild
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.tasks import find_task
-from bertviewer.core.what_if.presets import preset_sizes
 from bertviewer.core.what_if.scenario import Figure, Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Sheet
+from bertviewer.core.what_if.suggestions import preset_sizes
 from tests.core.what_if.sheets import (
     FAMILIES,
     family_sheet,
@@ -51,7 +51,7 @@ def chosen_values(data: st.DataObject, sheet: Sheet) -> dict[str, int]:
     count = data.draw(st.sampled_from((1, 2, 3, 4)), "heads")
     changed = {}
     for symbol in sheet.architecture.symbols:
-        if not sheet.is_free(symbol):
+        if symbol.letter not in sheet.free:
             continue
         if symbol.letter in heads:
             value = count
