@@ -1,40 +1,42 @@
-"""The name, the operation and the details of a box, from the operations in it, never by class."""
+"""The name, the operation and the details of a node, from the operations in it, never by class."""
 
 from collections.abc import Mapping, Sequence
 
 from bertviewer.core.architecture.flow import Letters, Node, NodeKind
-from bertviewer.core.graph.macs import macs_of
 from bertviewer.core.graph.operation_names import CONVOLUTIONS
-from bertviewer.core.graph.partition import Box
+from bertviewer.core.graph.partition import GraphNode
 from bertviewer.core.graph.patterns.linears import is_linear, widths_of
-from bertviewer.core.graph.trace import Call
-from bertviewer.core.graph.trace_graph import ASIDE, Graph
+from bertviewer.core.graph.trace import Call, macs_of
+from bertviewer.core.graph.trace_graph import AUXILIARY, Graph
 from bertviewer.core.text.special_floats import Scalar
 
-OPEN_GROUPS = (
+OPEN_PATTERNS = (
     *("attention", "position bias", "feed-forward", "gated feed-forward"),
     *("routing", "experts", "rotary"),
 )
-"""Groups whose operations are shown when one looks into them."""
+"""Patterns that are drawn as a group, with their operations."""
 
 
-def labelled(graph: Graph, box: Box, use: str | None, letters: Mapping[int, Letters]) -> Node:
-    """Return a box as a node without an id, operands and what is in it.
+def labelled(
+    graph: Graph, node: GraphNode, use: str | None, letters: Mapping[int, Letters]
+) -> Node:
+    """Return a node for the drawing, without an id, operands and what is in it.
 
     ``use`` is what a constant is used as; ``letters`` are symbolic shapes by value.
     """
-    group, is_module = box.group, box.kind == "module"
-    call, value = _holder(graph, box), graph.made(max(box.operations))
-    name, operation, details = _labels(graph, box, use)
-    kind: NodeKind = box.kind
-    if group is not None:
-        kind = "group" if group.operation in OPEN_GROUPS else "module" if is_module else "operation"
-    operations: Sequence[int] = sorted(box.operations)
-    if box.call is not None and is_module:
-        *above, last = box.call.path.split(".")
+    pattern, is_module = node.pattern, node.kind == "module"
+    call, value = _holder(graph, node), graph.made(max(node.operations))
+    name, operation, details = _labels(graph, node, use)
+    kind: NodeKind = node.kind
+    if pattern is not None:
+        is_open = pattern.operation in OPEN_PATTERNS
+        kind = "group" if is_open else "module" if is_module else "operation"
+    operations: Sequence[int] = sorted(node.operations)
+    if node.call is not None and is_module:
+        *above, last = node.call.path.split(".")
         name = f"{above[-1]} {last}" if last.isdecimal() and above else last
-        value = box.call.outputs[0][1] if box.call.outputs else value
-        operations = operations if box.repeat is None else box.call.operations
+        value = node.call.outputs[0][1] if node.call.outputs else value
+        operations = operations if node.repeat is None else node.call.operations
     return Node(
         id="",
         kind=kind,
@@ -44,17 +46,20 @@ def labelled(graph: Graph, box: Box, use: str | None, letters: Mapping[int, Lett
         operation=operation,
         shape=graph.shape(value),
         symbolic_shape=letters.get(value),
-        macs=macs_of(graph.trace, box.operations),
+        macs=macs_of(graph.trace, node.operations),
         details=details,
-        repeat=box.repeat,
+        repeat=node.repeat,
         reads=_parameters(graph, operations),
     )
 
 
-def _labels(graph: Graph, box: Box, use: str | None) -> tuple[str, str | None, dict[str, Scalar]]:
+def _labels(
+    graph: Graph, node: GraphNode, use: str | None
+) -> tuple[str, str | None, dict[str, Scalar]]:
     """Return name, operation and details; without a name that of the operation is used."""
-    details: dict[str, Scalar] = dict(box.group.details) if box.group is not None else {}
-    name, operation, single = "", None, _single(graph, box)
+    pattern, single = node.pattern, _single(graph, node)
+    details: dict[str, Scalar] = dict(pattern.details) if pattern is not None else {}
+    name, operation = "", None
     if single is not None:
         operation = graph.words[single]
         is_product = is_linear(graph, single)
@@ -65,8 +70,8 @@ def _labels(graph: Graph, box: Box, use: str | None) -> tuple[str, str | None, d
             if tables:
                 details["in_features"], details["out_features"] = graph.shape(tables[0])[:2]
         # Some residuals subtract the skip.
-        is_residual = box.group is not None and box.group.operation == "residual"
-        if is_residual or (is_product and box.kind in ("operation", "group")):
+        is_residual = pattern is not None and pattern.operation == "residual"
+        if is_residual or (is_product and node.kind in ("operation", "group")):
             details["function"] = operation
         if is_product:
             # Outside of a linear layer it is called like its parameter.
@@ -76,34 +81,34 @@ def _labels(graph: Graph, box: Box, use: str | None) -> tuple[str, str | None, d
             operation = "convolution"
         elif operation == "__getitem__":
             operation = "look-up"
-    if box.group is not None:
-        return box.group.name, box.group.operation, details
-    if box.kind == "constant":
-        is_sinusoid = {"sin", "cos"} <= {graph.words[number] for number in box.operations}
+    if pattern is not None:
+        return pattern.name, pattern.operation, details
+    if node.kind == "constant":
+        is_sinusoid = {"sin", "cos"} <= {graph.words[number] for number in node.operations}
         name = use or ("sines and cosines" if is_sinusoid else "constant")
         return name, use or ("positions" if is_sinusoid else None), details
     return name, operation, details
 
 
-def sole_operation(graph: Graph, box: Box) -> int | None:
-    """Return the one operation of a box whose operands are shown; a linear layer's aren't."""
-    single = _single(graph, box)
-    if single is None or box.kind == "constant":
+def sole_operation(graph: Graph, node: GraphNode) -> int | None:
+    """Return the one operation of a node whose operands are shown; a linear layer's aren't."""
+    single = _single(graph, node)
+    if single is None or node.kind == "constant":
         return None
-    return None if box.kind == "module" and is_linear(graph, single) else single
+    return None if node.kind == "module" and is_linear(graph, single) else single
 
 
-def _single(graph: Graph, box: Box) -> int | None:
-    """Return the one operation of a box that computes data."""
-    real = [n for n in box.operations if not graph.is_moving(n) and graph.level_of(n) != ASIDE]
+def _single(graph: Graph, node: GraphNode) -> int | None:
+    """Return the one operation of a node that computes activations."""
+    real = [n for n in node.operations if not graph.is_view(n) and graph.level_of(n) != AUXILIARY]
     return real[0] if len(real) == 1 else None
 
 
-def _holder(graph: Graph, box: Box) -> Call | None:
-    """Return the innermost call that all of a box is in; of a closed module its own."""
-    if box.kind == "module" and box.call is not None:
-        return box.call
-    first, last = min(box.operations), max(box.operations)
+def _holder(graph: Graph, node: GraphNode) -> Call | None:
+    """Return the innermost call that all of a node is in; of a closed module its own."""
+    if node.kind == "module" and node.call is not None:
+        return node.call
+    first, last = node.first, max(node.operations)
     around = (call for call in reversed(graph.trace.calls) if call.start <= first)
     return next((call for call in around if last < call.stop), None)
 

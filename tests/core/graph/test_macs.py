@@ -9,10 +9,9 @@ from bertviewer.core.backend import torch
 from bertviewer.core.building.building import build_config, build_on_meta, build_random
 from bertviewer.core.graph.call_tracing import CallTracer
 from bertviewer.core.graph.inputs.texts import meta_inputs, text_inputs
-from bertviewer.core.graph.macs import innermost_calls, macs_by_module, macs_of
 from bertviewer.core.graph.meta_trace import trace_on_meta
 from bertviewer.core.graph.product_mode import ProductMode
-from bertviewer.core.graph.trace import Trace
+from bertviewer.core.graph.trace import Trace, macs_by_module, macs_of
 from bertviewer.core.graph.tracing import Tracer
 from bertviewer.core.run.macs import RunCounter
 from bertviewer.core.source.tasks import find_task
@@ -128,7 +127,7 @@ def test_a_part_of_a_call() -> None:
     assert macs_of(trace, inner.operations) == 3 * 4 * 4
     assert macs_of(trace, range(inner.stop, root.stop)) == 2 * 3 * 4 * 3
     assert macs_of(trace, range(0)) == 0
-    workers = innermost_calls(trace)
+    workers = trace.innermost
     assert {trace.calls[number].path for number in workers if number is not None} == {"", "inner"}
     assert [n for n, worker in enumerate(workers) if worker == 1] == list(inner.operations)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from bertviewer.core.backend import torch
 from bertviewer.core.graph.operation_names import ACTIVATIONS, ELEMENTWISE
-from bertviewer.core.graph.patterns.group import Group
+from bertviewer.core.graph.patterns.pattern import Pattern
 from bertviewer.core.graph.trace import Argument, Ref
-from bertviewer.core.graph.trace_graph import ASIDE, DATA, Graph
+from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, Graph
 
 _PLAIN = frozenset(("add", "sub", "rsub", "mul", "div", "neg", "rdiv"))
 _CLOSE = 1e-6
@@ -38,10 +38,10 @@ _Region = tuple[int, frozenset[int]]
 """The one value that an operation is a function of, and all operations between."""
 
 
-def find_activations(graph: Graph) -> Iterator[Group]:
+def find_activations(graph: Graph) -> Iterator[Pattern]:
     """Yield every activation of data: the largest function of one number that has a name."""
     regions: dict[int, _Region] = {}
-    found: list[Group] = []
+    found: list[Pattern] = []
     for number, word in enumerate(graph.words):
         if word not in ELEMENTWISE or graph.trace.operations[number].rewritten:
             continue
@@ -53,31 +53,29 @@ def find_activations(graph: Graph) -> Iterator[Group]:
         if all(graph.words[each] in _PLAIN for each in operations):
             continue
         name = ACTIVATIONS.get(word, "") if len(operations) == 1 else ""
-        if name and dict(graph.trace.operations[number].kwargs).get("approximate") == "tanh":
+        if name and graph.option(number, "approximate") == "tanh":
             name = f"{name} (tanh)"
         if name := name or _named(graph, value, sorted(operations)):
-            found.append(Group("activation", operations, name, {"activation": name}))
-    for group in found:
-        if not any(group.operations < other.operations for other in found):
-            yield group
+            found.append(Pattern("activation", operations, name, {"activation": name}))
+    for pattern in found:
+        if not any(pattern.operations < other.operations for other in found):
+            yield pattern
 
 
 def _region(graph: Graph, number: int, regions: Mapping[int, _Region]) -> _Region | None:
     """Return an operation's region, ``None`` if it is no function of one value."""
     readings = graph.readings[number]
-    data = [each for each in readings if each.level == DATA]
+    data = graph.data(number)
     # Other tensors may only be constants of one element.
-    if not data or any(
-        each.level != DATA and (each.level != ASIDE or max(graph.shape(each.value), default=1) > 1)
+    if not data or not all(
+        each.level == ACTIVATION or (each.level == AUXILIARY and graph.is_scalar(each.value))
         for each in readings
     ):
         return None
-    choices = []
+    choices: list[dict[int, frozenset[int]]] = []
     for reading in data:
-        choice: dict[int, frozenset[int]] = {reading.same: frozenset()}
-        if (maker := graph.trace.maker.get(reading.same)) in regions and maker is not None:
-            choice.update([regions[maker]])
-        choices.append(choice)
+        region = regions.get(graph.trace.maker.get(reading.same, -1))
+        choices.append({reading.same: frozenset(), **dict([region] if region else ())})
     common = set(choices[0]).intersection(*choices)
     if not common:
         return None
