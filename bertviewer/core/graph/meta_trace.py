@@ -13,7 +13,7 @@ from bertviewer.core.building.allocations import AllocationGuard
 from bertviewer.core.errors import Cancelled, Stopped
 from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.inputs.choices import input_choices
-from bertviewer.core.graph.inputs.model_inputs import ModelInputs
+from bertviewer.core.graph.inputs.texts import ModelInputs
 from bertviewer.core.graph.meta_device import MetaDevice, known_on_meta
 from bertviewer.core.graph.product_mode import ProductMode
 from bertviewer.core.graph.products import Dimensions

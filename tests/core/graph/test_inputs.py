@@ -9,10 +9,15 @@ from torch import nn
 
 from bertviewer.core.backend import transformers
 from bertviewer.core.graph.inputs.choices import input_choices
-from bertviewer.core.graph.inputs.forward_signature import LARGE, ones, random
-from bertviewer.core.graph.inputs.model_inputs import ModelInputs
-from bertviewer.core.graph.inputs.sizes import found_in, height_and_width, number, token_ids_in
-from bertviewer.core.graph.inputs.texts import meta_inputs
+from bertviewer.core.graph.inputs.forward_signature import (
+    LARGE,
+    found_in,
+    height_and_width,
+    number,
+    ones,
+    random,
+)
+from bertviewer.core.graph.inputs.texts import ModelInputs, meta_inputs, token_ids_in
 from tests.small_models import configurations
 
 LENGTHS = {"B": 2, "S": 16, "S_d": 12}
