@@ -16,7 +16,7 @@ from bertviewer.core.architecture.cost_values import macs
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.call_tracing import CallTracer
-from bertviewer.core.graph.product_mode import ProductMode
+from bertviewer.core.graph.products import ProductMode
 from bertviewer.core.graph.trace import macs_by_module, operations_by_module
 
 

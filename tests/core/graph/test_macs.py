@@ -9,10 +9,10 @@ from bertviewer.core.backend import torch
 from bertviewer.core.building.building import build_config, build_on_meta, build_random
 from bertviewer.core.graph.call_tracing import CallTracer
 from bertviewer.core.graph.inputs.texts import meta_inputs, text_inputs
-from bertviewer.core.graph.meta_trace import trace_on_meta
-from bertviewer.core.graph.product_mode import ProductMode
+from bertviewer.core.graph.products import ProductMode
 from bertviewer.core.graph.trace import Trace, macs_by_module, macs_of
 from bertviewer.core.graph.tracing import Tracer
+from bertviewer.core.graph.tracing_models import trace_on_meta
 from bertviewer.core.run.macs import RunCounter
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.symbolic.forward_pass import read_forward
@@ -75,7 +75,7 @@ def test_flow_run_and_costs_say_what_torch_counts_in_each_module(family: str) ->
 @pytest.mark.parametrize("family", ["bert", "t5", "mixtral", "modernbert", "transformer-base"])
 def test_without_numbers_it_is_the_same(family: str) -> None:
     model = on_meta(family)
-    trace = trace_on_meta(model, text_inputs(model, LENGTHS))
+    trace = trace_on_meta(model, text_inputs(model, LENGTHS)).trace
     assert trace.stopped is None
     sizes = read_forward(on_meta(family), LENGTHS).sizes
     assert dict.fromkeys(sizes, 0) | macs_by_module(trace) == sizes
@@ -146,7 +146,7 @@ def test_a_module_in_a_call_of_itself_counts_once() -> None:
 def test_calls_alone_are_traced_as_with_their_operations() -> None:
     model = on_meta("t5")
     inputs = meta_inputs(model, LENGTHS)
-    whole = trace_on_meta(model, text_inputs(model, LENGTHS))
+    whole = trace_on_meta(model, text_inputs(model, LENGTHS)).trace
     tracer = CallTracer(model)
     with torch.device("meta"), torch.no_grad(), tracer.watching():
         model(**inputs.arguments)
