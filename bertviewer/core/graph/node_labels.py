@@ -1,62 +1,22 @@
 """The name, the operation and the details of a node, from the operations in it, never by class."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from bertviewer.core.architecture.flow import Letters, Node, NodeKind
 from bertviewer.core.graph.operation_names import CONVOLUTIONS
 from bertviewer.core.graph.partition import GraphNode
 from bertviewer.core.graph.patterns.linears import is_linear, widths_of
-from bertviewer.core.graph.trace import Call, macs_of
+from bertviewer.core.graph.trace import Call
 from bertviewer.core.graph.trace_graph import AUXILIARY, Graph
 from bertviewer.core.text.special_floats import Scalar
 
-OPEN_PATTERNS = (
-    *("attention", "position bias", "feed-forward", "gated feed-forward"),
-    *("routing", "experts", "rotary"),
-)
-"""Patterns that are drawn as a group, with their operations."""
 
-
-def labelled(
-    graph: Graph, node: GraphNode, use: str | None, letters: Mapping[int, Letters]
-) -> Node:
-    """Return a node for the drawing, without an id, operands and what is in it.
-
-    ``use`` is what a constant is used as; ``letters`` are symbolic shapes by value.
-    """
-    pattern, is_module = node.pattern, node.kind == "module"
-    call, value = _holder(graph, node), graph.made(max(node.operations))
-    name, operation, details = _labels(graph, node, use)
-    kind: NodeKind = node.kind
-    if pattern is not None:
-        is_open = pattern.operation in OPEN_PATTERNS
-        kind = "group" if is_open else "module" if is_module else "operation"
-    operations: Sequence[int] = sorted(node.operations)
-    if node.call is not None and is_module:
-        *above, last = node.call.path.split(".")
-        name = f"{above[-1]} {last}" if last.isdecimal() and above else last
-        value = node.call.outputs[0][1] if node.call.outputs else value
-        operations = operations if node.repeat is None else node.call.operations
-    return Node(
-        id="",
-        kind=kind,
-        name=name or operation or "operation",
-        path=None if call is None else call.path,
-        class_name=None if call is None else call.class_name,
-        operation=operation,
-        shape=graph.shape(value),
-        symbolic_shape=letters.get(value),
-        macs=macs_of(graph.trace, node.operations),
-        details=details,
-        repeat=node.repeat,
-        reads=_parameters(graph, operations),
-    )
-
-
-def _labels(
+def labels(
     graph: Graph, node: GraphNode, use: str | None
 ) -> tuple[str, str | None, dict[str, Scalar]]:
-    """Return name, operation and details; without a name that of the operation is used."""
+    """Return the name, the operation and the details of a node.
+
+    ``use`` is what a constant is used as. Without a name that of the operation is used.
+    """
     pattern, single = node.pattern, _single(graph, node)
     details: dict[str, Scalar] = dict(pattern.details) if pattern is not None else {}
     name, operation = "", None
@@ -75,7 +35,7 @@ def _labels(
             details["function"] = operation
         if is_product:
             # Outside of a linear layer it is called like its parameter.
-            name = next(iter(_parameters(graph, [single])), "").rpartition(".")[2]
+            name = next(iter(parameters(graph, [single])), "").rpartition(".")[2]
             name, operation = name if name not in ("weight", "kernel") else "", "linear"
         elif operation in CONVOLUTIONS:
             operation = "convolution"
@@ -104,7 +64,7 @@ def _single(graph: Graph, node: GraphNode) -> int | None:
     return real[0] if len(real) == 1 else None
 
 
-def _holder(graph: Graph, node: GraphNode) -> Call | None:
+def holder(graph: Graph, node: GraphNode) -> Call | None:
     """Return the innermost call that all of a node is in; of a closed module its own."""
     if node.kind == "module" and node.call is not None:
         return node.call
@@ -113,6 +73,7 @@ def _holder(graph: Graph, node: GraphNode) -> Call | None:
     return next((call for call in around if last < call.stop), None)
 
 
-def _parameters(graph: Graph, operations: Sequence[int]) -> tuple[str, ...]:
+def parameters(graph: Graph, operations: Sequence[int]) -> tuple[str, ...]:
+    """Return the parameters that operations read, each at its first use."""
     reads = (value for each in operations for value in graph.trace.reads[each])
     return tuple(name for name in dict.fromkeys(map(graph.parameter, reads)) if name)

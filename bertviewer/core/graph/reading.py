@@ -2,33 +2,28 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from bertviewer.core import budget
 from bertviewer.core.architecture.architecture import Architecture, ancestors
-from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node
+from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node, NodeKind
 from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.architecture.operand import PARTS, TRANSPOSED, Operand
+from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.budget import OverBudget
-from bertviewer.core.graph.node_labels import labelled, sole_operation
+from bertviewer.core.graph.node_labels import holder, labels, parameters, sole_operation
 from bertviewer.core.graph.partition import GraphNode, partition, partition_pattern, signature
 from bertviewer.core.graph.patterns.finding import find_patterns
-from bertviewer.core.graph.trace import Argument, Call, Ref, Trace, text_of
+from bertviewer.core.graph.trace import Argument, Call, Ref, Trace, macs_of, text_of
 from bertviewer.core.graph.trace_graph import Graph, closure
+from bertviewer.core.graph.tracing import MOST_OPERATIONS
 from bertviewer.core.graph.wiring import Wire, Wiring
 
 _SILENT = ("dtype", "inplace", "training", "dropout_p", "out", "device", "_stacklevel")
 """Arguments that are not shown."""
-_TURNS = ("T", "mT", "t", "transpose", "permute", "swapaxes", "swapdims")
-
-
-class _Drawing(NamedTuple):
-    """The nodes of a module or a pattern by their ids, and the node that the pattern is."""
-
-    wiring: Wiring
-    ids: Mapping[GraphNode, str]
-    around: "_Drawing | None" = None
-    holder: GraphNode | None = None
+_OPEN_PATTERNS = (
+    *("attention", "position bias", "feed-forward", "gated feed-forward"),
+    *("routing", "experts", "rotary"),
+)
+"""Patterns that are drawn as a group, with their operations."""
 
 
 class FlowReader:
@@ -99,13 +94,13 @@ class FlowReader:
         call: Call,
         parts: Sequence[GraphNode],
         prefix: str,
-        around: tuple[_Drawing, GraphNode] | None,
+        around: tuple[Wiring, GraphNode] | None,
     ) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
         """Return nodes and edges; in a pattern only the edges between its nodes.
 
-        ``around`` is the drawing with the pattern in it, and the node that the pattern is.
+        ``around`` is what the pattern is a node of, and that node.
         """
-        wiring = Wiring(self.graph, self.patterns, call, parts, self._letters)
+        wiring = Wiring(self.graph, self.patterns, call, parts, self._letters, around=around)
         wires = list(wiring.wires())
         if around is None:
             wires = _alive([*wires, *wiring.outputs()])
@@ -113,15 +108,12 @@ class FlowReader:
         else:
             used = dict.fromkeys(node for node in parts if node.kind != "constant")
             wires = [wire for wire in wires if wire.source in used and wire.target in used]
-        ends = [node for node in used if node.end is not None]
-        ordered = [
-            *(node for node in ends if node.kind != "output"),
-            *sorted((node for node in used if node.end is None), key=lambda node: node.first),
-            *(node for node in ends if node.kind == "output"),
-        ]
-        ids = {each: f"{prefix}{number}" for number, each in enumerate(ordered)}
-        drawing = _Drawing(wiring, ids, *(around or ()))
-        nodes = tuple(self._node(each, call, drawing) for each in ordered)
+        ordered = sorted(used, key=_place)
+        ids: dict[GraphNode | None, str] = {
+            each: f"{prefix}{number}" for number, each in enumerate(ordered)
+        }
+        wiring.ids = ids
+        nodes = tuple(self._node(each, call, wiring) for each in ordered)
         edges: dict[tuple[str, str, str | None], Edge] = {}
         for source, target, value, role, (_, movement, through) in wires:
             edge = Edge(
@@ -136,59 +128,68 @@ class FlowReader:
             edges.setdefault((edge.source, edge.target, role), edge)
         return nodes, tuple(edges.values())
 
-    def _node(self, part: GraphNode, root: Call, drawing: _Drawing) -> Node:
-        identity = drawing.ids[part]
+    def _node(self, part: GraphNode, root: Call, wiring: Wiring) -> Node:
+        identity = wiring.ids[part]
         if part.end is not None:
             return replace(part.end, id=identity)
-        node = labelled(self.graph, part, drawing.wiring.use_of(part), self._letters)
-        details = dict(node.details)
-        if part.kind == "module" and node.path in self._counts:
-            details["parameters"] = self._counts[node.path]
+        graph, pattern, is_module = self.graph, part.pattern, part.kind == "module"
+        call, value = holder(graph, part), graph.made(max(part.operations))
+        name, operation, details = labels(graph, part, wiring.use_of(part))
+        kind: NodeKind = part.kind
         nodes: tuple[Node, ...] | None = None
         edges: tuple[Edge, ...] = ()
-        if part.pattern is not None and node.kind == "group":
-            parts = partition_pattern(self.graph, self.patterns, root, part.pattern)
-            nodes, edges = self._drawn(root, parts, f"{identity}.", (drawing, part))
-        operation = sole_operation(self.graph, part)
-        return replace(
-            node,
+        if pattern is not None:
+            is_open = pattern.operation in _OPEN_PATTERNS
+            kind = "group" if is_open else "module" if is_module else "operation"
+        if pattern is not None and kind == "group":
+            parts = partition_pattern(graph, self.patterns, root, pattern)
+            nodes, edges = self._drawn(root, parts, f"{identity}.", (wiring, part))
+        operations: Sequence[int] = sorted(part.operations)
+        if is_module and part.call is not None:
+            *above, last = part.call.path.split(".")
+            name = f"{above[-1]} {last}" if last.isdecimal() and above else last
+            value = part.call.outputs[0][1] if part.call.outputs else value
+            operations = operations if part.repeat is None else part.call.operations
+            if part.call.path in self._counts:
+                details["parameters"] = self._counts[part.call.path]
+        single = sole_operation(graph, part)
+        return Node(
             id=identity,
+            kind=kind,
+            name=name or operation or "operation",
+            path=None if call is None else call.path,
+            class_name=None if call is None else call.class_name,
+            operation=operation,
+            shape=graph.shape(value),
+            symbolic_shape=self._letters.get(value),
+            macs=macs_of(self.trace, part.operations),
             nodes=nodes,
             edges=edges,
             details=details,
-            operands=() if operation is None else tuple(self._operands(drawing, part, operation)),
+            repeat=part.repeat,
+            reads=parameters(graph, operations),
+            operands=() if single is None else tuple(self._operands(wiring, part, single)),
         )
 
-    def _operands(self, drawing: _Drawing, node: GraphNode, number: int) -> Iterator[Operand]:
+    def _operands(self, wiring: Wiring, node: GraphNode, number: int) -> Iterator[Operand]:
         """Yield the operands of the one operation of a node: edges don't tell 1 - x from x - 1."""
         operation = self.trace.operations[number]
         named = [it for it in operation.kwargs if it[0] not in _SILENT and it[1] is not None]
         for key, argument in (*(("", arg) for arg in operation.args), *named):
             for value in _tensors_or_whole(argument):
                 if isinstance(value, Ref):
-                    found = self._tensor(drawing, value.value, node)
-                    role = drawing.wiring.role(node, number, value.value) or ""
+                    found = wiring.operand(value.value, node)
+                    role = wiring.role(node, number, value.value) or ""
                     yield replace(found or Operand(role=role), key=key)
                 else:
                     yield Operand(plain=text_of(value), key=key)
 
-    def _tensor(self, drawing: _Drawing, value: int, node: GraphNode) -> Operand | None:
-        """Return what computes a tensor, here or in the drawing around; else ``None``."""
-        wiring, ids, around, holder = drawing
-        if name := self.graph.parameter(value):
-            if (end := wiring.parameter(name)) in ids:
-                return Operand(ids[end])
-            turns = sum(view.word in _TURNS for view in self.graph.views(value))
-            return Operand(parameter=name, parts=(TRANSPOSED,) if turns % 2 else ())
-        origin = wiring.origin(value, node)
-        movement = origin.movement
-        while origin.node is node and (view := self.graph.view(value)) is not None:
-            value = view.source  # it was moved in the node itself
-            origin = wiring.origin(value, node)
-            movement = (*origin.movement, view.word, *movement)
-        if origin.node in ids and origin.node is not node:
-            return Operand(ids[origin.node], tuple(it for it in movement if it.startswith(PARTS)))
-        return None if around is None or holder is None else self._tensor(around, value, holder)
+
+def _place(node: GraphNode) -> int:
+    """Return a number by which nodes are sorted: ends, operations in order, outputs."""
+    if node.end is None:
+        return node.first
+    return MOST_OPERATIONS if node.kind == "output" else -1
 
 
 def _tensors_or_whole(argument: Argument) -> Iterator[Argument]:

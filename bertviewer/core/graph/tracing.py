@@ -100,7 +100,9 @@ class Tracer(CallTracer, TorchFunctionMode):
         if results or rewritten:
             products = tuple(self._products[before:])
             written = tuple(rewritten.items())
-            self._operations.append(Operation(name, *operands, results, written, products))
+            self._operations.append(
+                Operation(name, operands[0], operands[1], results, written, products)
+            )
             if len(self._operations) > MOST_OPERATIONS:
                 raise OverBudget(f"the model takes more than {MOST_OPERATIONS:,} steps")
         return output
@@ -214,7 +216,7 @@ def _hides(rows: Tensor) -> Tensor:
 
 
 def _hides_later(hides: Tensor) -> bool:
-    """Return whether [S, S] is true wherever a key comes after its query, and not on the diagonal."""
+    """Return whether [S, S] is true where a key comes after its query, but not on the diagonal."""
     return bool((hides | torch.ones_like(hides).tril()).all()) and not bool(hides.diagonal().any())
 
 

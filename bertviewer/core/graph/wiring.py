@@ -5,12 +5,14 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from bertviewer.core.architecture.flow import Letters, Node
+from bertviewer.core.architecture.operand import PARTS, TRANSPOSED, Operand
 from bertviewer.core.graph.operation_names import TABLES
 from bertviewer.core.graph.partition import GraphNode
 from bertviewer.core.graph.patterns.pattern import Patterns
 from bertviewer.core.graph.trace import Call
 from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, PARAMETER, Graph
 
+_TURNS = ("T", "mT", "t", "transpose", "permute", "swapaxes", "swapdims")
 _USES = {"mask": "mask", "position": "positions", "bias": "position bias"}
 """What a constant is, by the role in which it is read."""
 
@@ -46,12 +48,17 @@ class Wiring:
         root: Call,
         nodes: Sequence[GraphNode],
         letters: Mapping[int, Letters],
+        *,
+        around: "tuple[Wiring, GraphNode] | None" = None,
     ) -> None:
         self.graph = graph
         self._patterns = patterns
         self._root = root
         self._nodes = nodes
         self._letters = letters
+        self._around = around
+        self.ids: Mapping[GraphNode | None, str] = {}
+        """The names of the nodes that are drawn."""
         self._node_of = {number: node for node in nodes for number in node.operations}
         self._names = {value: name for name, value in reversed(root.inputs)}
         self._uses: dict[GraphNode, str] = {}
@@ -138,9 +145,23 @@ class Wiring:
                 through.insert(0, trace.calls[number].path)
         return Origin(self._outside(value, target), tuple(words), tuple(through))
 
-    def parameter(self, name: str) -> GraphNode | None:
-        """Return the node that is a parameter, ``None`` if another node contains it."""
-        return self._ends.get(("parameter", name))
+    def operand(self, value: int, node: GraphNode) -> Operand | None:
+        """Return what computes a tensor that a node reads, here or around; else ``None``."""
+        if name := self.graph.parameter(value):
+            if (end := self._ends.get(("parameter", name))) in self.ids:
+                return Operand(self.ids[end])
+            turns = sum(view.word in _TURNS for view in self.graph.views(value))
+            return Operand(parameter=name, parts=(TRANSPOSED,) if turns % 2 else ())
+        origin = self.origin(value, node)
+        movement = origin.movement
+        while origin.node is node and (view := self.graph.view(value)) is not None:
+            value = view.source  # it was moved in the node itself
+            origin = self.origin(value, node)
+            movement = (*origin.movement, view.word, *movement)
+        if origin.node in self.ids and origin.node is not node:
+            parts = tuple(word for word in movement if word.startswith(PARTS))
+            return Operand(self.ids[origin.node], parts)
+        return None if self._around is None else self._around[0].operand(value, self._around[1])
 
     def _outside(self, value: int, target: GraphNode | None) -> GraphNode | None:
         graph = self.graph
