@@ -9,7 +9,7 @@ from bertviewer.core.architecture.flow import Node, NodeKind
 from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.graph.operation_names import ELEMENTWISE
 from bertviewer.core.graph.patterns.pattern import Pattern, Patterns
-from bertviewer.core.graph.trace import Argument, Call, Ref, Trace
+from bertviewer.core.graph.trace import Call, Trace, with_refs
 from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, PARAMETER, Graph, closure
 
 MOST_NODES = 40
@@ -218,31 +218,25 @@ def signature(graph: Graph, call: Call) -> Hashable:
     names below the module; and which masks and positions they read from outside, as local and
     global attention differ in nothing else.
     """
-    own: dict[int, Hashable] = {}
+    own: dict[int, tuple[int, int]] = {}
     outside: dict[int, int] = {}
 
-    def described(operand: Argument) -> Hashable:
-        if isinstance(operand, Ref):
-            value = operand.value
-            if value in own:
-                return own[value]
-            stored = graph.trace.values[value]
-            if stored.kind in ("parameter", "buffer"):
-                return stored.name.removeprefix(f"{call.path}."), stored.shape
-            if graph.level[value] != ACTIVATION:
-                return "auxiliary", graph.same(value)
-            return "outside", outside.setdefault(value, len(outside)), stored.shape
-        if isinstance(operand, slice):
-            operand = ["slice", operand.start, operand.stop, operand.step]
-        if isinstance(operand, tuple | list):
-            return type(operand).__name__, *map(described, operand)
-        # 1, 1.0 and True are equal, and mean other things.
-        return type(operand).__name__, operand
+    def described(value: int) -> object:
+        if value in own:
+            return own[value]
+        stored = graph.trace.values[value]
+        if stored.kind in ("parameter", "buffer"):
+            return stored.name.removeprefix(f"{call.path}."), stored.shape
+        if graph.level[value] != ACTIVATION:
+            return "auxiliary", graph.same(value)
+        return "outside", outside.setdefault(value, len(outside)), stored.shape
 
     found = []
     for place, number in enumerate(call.operations):
         operation = graph.trace.operations[number]
-        found.append((operation.function, described(operation.args), described(operation.kwargs)))
+        operands = with_refs((operation.args, operation.kwargs), described)
+        # As text, for 1, 1.0 and True are equal, and mean other things.
+        found.append((operation.function, repr(operands)))
         for order, value in enumerate(operation.makes):
-            own[value] = "made", place, order
+            own[value] = place, order
     return call.class_name, tuple(found)

@@ -4,7 +4,7 @@ One flat list of operations for the whole model. A call of a module is an interv
 operations read and none of them computed are the module's inputs, caches and masks included.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from types import EllipsisType
@@ -82,7 +82,7 @@ class Operation:
     @property
     def reads(self) -> tuple[int, ...]:
         """The values among its operands, in order."""
-        return tuple(refs_in((self.args, tuple(item for _, item in self.kwargs))))
+        return tuple(refs_in((self.args, self.kwargs)))
 
     @property
     def makes(self) -> tuple[int, ...]:
@@ -227,15 +227,23 @@ def operations_by_module(trace: Trace) -> Mapping[str, tuple[range, ...]]:
     return {path: tuple(parts) for path, parts in found.items()}
 
 
-def refs_in(operand: object) -> Iterator[int]:
-    """Yield the values in an operand, in order."""
+def refs_in(operand: object) -> Sequence[int]:
+    """Return the values in an operand, in order."""
+    found: list[int] = []
+    with_refs(operand, found.append)
+    return found
+
+
+def with_refs(operand: Any, change: Callable[[int], object]) -> Any:
+    """Return an operand with another object for each value in it."""
     if isinstance(operand, Ref):
-        yield operand.value
-    elif isinstance(operand, tuple | list):
-        for item in operand:
-            yield from refs_in(item)
-    elif isinstance(operand, slice):
-        yield from refs_in((operand.start, operand.stop, operand.step))
+        return change(operand.value)
+    if isinstance(operand, tuple | list):
+        return type(operand)([with_refs(item, change) for item in operand])
+    if isinstance(operand, slice):
+        parts = (operand.start, operand.stop, operand.step)
+        return slice(*(with_refs(part, change) for part in parts))
+    return operand
 
 
 def text_of(operand: Argument) -> str:

@@ -6,12 +6,13 @@ that have a name.
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from bertviewer.core.backend import torch
 from bertviewer.core.graph.operation_names import ACTIVATIONS, ELEMENTWISE
 from bertviewer.core.graph.patterns.pattern import Pattern
-from bertviewer.core.graph.trace import Argument, Ref
+from bertviewer.core.graph.trace import with_refs
 from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, Graph
 
 _PLAIN = frozenset(("add", "sub", "rsub", "mul", "div", "neg", "rdiv"))
@@ -87,40 +88,22 @@ def _named(graph: Graph, value: int, operations: list[int]) -> str:
     """Return the name of the function that the operations are, "" if it has none."""
     made: dict[int, Any] = {value: _grid()}
 
-    def taken(operand: Argument) -> object:
-        return made[graph.same(operand.value)] if isinstance(operand, Ref) else operand
-
     result: object = None
     try:
         for number in operations:
             operation = graph.trace.operations[number]
-            arguments = [taken(arg) for arg in operation.args]
-            named = {name: taken(arg) for name, arg in operation.kwargs if name != "inplace"}
-            result = function_of(operation.function)(*arguments, **named)
+            operands = operation.args, operation.kwargs
+            args, kwargs = with_refs(operands, lambda ref: made[graph.same(ref)])
+            named = {name: value for name, value in kwargs if name != "inplace"}
+            function = attrgetter(operation.function.removeprefix("torch."))(torch)
+            result = function(*args, **named)
             made[operation.results[0]] = result
-    except (LookupError, TypeError, RuntimeError, ValueError):
+    except (AttributeError, LookupError, TypeError, RuntimeError, ValueError):
         return ""  # a constant that is not known, or a word that is no number
     if not isinstance(result, torch.Tensor) or result.shape != _grid().shape:
         return ""
     tables = _tables().items()
     return next((name for name, it in tables if (result - it).abs().max() < _CLOSE), "")
-
-
-@cache
-def function_of(name: str) -> Callable[..., Any]:
-    """Return torch's function of a name, ``torch.Tensor.mT.__get__`` for an attribute.
-
-    Raises:
-        LookupError: torch has no function of that name.
-    """
-    first, *rest = name.split(".")
-    found: Any = torch if first == "torch" else None
-    for part in rest:
-        found = getattr(found, part, None)
-    if found is None:
-        raise LookupError(name)
-    function: Callable[..., Any] = found
-    return function
 
 
 @cache

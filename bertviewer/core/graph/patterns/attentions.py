@@ -9,7 +9,7 @@ from math import prod
 from bertviewer.core.graph.operation_names import ELEMENTWISE
 from bertviewer.core.graph.patterns.linears import is_linear, is_weight, operand_of, weight_of
 from bertviewer.core.graph.patterns.pattern import Pattern
-from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, Graph, Reading
+from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, Graph, Reading, closure
 from bertviewer.core.text.special_floats import Scalar
 
 _PRODUCTS = ("matmul", "einsum", "baddbmm")
@@ -61,12 +61,11 @@ def written_attention(graph: Graph, softmax: int) -> Iterator[Pattern]:
     """Yield an attention around a softmax, and before it the bias that is computed for it alone."""
     if not graph.data(softmax):
         return
-    region, products = _before(graph, softmax)
-    both = [each for each in products if len(graph.data(each)) == 2]
-    context, between = _after(graph, softmax)
-    if len(both) != 1 or context < 0:
+    region, products = _between(graph, softmax, graph.data_makers, graph.users)
+    between, contexts = _between(graph, softmax, graph.users, graph.data_makers)
+    if len(products) != 1 or not contexts:
         return
-    scores = both[0]
+    scores, context = products[0], contexts[0]
     operations = {softmax, scores, context, *region, *between}
     query, key = graph.data(scores)
     values = [each for each in graph.data(context) if each.maker not in {softmax, *between}]
@@ -109,56 +108,41 @@ def _heads(shape: Sequence[int]) -> int:
     return prod(shape[1:-2]) if len(shape) > 3 else prod(shape[:-2])
 
 
-def _walk(
-    graph: Graph, softmax: int, following: Callable[[int], Iterable[int]]
-) -> Iterator[tuple[int, bool]]:
-    """Yield the operations on one side of a softmax, each with whether it is a product.
+def _between(
+    graph: Graph,
+    softmax: int,
+    there: Callable[[int], Iterable[int]],
+    back: Callable[[int], Iterable[int]],
+) -> tuple[set[int], list[int]]:
+    """Return the operations from a softmax to the products on one side of it, and the products.
 
-    Products end the walk, and so do operations that don't belong to an attention.
+    Of these only those of two activations; what is no operation on scores ends the way.
     """
-    waiting, seen = [softmax], {softmax}
-    while waiting:
-        for each in following(waiting.pop()):
-            if each in seen:
-                continue
-            is_product = graph.words[each] in _PRODUCTS and not is_linear(graph, each)
-            if is_product or graph.words[each] in _BETWEEN or _mixes_heads(graph, each):
-                seen.add(each)
-                if not is_product:
-                    waiting.append(each)
-                yield each, is_product
 
+    def is_product(number: int) -> bool:
+        return graph.words[number] in _PRODUCTS and not is_linear(graph, number)
 
-def _before(graph: Graph, softmax: int) -> tuple[set[int], list[int]]:
-    """Return the operations on the scores before their softmax, and the products before these."""
-    found = dict(_walk(graph, softmax, graph.data_makers))
-    products = [each for each, is_product in found.items() if is_product]
+    def following(number: int) -> list[int]:
+        if is_product(number):
+            return []
+        return [n for n in there(number) if is_product(n) or _is_on_scores(graph, n)]
+
+    reached = closure([softmax], following)
+    products = sorted(filter(is_product, reached))
     # What leads to no product is no part of the scores: a bias's own sums.
-    useful = {softmax, *products}
-    kept: set[int] = set()
-    for number in sorted(found.keys() - products):
-        if not useful.isdisjoint(graph.data_makers(number)):
-            useful.add(number)
-            kept.add(number)
-    return kept, products
+    leading = closure(products, lambda n: [each for each in back(n) if each in reached])
+    between = (reached & leading).difference(products, {softmax})
+    return set(between), [each for each in products if len(graph.data(each)) == 2]
 
 
-def _after(graph: Graph, softmax: int) -> tuple[int, set[int]]:
-    """Return the product of the weights and V, or -1, and the operations on the weights before."""
-    between: set[int] = set()
-    for each, is_product in _walk(graph, softmax, graph.users):
-        if not is_product:
-            between.add(each)
-        elif len(graph.data(each)) == 2:
-            return each, between
-    return -1, between
+def _is_on_scores(graph: Graph, number: int) -> bool:
+    """Return whether an operation may be one on the scores, or on the weights.
 
-
-def _mixes_heads(graph: Graph, number: int) -> bool:
-    """Return whether an operation mixes the scores of several heads (talking heads).
-
-    It is a linear layer over the last of four axes, with as many outputs as inputs.
+    Among these is a mix of several heads' scores (talking heads): a linear layer over the last of
+    four axes, with as many outputs as inputs.
     """
+    if graph.words[number] in _BETWEEN:
+        return True
     weight, operand = weight_of(graph, number), operand_of(graph, number)
     if weight is None or operand is None or len(weight) != 2 or weight[0] != weight[1]:
         return False

@@ -56,15 +56,11 @@ def routing(graph: Graph, choice: int) -> Iterator[Pattern]:
 
 def _router(graph: Graph, choice: int) -> int | None:
     """Return the linear layer whose scores a choice is made of."""
-    waiting, seen = [choice], {choice}
-    while waiting:
-        for maker in graph.data_makers(waiting.pop()):
-            if maker not in seen and is_linear(graph, maker):
-                return maker
-            if maker not in seen and graph.words[maker] in _SCORING:
-                seen.add(maker)
-                waiting.append(maker)
-    return None
+    scoring = closure(
+        [choice], lambda n: [m for m in graph.data_makers(n) if graph.words[m] in _SCORING]
+    )
+    makers = {maker for number in scoring for maker in graph.data_makers(number)}
+    return max((maker for maker in makers if is_linear(graph, maker)), default=None)
 
 
 def _block(graph: Graph, router: int, choice: int) -> Call | None:
