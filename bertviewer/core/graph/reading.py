@@ -1,4 +1,4 @@
-"""Reads the flows of modules from a trace."""
+"""Reads the flows of modules from a trace: what nodes are called follows from their operations."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,13 +9,15 @@ from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node, NodeKin
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.budget import OverBudget
-from bertviewer.core.graph.node_labels import holder, labels, parameters, sole_operation
+from bertviewer.core.graph.operation_names import CONVOLUTIONS
 from bertviewer.core.graph.partition import GraphNode, partition, partition_pattern, signature
 from bertviewer.core.graph.patterns.finding import find_patterns
+from bertviewer.core.graph.patterns.linears import is_linear, widths_of
 from bertviewer.core.graph.trace import Argument, Call, Ref, Trace, macs_of, text_of
-from bertviewer.core.graph.trace_graph import Graph, closure
+from bertviewer.core.graph.trace_graph import AUXILIARY, Graph, closure
 from bertviewer.core.graph.tracing import MOST_OPERATIONS
 from bertviewer.core.graph.wiring import Wire, Wiring
+from bertviewer.core.text.special_floats import Scalar
 
 _SILENT = ("dtype", "inplace", "training", "dropout_p", "out", "device", "_stacklevel")
 """Arguments that are not shown."""
@@ -133,8 +135,9 @@ class FlowReader:
         if part.end is not None:
             return replace(part.end, id=identity)
         graph, pattern, is_module = self.graph, part.pattern, part.kind == "module"
-        call, value = holder(graph, part), graph.made(max(part.operations))
-        name, operation, details = labels(graph, part, wiring.use_of(part))
+        call, value = _holder(graph, part), graph.made(max(part.operations))
+        single = _single(graph, part)
+        name, operation, details = _labels(graph, part, single, wiring.use_of(part))
         kind: NodeKind = part.kind
         nodes: tuple[Node, ...] | None = None
         edges: tuple[Edge, ...] = ()
@@ -152,7 +155,8 @@ class FlowReader:
             operations = operations if part.repeat is None else part.call.operations
             if part.call.path in self._counts:
                 details["parameters"] = self._counts[part.call.path]
-        single = sole_operation(graph, part)
+        if part.kind == "constant" or (is_module and operation == "linear"):
+            single = None  # its operands are not shown
         return Node(
             id=identity,
             kind=kind,
@@ -167,8 +171,8 @@ class FlowReader:
             edges=edges,
             details=details,
             repeat=part.repeat,
-            reads=parameters(graph, operations),
-            operands=() if single is None else tuple(self._operands(wiring, part, single)),
+            reads=_parameters(graph, operations),
+            operands=tuple(self._operands(wiring, part, single)) if single is not None else (),
         )
 
     def _operands(self, wiring: Wiring, node: GraphNode, number: int) -> Iterator[Operand]:
@@ -209,3 +213,65 @@ def _alive(wires: Sequence[Wire]) -> list[Wire]:
     outputs = [node for node in sources if node.end is not None]
     alive = closure(outputs, lambda node: sources.get(node, ()))
     return [wire for wire in wires if wire.target in alive]
+
+
+def _labels(
+    graph: Graph, node: GraphNode, single: int | None, use: str | None
+) -> tuple[str, str | None, dict[str, Scalar]]:
+    """Return the name, the operation and the details of a node.
+
+    ``single`` is its one operation, and ``use`` what a constant is used as. Without a name that of
+    the operation is used.
+    """
+    pattern = node.pattern
+    details: dict[str, Scalar] = dict(pattern.details) if pattern is not None else {}
+    name, operation = "", None
+    if single is not None:
+        operation = graph.words[single]
+        is_product = is_linear(graph, single)
+        if is_product:
+            details["in_features"], details["out_features"] = widths_of(graph, single)
+        elif operation == "embedding":
+            tables = [v for v in graph.trace.reads[single] if graph.parameter(v)]
+            if tables:
+                details["in_features"], details["out_features"] = graph.shape(tables[0])[:2]
+        # Some residuals subtract the skip.
+        is_residual = pattern is not None and pattern.operation == "residual"
+        if is_residual or (is_product and node.kind in ("operation", "group")):
+            details["function"] = operation
+        if is_product:
+            # Outside of a linear layer it is called like its parameter.
+            name = next(iter(_parameters(graph, [single])), "").rpartition(".")[2]
+            name, operation = name if name not in ("weight", "kernel") else "", "linear"
+        elif operation in CONVOLUTIONS:
+            operation = "convolution"
+        elif operation == "__getitem__":
+            operation = "look-up"
+    if pattern is not None:
+        return pattern.name, pattern.operation, details
+    if node.kind == "constant":
+        is_sinusoid = {"sin", "cos"} <= {graph.words[number] for number in node.operations}
+        name = use or ("sines and cosines" if is_sinusoid else "constant")
+        return name, use or ("positions" if is_sinusoid else None), details
+    return name, operation, details
+
+
+def _single(graph: Graph, node: GraphNode) -> int | None:
+    """Return the one operation of a node that computes activations."""
+    real = [n for n in node.operations if not graph.is_view(n) and graph.level_of(n) != AUXILIARY]
+    return real[0] if len(real) == 1 else None
+
+
+def _holder(graph: Graph, node: GraphNode) -> Call | None:
+    """Return the innermost call that all of a node is in; of a closed module its own."""
+    if node.kind == "module" and node.call is not None:
+        return node.call
+    first, last = node.first, max(node.operations)
+    around = (call for call in reversed(graph.trace.calls) if call.start <= first)
+    return next((call for call in around if last < call.stop), None)
+
+
+def _parameters(graph: Graph, operations: Sequence[int]) -> tuple[str, ...]:
+    """Return the parameters that operations read, each at its first use."""
+    reads = (value for each in operations for value in graph.trace.reads[each])
+    return tuple(name for name in dict.fromkeys(map(graph.parameter, reads)) if name)

@@ -10,7 +10,7 @@ from bertviewer.core.graph.operation_names import TABLES
 from bertviewer.core.graph.partition import GraphNode
 from bertviewer.core.graph.patterns.pattern import Patterns
 from bertviewer.core.graph.trace import Call
-from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, PARAMETER, Graph
+from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, PARAMETER, Graph, closure
 
 _TURNS = ("T", "mT", "t", "transpose", "permute", "swapaxes", "swapdims")
 _USES = {"mask": "mask", "position": "positions", "bias": "position bias"}
@@ -220,16 +220,18 @@ class Wiring:
     def _roles_of(self, node: GraphNode) -> dict[int, str]:
         """Return the roles of masks and positions in a closed module, back to its inputs."""
         graph, inner = self.graph, self._patterns.inner
+
+        def read(value: int) -> list[int]:
+            maker = graph.maker(value)
+            readings = graph.readings[maker] if maker in node.operations else ()
+            return [each.same for each in readings if graph.level[each.same] != ACTIVATION]
+
         found: dict[int, str] = {}
         patterns = {id(it): it for each in node.operations if (it := inner.get(each))}
         roles = (role for pattern in patterns.values() for role in pattern.roles.items())
-        for (_, read), role in roles:
-            waiting = [read] if role in ("mask", "position") else []
-            while waiting:
-                value = graph.same(waiting.pop())
-                if value not in found and graph.level[value] != ACTIVATION:
-                    found[value] = role
-                    maker = graph.maker(value)
-                    if maker in node.operations:
-                        waiting += [each.value for each in graph.readings[maker]]
+        for (_, value), role in roles:
+            same = graph.same(value)
+            if role in ("mask", "position") and graph.level[same] != ACTIVATION:
+                for each in closure([same], read):
+                    found.setdefault(each, role)
         return found

@@ -9,7 +9,14 @@ from math import prod
 from bertviewer.core.graph.operation_names import ELEMENTWISE
 from bertviewer.core.graph.patterns.linears import is_linear, is_weight, operand_of, weight_of
 from bertviewer.core.graph.patterns.pattern import Pattern
-from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, Graph, Reading, closure
+from bertviewer.core.graph.trace_graph import (
+    ACTIVATION,
+    AUXILIARY,
+    PARAMETER,
+    Graph,
+    Reading,
+    closure,
+)
 from bertviewer.core.text.special_floats import Scalar
 
 _PRODUCTS = ("matmul", "einsum", "baddbmm")
@@ -195,17 +202,16 @@ def _attention(
     is_causal: bool = False,
 ) -> Pattern:
     """Return an attention; it is causal if a mask hides from each token what comes after it."""
-    waiting = [value for (_, value), role in roles.items() if role in ("mask", "bias")]
-    seen: set[int] = set()
-    while waiting and not is_causal:
-        value = graph.same(waiting.pop())
-        level, maker = graph.level[value], graph.maker(value)
-        if value in seen or level == ACTIVATION:
-            continue
-        seen.add(value)
-        is_causal = level == AUXILIARY and graph.trace.values[value].is_causal
-        if maker >= 0 and level != AUXILIARY:
-            # A mask may be part of a bias of positions.
-            waiting += [each.value for each in graph.readings[maker]]
+
+    def read(value: int) -> list[int]:
+        # A mask may be part of a bias of positions.
+        maker = graph.maker(value) if graph.level[value] == PARAMETER else -1
+        return [each.same for each in graph.readings[maker]] if maker >= 0 else []
+
+    masks = [graph.same(value) for (_, value), role in roles.items() if role in ("mask", "bias")]
+    is_causal |= any(
+        graph.level[value] == AUXILIARY and graph.trace.values[value].is_causal
+        for value in closure(masks, read)
+    )
     causal: dict[str, Scalar] = {"causal": True} if is_causal else {}
     return Pattern("attention", frozenset(operations), "", {**details, **causal}, roles)
