@@ -84,9 +84,9 @@ def trace_model(
         attempts = _attempts(model, values, _known_masks(model, source, config))
     except Cancelled:
         raise
-    except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
-        return TracedModel(Trace((), (), (), ("", _reason(error))))
-    best = max(attempts, key=lambda attempt: attempt.reach)
+    except Exception as error:  # noqa: BLE001 - it is built on the CPU, too, which may fail
+        return TracedModel(_nothing(error))
+    best = attempts[0]
     # torch's message names the device if it was asked for the numbers of a tensor without any.
     asking = [it for it in attempts if it.trace.stopped and "meta" in it.trace.stopped[1]]
     if best.trace.stopped is None or not asking or not _has_room(model):
@@ -99,7 +99,7 @@ def trace_model(
         return best
     untie(real, source.untied)
     prepare(real, "eager")
-    for attempt in sorted(asking, key=lambda attempt: attempt.reach, reverse=True)[:MOST_RUNS]:
+    for attempt in asking[:MOST_RUNS]:
         found = trace_with_weights(real, attempt.inputs)
         best = max(best, found, key=lambda attempt: attempt.reach)
         if found.trace.stopped is None:
@@ -117,34 +117,33 @@ def meta_trace(model: nn.Module, values: Mapping[str, int]) -> Trace:
     Raises:
         Stopped: by the limits in force.
     """
-    try:
-        return max(_attempts(model, values), key=lambda attempt: attempt.reach).trace
-    except Stopped:
-        raise
-    except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
-        return Trace((), (), (), ("", _reason(error)))
+    return _attempts(model, values)[0].trace
 
 
 def _attempts(model: nn.Module, values: Mapping[str, int], known: Known = ()) -> list[TracedModel]:
-    """Trace a forward pass with each possible input until one ends.
-
-    Raises:
-        Exception: no inputs are known, or the configuration lacks something.
-    """
-    prepare(model)
+    """Trace a forward pass with each possible input until one ends, and return the best first."""
     attempts: list[TracedModel] = []
-    choices = input_choices(model, values)
     try:
+        prepare(model)
+        choices = input_choices(model, values)
         while not attempts or attempts[-1].trace.stopped is not None:
             with AllocationGuard():
                 inputs = next(choices, None)
             if inputs is None:
                 break
             attempts.append(trace_on_meta(model, inputs, known))
+    except Cancelled:
+        raise
     except OverBudget:
         if not attempts:
             raise
-    return attempts
+    except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
+        return [TracedModel(_nothing(error))]
+    return sorted(attempts, key=lambda attempt: attempt.reach, reverse=True)
+
+
+def _nothing(error: Exception) -> Trace:
+    return Trace((), (), (), ("", _reason(error)))
 
 
 def prepare(model: nn.Module, experts: str = EXPERTS) -> None:

@@ -21,7 +21,7 @@ from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.call_tracing import CallTracer
 from bertviewer.core.graph.inputs.images import PIXELS
 from bertviewer.core.graph.inputs.sounds import FEATURES
-from bertviewer.core.graph.inputs.texts import meta_inputs
+from bertviewer.core.graph.inputs.texts import text_inputs
 from bertviewer.core.graph.meta_device import MetaDevice
 from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.graph.products import Dimensions
@@ -99,7 +99,7 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
     tracer = CallTracer(model)
     memory = _Memory(model, tracer)
     with torch.no_grad():
-        inputs = meta_inputs(model, values)
+        inputs = text_inputs(model, values).on_meta()
         device = MetaDevice(inputs.known, tracer.note_product, memory.note)
         with device, tracer.watching(), new_modules_on_meta(), _as_more_than_text(model):
             model(**inputs.arguments)

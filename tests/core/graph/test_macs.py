@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from bertviewer.core.backend import torch
 from bertviewer.core.building.building import build_config, build_on_meta, build_random
 from bertviewer.core.graph.call_tracing import CallTracer
-from bertviewer.core.graph.inputs.texts import meta_inputs, text_inputs
+from bertviewer.core.graph.inputs.texts import text_inputs
 from bertviewer.core.graph.products import ProductMode
 from bertviewer.core.graph.trace import Trace, macs_by_module, macs_of
 from bertviewer.core.graph.tracing import Tracer
@@ -145,7 +145,7 @@ def test_a_module_in_a_call_of_itself_counts_once() -> None:
 
 def test_calls_alone_are_traced_as_with_their_operations() -> None:
     model = on_meta("t5")
-    inputs = meta_inputs(model, LENGTHS)
+    inputs = text_inputs(model, LENGTHS).on_meta()
     whole = trace_on_meta(model, text_inputs(model, LENGTHS)).trace
     tracer = CallTracer(model)
     with torch.device("meta"), torch.no_grad(), tracer.watching():

@@ -40,15 +40,6 @@ class ModelInputs:
         return MetaInputs(moved, tuple(pair for pair in pairs if isinstance(pair[0], Tensor)))
 
 
-def meta_inputs(model: nn.Module, values: Mapping[str, int]) -> MetaInputs:
-    """Return ``text_inputs`` on the meta device.
-
-    Raises:
-        ValueError: the model does not read text.
-    """
-    return text_inputs(model, values).on_meta()
-
-
 def text_inputs(model: nn.Module, values: Mapping[str, int]) -> ModelInputs:
     """Return inputs for ``B`` whole sentences of ``S`` tokens, nothing padded.
 
