@@ -11,10 +11,9 @@ from bertviewer.charts.flow.svg import svg_of
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.graph.meta_trace import meta_trace
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.trace import Trace
-from bertviewer.core.graph.tracing_models import LENGTHS
+from bertviewer.core.graph.tracing_models import LENGTHS, meta_trace
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.flow_painting import text_width

@@ -1,7 +1,7 @@
 """Traces the calls of a model's modules, and the products in each."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
@@ -67,20 +67,17 @@ class CallTracer:
 
     def trace(self, stopped: tuple[str, str] | None = None) -> Trace:
         """Return what was recorded, without the calls that did not end."""
-        kept = {number: call for number, call in enumerate(self._calls) if call is not None}
-        if len(kept) < len(self._calls):
-            places: dict[int | None, int] = {number: place for place, number in enumerate(kept)}
-            kept = {
-                number: replace(call, above=places.get(call.above)) for number, call in kept.items()
-            }
-        return Trace(tuple(self._values), tuple(self._operations), tuple(kept.values()), stopped)
+        ended = [number for number, call in enumerate(self._calls) if call is not None]
+        places: dict[int | None, int] = {number: place for place, number in enumerate(ended)}
+        calls = (call for call in self._calls if call is not None)
+        kept = tuple(replace(call, above=places.get(call.above)) for call in calls)
+        return Trace(tuple(self._values), tuple(self._operations), kept, stopped)
 
-    def _enter(self, path: str, kind: type[nn.Module], taken: Arguments) -> OpenCall:
+    def _enter(self, path: str, kind: type[nn.Module], arguments: Arguments) -> OpenCall:
         times = self._times.get(path, 0)
         self._times[path] = times + 1
-        inputs = tuple(
-            (name, self._taken(tensor, name)) for name, tensor in _named_arguments(kind, *taken)
-        )
+        named = _named_arguments(kind, arguments)
+        inputs = tuple((name, self._input(tensor, name)) for name, tensor in named)
         above = self._open[-1][0] if self._open else None
         start = len(self._operations)
         call = Call(path, kind.__name__, start, start, above, inputs, (), times)
@@ -89,20 +86,20 @@ class CallTracer:
         self._open.append(opened)
         return opened
 
-    def _leave(self, taken: Arguments, output: Any, opened: OpenCall) -> Any:
+    def _leave(self, _arguments: Arguments, output: Any, opened: OpenCall) -> Any:
         # A call below that failed, and was caught by the model, is no longer at work.
         while self._open.pop() is not opened:
             pass
         number, call = opened
-        output, outputs = self._given(output, call.inputs)
+        output, outputs = self._output(output, call.inputs)
         self._calls[number] = replace(call, stop=len(self._operations), outputs=outputs)
         return output
 
-    def _taken(self, tensor: Tensor, name: str) -> int:
+    def _input(self, tensor: Tensor, name: str) -> int:
         """Return the number of an input of a call."""
         return self._add_value(tensor)
 
-    def _given(self, output: Any, inputs: NamedValues) -> tuple[Any, NamedValues]:
+    def _output(self, output: Any, inputs: NamedValues) -> tuple[Any, NamedValues]:
         """Return the output of a call, and the tensors in it."""
         return output, tuple((name, self._add_value(it)) for name, it in named_in(output))
 
@@ -129,13 +126,10 @@ def _parameter_names(kind: Any) -> tuple[str, ...]:
     return tuple(inspect.signature(kind.forward).parameters)[1:]
 
 
-def _named_arguments(
-    kind: type[nn.Module], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Iterator[tuple[str, Tensor]]:
-    of_class: Any = kind
-    names = _parameter_names(of_class) if args else ()
+def _named_arguments(kind: Any, arguments: Arguments) -> Iterator[tuple[str, Tensor]]:
+    args, kwargs = arguments
+    names = _parameter_names(kind) if args else ()
     for place, argument in enumerate(args):
         # The others go into *args, or into the forward of one object alone.
         yield from named_in(argument, names[place] if place < len(names) else str(place))
-    for name, argument in kwargs.items():
-        yield from named_in(argument, name)
+    yield from named_in(kwargs)

@@ -28,7 +28,7 @@ _SYNONYMS: dict[str, str] = {
 }
 _SAME = {name: word for word, names in _SYNONYMS.items() for name in names.split()}
 
-MOVEMENT = _words("""
+VIEWS = _words("""
     view reshape transpose permute contiguous to float half double bfloat16 type type_as clone
     expand expand_as unsqueeze squeeze flatten unflatten view_as reshape_as T mT H mH data detach
     movedim moveaxis swapaxes swapdims t ravel repeat_interleave cpu cuda requires_grad repeat tile
@@ -37,7 +37,7 @@ MOVEMENT = _words("""
 """)
 """What changes the form of a tensor and none of its numbers; dropout in evaluation too."""
 
-SELECTION = _words("""
+SELECTIONS = _words("""
     chunk split tensor_split unbind split_with_sizes narrow select hsplit vsplit __getitem__ unfold
 """)
 """What takes a part of a tensor."""
@@ -69,6 +69,9 @@ ACTIVATIONS: dict[str, str] = {
 
 LINEAR = _words("linear addmm matmul einsum conv1d conv2d conv3d baddbmm")
 """What multiplies by a matrix; a layer if that is a parameter."""
+
+TABLES = _words("embedding embedding_bag index_select grouped_mm addmm")
+"""What reads a parameter that is no node, in addition to products."""
 
 CONVOLUTIONS = _words("""
     conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d

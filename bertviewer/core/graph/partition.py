@@ -1,36 +1,36 @@
-"""Divides the operations of a module into what it is drawn by: modules, groups, operations."""
+"""Divides the operations of a module into the nodes of its graph."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Literal
 
+from bertviewer.core.architecture.flow import Node, NodeKind
 from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.graph.operation_names import ELEMENTWISE
-from bertviewer.core.graph.patterns.finding import Groups
-from bertviewer.core.graph.patterns.group import Group
-from bertviewer.core.graph.signatures import signature
-from bertviewer.core.graph.trace import Call, Trace
-from bertviewer.core.graph.trace_graph import ASIDE, LEARNT, Graph, closure
+from bertviewer.core.graph.patterns.pattern import Pattern, Patterns
+from bertviewer.core.graph.trace import Call, Trace, with_refs
+from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, PARAMETER, Graph, closure
 
-MOST_BOXES = 40
+MOST_NODES = 40
 """What has more parts is drawn by its children, closed."""
 
 
 @dataclass(slots=True, eq=False)
-class Box:
-    """One part, while a drawing is made.
+class GraphNode:
+    """One node of a module's graph while that is made.
 
-    A constant follows from masks and positions alone. Only a module contains operations that
-    just move; it may be all of a ``group``, and represent equal layers, ``repeat``.
+    A constant follows from masks and positions alone. Only a module contains view operations; it
+    may be all of a ``pattern``, and represent equal layers, ``repeat``. What comes from outside,
+    and an output, has no operations, and all that is shown of it is in ``end``.
     """
 
-    kind: Literal["module", "group", "operation", "constant"]
+    kind: NodeKind
     operations: set[int]
     call: Call | None = None
-    group: Group | None = None
+    pattern: Pattern | None = None
     repeat: Repeat | None = None
+    end: Node | None = None
 
     @property
     def first(self) -> int:
@@ -38,50 +38,59 @@ class Box:
         return min(self.operations)
 
 
-def partition(graph: Graph, groups: Groups, root: Call) -> list[Box]:
-    """Return the boxes of a module in the order of execution, equal layers as one."""
+def partition(graph: Graph, patterns: Patterns, root: Call) -> list[GraphNode]:
+    """Return the nodes of a module in the order of execution, equal layers as one."""
     within = frozenset(root.operations)
-    # A module may be a part of a group around it: the activation of a feed-forward network.
+    # A module may be a part of a pattern around it: the activation of a feed-forward network.
     known = {
-        number: group if group.operations <= within else groups.inner[number]
-        for number, group in groups.outer.items()
+        number: pattern if pattern.operations <= within else patterns.inner[number]
+        for number, pattern in patterns.outer.items()
     }
-    boxes = _Partition(graph, known, within).boxes(root)
-    if sum(box.kind != "constant" for box in boxes) > MOST_BOXES:
-        closed = _Partition(graph, known, within, closes_children=True).boxes(root)
-        boxes = min(boxes, closed, key=len)
-    return _with_merged_layers(graph, boxes)
+    nodes = _Partition(graph, known, within).nodes(root)
+    if sum(node.kind != "constant" for node in nodes) > MOST_NODES:
+        closed = _Partition(graph, known, within, closes_children=True).nodes(root)
+        nodes = min(nodes, closed, key=len)
+    return _with_merged_layers(graph, nodes)
 
 
-def partition_group(graph: Graph, groups: Groups, root: Call, group: Group) -> list[Box]:
-    """Return the boxes of a group in a module: the modules of its operations, and activations."""
-    inner = {number: each for number, each in groups.inner.items() if each is not group}
-    return _Partition(graph, inner, group.operations).boxes(root)
+def partition_pattern(
+    graph: Graph, patterns: Patterns, root: Call, pattern: Pattern
+) -> list[GraphNode]:
+    """Return the nodes of a pattern in a module: the modules of its operations, and activations."""
+    inner = {number: each for number, each in patterns.inner.items() if each is not pattern}
+    return _Partition(graph, inner, pattern.operations).nodes(root)
 
 
 @dataclass(slots=True)
 class _Partition:
-    """Collects boxes; ``within`` are the operations that are drawn."""
+    """Collects nodes; ``within`` are the operations that are drawn."""
 
     graph: Graph
-    groups: Mapping[int, Group]
+    patterns: Mapping[int, Pattern]
     within: frozenset[int]
     closes_children: bool = False
     is_stack: bool = False
     layers: frozenset[Call] = frozenset()
-    found: dict[int, Box] = field(default_factory=dict)
+    found: dict[int, GraphNode] = field(default_factory=dict)
 
-    def boxes(self, root: Call) -> list[Box]:
+    def nodes(self, root: Call) -> list[GraphNode]:
         self.layers = frozenset(_layer_calls(self.graph.trace, root))
         held = sum(len(call.operations) for call in self.layers)
         self.is_stack = 2 * held >= max(len(root.operations), 1)
         self._descend(root)
-        constants = [box for box in self.found.values() if box.kind == "constant"]
-        others = [box for box in self.found.values() if box.kind != "constant"]
-        return sorted((*others, *_joined(self.graph, constants)), key=lambda box: box.first)
+        constants = [node for node in self.found.values() if node.kind == "constant"]
+        others = [node for node in self.found.values() if node.kind != "constant"]
+        return sorted((*others, *_joined(self.graph, constants)), key=lambda node: node.first)
 
-    def _add(self, box: Box) -> None:
-        self.found.setdefault(box.first, box)
+    def _add(
+        self,
+        kind: NodeKind,
+        operations: set[int],
+        call: Call | None = None,
+        pattern: Pattern | None = None,
+    ) -> None:
+        node = GraphNode(kind, operations, call, pattern)
+        self.found.setdefault(node.first, node)
 
     def _descend(self, call: Call) -> None:
         position = call.start
@@ -92,59 +101,59 @@ class _Partition:
         self._add_operations(range(position, call.stop))
 
     def _add_operations(self, numbers: Sequence[int]) -> None:
-        """Add operations that no module below does."""
+        """Add operations of no module below."""
         for number in numbers:
-            if number not in self.within or self.graph.is_moving(number):
+            if number not in self.within or self.graph.is_view(number):
                 continue
-            if (group := self._group(number)) is not None:
-                self._add(Box("group", set(group.operations), None, group))
+            if (pattern := self._pattern(number)) is not None:
+                self._add("group", set(pattern.operations), None, pattern)
             else:
-                self._add(Box("constant" if self._is_aside(number) else "operation", {number}))
+                self._add("constant" if self._is_constant(number) else "operation", {number})
 
     def _add_child(self, child: Call) -> None:
+        graph = self.graph
         inside = [each for each in child.operations if each in self.within]
-        real = [each for each in inside if not self.graph.is_moving(each)]
-        counted = {each for each in real if self.graph.level_of(each) != ASIDE}
+        real = [each for each in inside if not graph.is_view(each)]
+        counted = {each for each in real if graph.level_of(each) != AUXILIARY}
         if not counted:
             for each in real:
-                self._add(Box("constant", {each}, child))
+                self._add("constant", {each}, child)
             return
-        below = self.graph.trace.children(child)
+        below = graph.trace.children(child)
         wrapped = next((each for each in below if counted <= set(each.operations)), None)
         if wrapped is not None and child not in self.layers:
             self._add_child(wrapped)  # the name of the wrapper says less
             return
-        groups = list(
-            {id(group): group for each in counted if (group := self._group(each))}.values()
-        )
-        if any(not group.operations.issubset(real) for group in groups):
-            self._descend(child)  # a part of it belongs to a group around
-        elif len(groups) == 1 and groups[0].operations >= counted:
-            self._add(Box("module", set(inside), child, groups[0]))
+        known = (self._pattern(each) for each in counted)
+        patterns = list({id(pattern): pattern for pattern in known if pattern}.values())
+        if any(not pattern.operations.issubset(real) for pattern in patterns):
+            self._descend(child)  # a part of it belongs to a pattern around
+        elif len(patterns) == 1 and patterns[0].operations >= counted:
+            self._add("module", set(inside), child, patterns[0])
         elif child in self.layers or len(counted) == 1 or self._is_closed(child):
-            self._add(Box("module", set(inside), child))
+            self._add("module", set(inside), child)
         else:
             self._descend(child)
 
     def _is_closed(self, child: Call) -> bool:
-        """Tell whether a module is one box; those around layers are open in a stack."""
+        """Return whether a module is one node; those around layers are open in a stack."""
         if any(child.start <= layer.start and layer.stop <= child.stop for layer in self.layers):
             return self.closes_children and not self.is_stack
         return self.closes_children or self.is_stack
 
-    def _group(self, number: int) -> Group | None:
-        """Return the group of an operation, if all of it is drawn."""
-        group = self.groups.get(number)
-        return group if group is not None and group.operations <= self.within else None
+    def _pattern(self, number: int) -> Pattern | None:
+        """Return the pattern of an operation, if all of it is drawn."""
+        pattern = self.patterns.get(number)
+        return pattern if pattern is not None and pattern.operations <= self.within else None
 
-    def _is_aside(self, number: int) -> bool:
-        """Tell whether an operation computes masks and positions, or biases of those."""
+    def _is_constant(self, number: int) -> bool:
+        """Return whether an operation computes masks and positions, or biases of those."""
         level = self.graph.level_of(number)
-        if level != LEARNT or self.graph.words[number] not in ELEMENTWISE:
-            return level == ASIDE
+        if level != PARAMETER or self.graph.words[number] not in ELEMENTWISE:
+            return level == AUXILIARY
         return any(
-            reading.level == ASIDE and max(self.graph.shape(reading.value), default=1) > 1
-            for reading in self.graph.readings[number]
+            read.level == AUXILIARY and not self.graph.is_scalar(read.value)
+            for read in self.graph.readings[number]
         )
 
 
@@ -154,60 +163,80 @@ def _layer_calls(trace: Trace, call: Call) -> Iterator[Call]:
     They are several of a class in one list, or one that is called again and again.
     """
     children = trace.children(call)
-    siblings = Counter((_list_of(child), child.class_name) for child in children)
+    siblings = Counter((child.holder, child.class_name) for child in children)
     for child in children:
-        is_numbered = child.path.rpartition(".")[2].isdecimal() and len(child.operations) > 1
-        if is_numbered and siblings[_list_of(child), child.class_name] > 1:
+        if child.is_numbered and siblings[child.holder, child.class_name] > 1:
             yield child
         else:
             yield from _layer_calls(trace, child)
 
 
-def _list_of(call: Call) -> str:
-    return call.path.rpartition(".")[0]
-
-
-def _with_merged_layers(graph: Graph, boxes: list[Box]) -> list[Box]:
-    """Return the boxes with equal consecutive layers as one."""
-    found: list[Box] = []
-    before: Box | None = None
+def _with_merged_layers(graph: Graph, nodes: list[GraphNode]) -> list[GraphNode]:
+    """Return the nodes with equal consecutive layers as one."""
+    found: list[GraphNode] = []
+    before: GraphNode | None = None
     signed = cache(partial(signature, graph))
-    for box in boxes:
+    for node in nodes:
         if (
             before is not None
-            and _may_be_equal(before, box)
-            and signed(before.call) == signed(box.call)
-            and any(m in before.operations for n in box.operations for m in graph.data_makers(n))
+            and before.call is not None
+            and node.call is not None
+            and node.kind == "module"
+            and node.call.is_numbered
+            and (before.call.holder, before.call.above) == (node.call.holder, node.call.above)
+            and signed(before.call) == signed(node.call)
+            and any(m in before.operations for n in node.operations for m in graph.data_makers(n))
         ):
-            before.operations |= box.operations
-            first, last = (int(b.call.path.rpartition(".")[2]) for b in (before, box) if b.call)
+            before.operations |= node.operations
             count = 2 if before.repeat is None else before.repeat.count + 1
-            before.repeat = Repeat(first, last, count)
+            before.repeat = Repeat(int(before.call.name), int(node.call.name), count)
         else:
-            found.append(box)
-            before = box if box.kind == "module" else before
+            found.append(node)
+            before = node if node.kind == "module" else before
     return found
 
 
-def _may_be_equal(one: Box, other: Box) -> bool:
-    """Tell whether two boxes are layers of the same list."""
-    if one.call is None or other.call is None or other.kind != "module":
-        return False
-    is_numbered = other.call.path.rpartition(".")[2].isdecimal() and len(other.operations) > 1
-    is_same_list = _list_of(one.call) == _list_of(other.call) and one.call.above == other.call.above
-    return is_numbered and is_same_list
-
-
-def _joined(graph: Graph, constants: Sequence[Box]) -> Iterator[Box]:
-    """Yield one box for all constants that are computed from one another."""
-    left = {number: box for box in constants for number in box.operations}
+def _joined(graph: Graph, constants: Sequence[GraphNode]) -> Iterator[GraphNode]:
+    """Yield one node for all constants that are computed from one another."""
+    left = {number: node for node in constants for number in node.operations}
 
     def near(number: int) -> list[int]:
         return [each for each in (*graph.users(number), *graph.makers(number)) if each in left]
 
     while left:
-        number, box = next(reversed(left.items()))
+        number, node = next(reversed(left.items()))
         operations = set(closure([number], near))
         for each in operations:
             del left[each]
-        yield Box("constant", operations, box.call)
+        yield GraphNode("constant", operations, node.call)
+
+
+def signature(graph: Graph, call: Call) -> Hashable:
+    """Return what two calls have in common if they are of equal layers.
+
+    The operations, their plain operands, what they read of each other, the parameters by their
+    names below the module; and which masks and positions they read from outside, as local and
+    global attention differ in nothing else.
+    """
+    own: dict[int, tuple[int, int]] = {}
+    outside: dict[int, int] = {}
+
+    def described(value: int) -> object:
+        if value in own:
+            return own[value]
+        stored = graph.trace.values[value]
+        if stored.kind in ("parameter", "buffer"):
+            return stored.name.removeprefix(f"{call.path}."), stored.shape
+        if graph.level[value] != ACTIVATION:
+            return "auxiliary", graph.same(value)
+        return "outside", outside.setdefault(value, len(outside)), stored.shape
+
+    found = []
+    for place, number in enumerate(call.operations):
+        operation = graph.trace.operations[number]
+        operands = with_refs((operation.args, operation.kwargs), described)
+        # As text, for 1, 1.0 and True are equal, and mean other things.
+        found.append((operation.function, repr(operands)))
+        for order, value in enumerate(operation.makes):
+            own[value] = place, order
+    return call.class_name, tuple(found)

@@ -1,36 +1,31 @@
-"""Reads the flows of modules from a trace."""
+"""Reads the flows of modules from a trace: what nodes are called follows from their operations."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bertviewer.core import budget
 from bertviewer.core.architecture.architecture import Architecture, ancestors
-from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node
+from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node, NodeKind
 from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.architecture.operand import PARTS, TRANSPOSED, Operand
+from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.budget import OverBudget
-from bertviewer.core.frozen import frozen
-from bertviewer.core.graph.node_labels import labelled, sole_operation
-from bertviewer.core.graph.partition import Box, partition, partition_group
-from bertviewer.core.graph.patterns.finding import find_groups
-from bertviewer.core.graph.signatures import signature
-from bertviewer.core.graph.trace import Argument, Call, Ref, Trace, text_of
-from bertviewer.core.graph.trace_graph import Graph, closure
-from bertviewer.core.graph.wiring import End, Wire, Wiring
+from bertviewer.core.graph.operation_names import CONVOLUTIONS
+from bertviewer.core.graph.partition import GraphNode, partition, partition_pattern, signature
+from bertviewer.core.graph.patterns.finding import find_patterns
+from bertviewer.core.graph.patterns.linears import is_linear, widths_of
+from bertviewer.core.graph.trace import Argument, Call, Ref, Trace, macs_of, text_of
+from bertviewer.core.graph.trace_graph import AUXILIARY, Graph, closure
+from bertviewer.core.graph.tracing import MOST_OPERATIONS
+from bertviewer.core.graph.wiring import Wire, Wiring
+from bertviewer.core.text.special_floats import Scalar
 
 _SILENT = ("dtype", "inplace", "training", "dropout_p", "out", "device", "_stacklevel")
 """Arguments that are not shown."""
-_TURNS = ("T", "mT", "t", "transpose", "permute", "swapaxes", "swapdims")
-
-
-@frozen
-class _Drawing:
-    """The boxes and ends of a module or a group by their ids, and the box that the group is."""
-
-    wiring: Wiring
-    ids: Mapping[Box | End, str]
-    around: "_Drawing | None" = None
-    holder: Box | None = None
+_OPEN_PATTERNS = (
+    *("attention", "position bias", "feed-forward", "gated feed-forward"),
+    *("routing", "experts", "rotary"),
+)
+"""Patterns that are drawn as a group, with their operations."""
 
 
 class FlowReader:
@@ -44,7 +39,7 @@ class FlowReader:
     ) -> None:
         self.trace = trace
         self.graph = Graph(trace)
-        self.groups = find_groups(self.graph)
+        self.patterns = find_patterns(self.graph)
         self._letters = letters or {}
         modules = architecture.modules if architecture else ()
         self._counts = {node.path: node.parameters for node in modules}
@@ -57,8 +52,8 @@ class FlowReader:
             LookupError: it was not called, or its call did not end.
         """
         call = self.trace.calls[self.trace.calls_of[path][0]]
-        boxes = partition(self.graph, self.groups, call)
-        nodes, edges = self._drawn(call, boxes, "n", None)
+        parts = partition(self.graph, self.patterns, call)
+        nodes, edges = self._drawn(call, parts, "n", None)
         return Flow(path, call.class_name, nodes, edges, self._repeats.get(path))
 
     def flows(self, lengths: Mapping[str, int]) -> Flows:
@@ -97,111 +92,108 @@ class FlowReader:
         }
 
     def _drawn(
-        self, call: Call, boxes: Sequence[Box], prefix: str, around: tuple[_Drawing, Box] | None
+        self,
+        call: Call,
+        parts: Sequence[GraphNode],
+        prefix: str,
+        around: tuple[Wiring, GraphNode] | None,
     ) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
-        """Return nodes and edges; in a group only the edges between its boxes.
+        """Return nodes and edges; in a pattern only the edges between its nodes.
 
-        ``around`` is the drawing with the group in it, and the box that the group is.
+        ``around`` is what the pattern is a node of, and that node.
         """
-        wiring = Wiring(self.graph, self.groups, call, boxes)
+        wiring = Wiring(self.graph, self.patterns, call, parts, self._letters, around=around)
         wires = list(wiring.wires())
         if around is None:
             wires = _alive([*wires, *wiring.outputs()])
-            used = dict.fromkeys(end for wire in wires for end in (wire.source, wire.target))
+            used = dict.fromkeys(node for wire in wires for node in (wire.source, wire.target))
         else:
-            used = dict.fromkeys(box for box in boxes if box.kind != "constant")
+            used = dict.fromkeys(node for node in parts if node.kind != "constant")
             wires = [wire for wire in wires if wire.source in used and wire.target in used]
-        ends = [end for end in used if isinstance(end, End)]
-        ordered: list[Box | End] = [
-            *(end for end in ends if end.kind != "output"),
-            *sorted((box for box in used if isinstance(box, Box)), key=lambda box: box.first),
-            *(end for end in ends if end.kind == "output"),
-        ]
-        ids = {each: f"{prefix}{number}" for number, each in enumerate(ordered)}
-        drawing = _Drawing(wiring, ids, *(around or ()))
-        nodes = tuple(
-            self._box_node(each, call, drawing)
-            if isinstance(each, Box)
-            else Node(
-                id=ids[each],
-                kind=each.kind,
-                name=each.name,
-                path=each.path,
-                operation=each.operation,
-                shape=each.shape,
-                symbolic_shape=self._letters.get(each.value),
-            )
-            for each in ordered
-        )
+        ordered = sorted(used, key=_place)
+        ids: dict[GraphNode | None, str] = {
+            each: f"{prefix}{number}" for number, each in enumerate(ordered)
+        }
+        wiring.ids = ids
+        nodes = tuple(self._node(each, call, wiring) for each in ordered)
         edges: dict[tuple[str, str, str | None], Edge] = {}
-        for wire in wires:
-            movement = wire.origin.movement
+        for source, target, value, role, (_, movement, through) in wires:
             edge = Edge(
-                source=ids[wire.source],
-                target=ids[wire.target],
-                shape=self.graph.shape(wire.value),
-                symbolic_shape=self._letters.get(wire.value),
-                role=wire.role,
+                source=ids[source],
+                target=ids[target],
+                shape=self.graph.shape(value),
+                symbolic_shape=self._letters.get(value),
+                role=role,
                 movement=movement,
-                through=wire.origin.through if "dropout" in movement else (),
+                through=through if "dropout" in movement else (),
             )
-            edges.setdefault((edge.source, edge.target, edge.role), edge)
+            edges.setdefault((edge.source, edge.target, role), edge)
         return nodes, tuple(edges.values())
 
-    def _box_node(self, box: Box, root: Call, drawing: _Drawing) -> Node:
-        graph, identity = self.graph, drawing.ids[box]
-        node = labelled(graph, box, drawing.wiring.use_of(box), self._letters)
-        details = dict(node.details)
-        if box.kind == "module" and node.path in self._counts:
-            details["parameters"] = self._counts[node.path]
+    def _node(self, part: GraphNode, root: Call, wiring: Wiring) -> Node:
+        identity = wiring.ids[part]
+        if part.end is not None:
+            return replace(part.end, id=identity)
+        graph, pattern, is_module = self.graph, part.pattern, part.kind == "module"
+        call, value = _holder(graph, part), graph.made(max(part.operations))
+        single = _single(graph, part)
+        name, operation, details = _labels(graph, part, single, wiring.use_of(part))
+        kind: NodeKind = part.kind
         nodes: tuple[Node, ...] | None = None
         edges: tuple[Edge, ...] = ()
-        if box.group is not None and node.kind == "group":
-            parts = partition_group(graph, self.groups, root, box.group)
-            nodes, edges = self._drawn(root, parts, f"{identity}.", (drawing, box))
-        operation = sole_operation(graph, box)
-        return replace(
-            node,
+        if pattern is not None:
+            is_open = pattern.operation in _OPEN_PATTERNS
+            kind = "group" if is_open else "module" if is_module else "operation"
+        if pattern is not None and kind == "group":
+            parts = partition_pattern(graph, self.patterns, root, pattern)
+            nodes, edges = self._drawn(root, parts, f"{identity}.", (wiring, part))
+        operations: Sequence[int] = sorted(part.operations)
+        if is_module and part.call is not None:
+            *above, last = part.call.path.split(".")
+            name = f"{above[-1]} {last}" if last.isdecimal() and above else last
+            value = part.call.outputs[0][1] if part.call.outputs else value
+            operations = operations if part.repeat is None else part.call.operations
+            if part.call.path in self._counts:
+                details["parameters"] = self._counts[part.call.path]
+        if part.kind == "constant" or (is_module and operation == "linear"):
+            single = None  # its operands are not shown
+        return Node(
             id=identity,
+            kind=kind,
+            name=name or operation or "operation",
+            path=None if call is None else call.path,
+            class_name=None if call is None else call.class_name,
+            operation=operation,
+            shape=graph.shape(value),
+            symbolic_shape=self._letters.get(value),
+            macs=macs_of(self.trace, part.operations),
             nodes=nodes,
             edges=edges,
             details=details,
-            operands=() if operation is None else tuple(self._operands(drawing, box, operation)),
+            repeat=part.repeat,
+            reads=_parameters(graph, operations),
+            operands=tuple(self._operands(wiring, part, single)) if single is not None else (),
         )
 
-    def _operands(self, drawing: _Drawing, box: Box, number: int) -> Iterator[Operand]:
-        """Yield the operands of the one operation of a box: edges don't tell 1 - x from x - 1."""
+    def _operands(self, wiring: Wiring, node: GraphNode, number: int) -> Iterator[Operand]:
+        """Yield the operands of the one operation of a node: edges don't tell 1 - x from x - 1."""
         operation = self.trace.operations[number]
         named = [it for it in operation.kwargs if it[0] not in _SILENT and it[1] is not None]
         for key, argument in (*(("", arg) for arg in operation.args), *named):
             for value in _tensors_or_whole(argument):
                 if isinstance(value, Ref):
-                    found = self._tensor(drawing, value.value, box)
-                    role = drawing.wiring.role(box, number, value.value) or ""
+                    found = wiring.operand(value.value, node)
+                    role = wiring.role(node, number, value.value) or ""
                     yield replace(found or Operand(role=role), key=key)
                 else:
                     yield Operand(plain=text_of(value), key=key)
 
-    def _tensor(self, drawing: _Drawing, value: int, box: Box) -> Operand | None:
-        """Return what computes a tensor, here or in the drawing around; else ``None``."""
-        wiring, ids = drawing.wiring, drawing.ids
-        if name := self.graph.parameter(value):
-            end = wiring.end_of_parameter(name)
-            if end is not None and end in ids:
-                return Operand(ids[end])
-            turns = sum(word in _TURNS for _, word in self.graph.moves(value))
-            return Operand(parameter=name, parts=(TRANSPOSED,) if turns % 2 else ())
-        origin = wiring.source(value, box)
-        movement = origin.movement
-        while origin.end is box and (step := self.graph.back(value)) is not None:
-            value = step[0]  # it was moved in the box itself
-            origin = wiring.source(value, box)
-            movement = (*origin.movement, step[1], *movement)
-        if origin.end is not None and origin.end in ids and origin.end is not box:
-            return Operand(ids[origin.end], tuple(it for it in movement if it.startswith(PARTS)))
-        if drawing.around is None or drawing.holder is None:
-            return None
-        return self._tensor(drawing.around, value, drawing.holder)
+
+def _place(node: GraphNode) -> int:
+    """Return a number by which nodes are sorted: ends, operations in order, outputs."""
+    if node.end is None:
+        return node.first
+    return MOST_OPERATIONS if node.kind == "output" else -1
 
 
 def _tensors_or_whole(argument: Argument) -> Iterator[Argument]:
@@ -215,9 +207,71 @@ def _tensors_or_whole(argument: Argument) -> Iterator[Argument]:
 
 def _alive(wires: Sequence[Wire]) -> list[Wire]:
     """Return the wires that lead to an output in the end."""
-    sources: dict[Box | End, list[Box | End]] = {}
+    sources: dict[GraphNode, list[GraphNode]] = {}
     for wire in wires:
         sources.setdefault(wire.target, []).append(wire.source)
-    outputs: list[Box | End] = [end for end in sources if isinstance(end, End)]
-    alive = closure(outputs, lambda end: sources.get(end, ()))
+    outputs = [node for node in sources if node.end is not None]
+    alive = closure(outputs, lambda node: sources.get(node, ()))
     return [wire for wire in wires if wire.target in alive]
+
+
+def _labels(
+    graph: Graph, node: GraphNode, single: int | None, use: str | None
+) -> tuple[str, str | None, dict[str, Scalar]]:
+    """Return the name, the operation and the details of a node.
+
+    ``single`` is its one operation, and ``use`` what a constant is used as. Without a name that of
+    the operation is used.
+    """
+    pattern = node.pattern
+    details: dict[str, Scalar] = dict(pattern.details) if pattern is not None else {}
+    name, operation = "", None
+    if single is not None:
+        operation = graph.words[single]
+        is_product = is_linear(graph, single)
+        if is_product:
+            details["in_features"], details["out_features"] = widths_of(graph, single)
+        elif operation == "embedding":
+            tables = [v for v in graph.trace.reads[single] if graph.parameter(v)]
+            if tables:
+                details["in_features"], details["out_features"] = graph.shape(tables[0])[:2]
+        # Some residuals subtract the skip.
+        is_residual = pattern is not None and pattern.operation == "residual"
+        if is_residual or (is_product and node.kind in ("operation", "group")):
+            details["function"] = operation
+        if is_product:
+            # Outside of a linear layer it is called like its parameter.
+            name = next(iter(_parameters(graph, [single])), "").rpartition(".")[2]
+            name, operation = name if name not in ("weight", "kernel") else "", "linear"
+        elif operation in CONVOLUTIONS:
+            operation = "convolution"
+        elif operation == "__getitem__":
+            operation = "look-up"
+    if pattern is not None:
+        return pattern.name, pattern.operation, details
+    if node.kind == "constant":
+        is_sinusoid = {"sin", "cos"} <= {graph.words[number] for number in node.operations}
+        name = use or ("sines and cosines" if is_sinusoid else "constant")
+        return name, use or ("positions" if is_sinusoid else None), details
+    return name, operation, details
+
+
+def _single(graph: Graph, node: GraphNode) -> int | None:
+    """Return the one operation of a node that computes activations."""
+    real = [n for n in node.operations if not graph.is_view(n) and graph.level_of(n) != AUXILIARY]
+    return real[0] if len(real) == 1 else None
+
+
+def _holder(graph: Graph, node: GraphNode) -> Call | None:
+    """Return the innermost call that all of a node is in; of a closed module its own."""
+    if node.kind == "module" and node.call is not None:
+        return node.call
+    first, last = node.first, max(node.operations)
+    around = (call for call in reversed(graph.trace.calls) if call.start <= first)
+    return next((call for call in around if last < call.stop), None)
+
+
+def _parameters(graph: Graph, operations: Sequence[int]) -> tuple[str, ...]:
+    """Return the parameters that operations read, each at its first use."""
+    reads = (value for each in operations for value in graph.trace.reads[each])
+    return tuple(name for name in dict.fromkeys(map(graph.parameter, reads)) if name)

@@ -4,11 +4,13 @@ One flat list of operations for the whole model. A call of a module is an interv
 operations read and none of them computed are the module's inputs, caches and masks included.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from math import prod
 from types import EllipsisType
 from typing import Any, Literal
 
+from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.frozen import frozen
 
 ValueKind = Literal["input", "parameter", "buffer", "constant", "result"]
@@ -80,7 +82,7 @@ class Operation:
     @property
     def reads(self) -> tuple[int, ...]:
         """The values among its operands, in order."""
-        return tuple(refs_in((self.args, tuple(item for _, item in self.kwargs))))
+        return tuple(refs_in((self.args, self.kwargs)))
 
     @property
     def makes(self) -> tuple[int, ...]:
@@ -111,6 +113,21 @@ class Call:
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, int], ...]
     number: int = 0
+
+    @property
+    def holder(self) -> str:
+        """The path of the module that contains it."""
+        return self.path.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """The module's name in its holder."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether it is a member of a list that does several operations."""
+        return self.name.isdecimal() and len(self.operations) > 1
 
     @property
     def operations(self) -> range:
@@ -179,15 +196,54 @@ class Trace:
         return tuple(found)
 
 
-def refs_in(operand: object) -> Iterator[int]:
-    """Yield the values in an operand, in order."""
+def macs_of(trace: Trace, operations: Iterable[int]) -> int:
+    """Return the multiply-adds of operations, by their numbers."""
+    return sum(prod(sizes) for number in operations for sizes in trace.operations[number].products)
+
+
+def macs_by_module(trace: Trace) -> dict[str, int]:
+    """Return the multiply-adds of all calls of each module, with all calls below.
+
+    A container that is not called itself has those of its modules; a module is left out if
+    nothing in it was called.
+    """
+    return {
+        path: sum(macs_of(trace, operations) for operations in parts)
+        for path, parts in operations_by_module(trace).items()
+    }
+
+
+def operations_by_module(trace: Trace) -> Mapping[str, tuple[range, ...]]:
+    """Return the operations in all calls of each module, or of those that it contains."""
+    found: dict[str, list[range]] = {}
+    for call in trace.calls:
+        for path in ancestors(call.path):
+            if path != call.path and path in trace.calls_of:
+                continue
+            parts = found.setdefault(path, [])
+            # A call in a call of the same module, or of a sibling, is counted by then.
+            if not parts or call.start >= parts[-1].stop:
+                parts.append(call.operations)
+    return {path: tuple(parts) for path, parts in found.items()}
+
+
+def refs_in(operand: object) -> Sequence[int]:
+    """Return the values in an operand, in order."""
+    found: list[int] = []
+    with_refs(operand, found.append)
+    return found
+
+
+def with_refs(operand: Any, change: Callable[[int], object]) -> Any:
+    """Return an operand with another object for each value in it."""
     if isinstance(operand, Ref):
-        yield operand.value
-    elif isinstance(operand, tuple | list):
-        for item in operand:
-            yield from refs_in(item)
-    elif isinstance(operand, slice):
-        yield from refs_in((operand.start, operand.stop, operand.step))
+        return change(operand.value)
+    if isinstance(operand, tuple | list):
+        return type(operand)([with_refs(item, change) for item in operand])
+    if isinstance(operand, slice):
+        parts = (operand.start, operand.stop, operand.step)
+        return slice(*(with_refs(part, change) for part in parts))
+    return operand
 
 
 def text_of(operand: Argument) -> str:

@@ -3,40 +3,40 @@
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from bertviewer.core.frozen import frozen
-from bertviewer.core.graph.operation_names import MOVEMENT, SELECTION, SIZED_LIKE, word_of
-from bertviewer.core.graph.trace import (
-    Argument,
-    Operation,
-    Ref,
-    Shape,
-    Trace,
-    Value,
-    text_of,
-)
+from bertviewer.core.graph.operation_names import SELECTIONS, SIZED_LIKE, VIEWS, word_of
+from bertviewer.core.graph.trace import Argument, Operation, Ref, Shape, Trace, Value, text_of
 
-ASIDE, LEARNT, DATA = 0, 1, 2
-"""What a value depends on: masks, positions and buffers alone; parameters too; the model's text."""
+AUXILIARY, PARAMETER, ACTIVATION = 0, 1, 2
+"""What a value depends on: masks, positions and buffers alone; parameters too; the model's data."""
 
-_ASIDE_INPUTS = ("mask", "position", "bias")
+_AUXILIARY_INPUTS = ("mask", "position", "bias")
 
 Item = TypeVar("Item")
 
 
-@frozen
-class Reading:
+class Reading(NamedTuple):
     """One tensor that an operation reads.
 
-    ``same`` is the value with the same numbers before all movement, and ``maker`` the operation
-    that computed those, parts seen through. ``level`` is ``ASIDE``, ``LEARNT`` or ``DATA``.
+    ``same`` is the value with the same numbers before all view operations, ``maker`` the operation
+    that computed those, selections seen through, -1 for what comes from outside, and ``word`` that
+    operation's, then "". ``level`` is ``AUXILIARY``, ``PARAMETER`` or ``ACTIVATION``.
     """
 
     value: int
     same: int
-    maker: int | None
+    maker: int
+    word: str
     level: int
+
+
+class View(NamedTuple):
+    """Where a value was taken from by a view operation, whose word it is; all of it or a part."""
+
+    source: int
+    word: str
+    is_part: bool = False
 
 
 class Graph:
@@ -45,104 +45,105 @@ class Graph:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.words: Sequence[str] = tuple(word_of(each.function) for each in trace.operations)
-        self._moved: dict[int, tuple[int, str]] = {}
-        self._part: dict[int, tuple[int, str]] = {}
+        self._views: dict[int, View] = {}
         for word, operation in zip(self.words, trace.operations, strict=True):
-            self._note_movement(word, operation)
-        self._moving = frozenset(
+            self._views.update(self._views_of(word, operation))
+        self._viewing = frozenset(
             number
             for number, operation in enumerate(trace.operations)
-            if operation.results and all(self.back(value) for value in operation.results)
+            if operation.results and self._views.keys() >= set(operation.results)
         )
         self.level = self._levels()
         self._level_of = tuple(
             max(self.level[value] for value in operation.makes) for operation in trace.operations
         )
 
-    def value(self, number: int) -> Value:
-        """Return a value by its number."""
-        return self.trace.values[number]
-
     def shape(self, value: int) -> Shape:
         """Return a value's shape."""
         return self.trace.values[value].shape
 
+    def is_scalar(self, value: int) -> bool:
+        """Return whether a value is one number."""
+        return max(self.shape(value), default=1) == 1
+
+    def view(self, value: int) -> View | None:
+        """Return where a value was taken from by a view operation."""
+        return self._views.get(value)
+
+    def views(self, value: int) -> Iterator[View]:
+        """Yield all view operations that lead to a value, from the last to the first."""
+        while (view := self._views.get(value)) is not None:
+            yield view
+            value = view.source
+
     def same(self, value: int) -> int:
-        """Return the first value with the same numbers, before all movement."""
-        while value in self._moved:
-            value = self._moved[value][0]
+        """Return the first value with the same numbers, before all view operations."""
+        while (view := self._views.get(value)) is not None and not view.is_part:
+            value = view.source
         return value
-
-    def back(self, value: int) -> tuple[int, str] | None:
-        """Return the value that one was moved from or is a part of, and the word for that."""
-        return self._moved.get(value) or self._part.get(value)
-
-    def moves(self, value: int) -> Iterator[tuple[int, str]]:
-        """Yield all steps ``back`` from a value."""
-        while (step := self.back(value)) is not None:
-            yield step
-            value = step[0]
 
     def whole(self, value: int) -> int:
-        """Return the value at the end of all steps ``back``, itself without any."""
-        while (step := self.back(value)) is not None:
-            value = step[0]
+        """Return the value before all view operations, itself without any."""
+        while (view := self._views.get(value)) is not None:
+            value = view.source
         return value
 
-    def is_moving(self, operation: int) -> bool:
-        """Tell whether an operation only moves its operand, or takes a part of it."""
-        return operation in self._moving
+    def is_view(self, operation: int) -> bool:
+        """Return whether an operation only changes its operand's form, or takes a part of it."""
+        return operation in self._viewing
 
-    def maker(self, value: int) -> int | None:
-        """Return the operation that computed a value's numbers, parts seen through."""
-        return self.trace.maker.get(self.whole(value))
+    def maker(self, value: int) -> int:
+        """Return the operation that computed a value's numbers, selections seen through; or -1."""
+        return self.trace.maker.get(self.whole(value), -1)
+
+    def word(self, operation: int) -> str:
+        """Return an operation's word, "" for -1."""
+        return self.words[operation] if operation >= 0 else ""
 
     @cached_property
     def readings(self) -> Sequence[tuple[Reading, ...]]:
         """What each operation reads, in order."""
-        return tuple(
-            tuple(
-                Reading(value, self.same(value), self.maker(value), self.level[value])
-                for value in reads
-            )
-            for reads in self.trace.reads
-        )
+        return tuple(tuple(map(self._reading, reads)) for reads in self.trace.reads)
+
+    def _reading(self, value: int) -> Reading:
+        maker = self.maker(value)
+        return Reading(value, self.same(value), maker, self.word(maker), self.level[value])
 
     @cached_property
     def _users(self) -> Mapping[int, tuple[int, ...]]:
         found: dict[int, dict[int, None]] = {}
         for number in range(len(self.words)):
-            if not self.is_moving(number):
+            if not self.is_view(number):
                 for maker in self.makers(number):
                     found.setdefault(maker, {})[number] = None
         return {maker: tuple(users) for maker, users in found.items()}
 
     def users(self, operation: int) -> tuple[int, ...]:
-        """Return the operations that read an operation's results, movement and parts elided."""
+        """Return the operations that read an operation's results, view operations elided."""
         return self._users.get(operation, ())
 
-    def sole_user(self, operation: int) -> int | None:
-        """Return the one operation that reads an operation's results, ``None`` for several."""
+    def sole_user(self, operation: int) -> int:
+        """Return the one operation that reads an operation's results, -1 for none or several."""
         users = self.users(operation)
-        return users[0] if len(users) == 1 else None
+        return users[0] if len(users) == 1 else -1
 
     def makers(self, operation: int) -> list[int]:
-        """Return the operations whose results an operation reads, movement and parts elided."""
-        return [each.maker for each in self.readings[operation] if each.maker is not None]
+        """Return the operations whose results an operation reads, view operations elided."""
+        return [each.maker for each in self.readings[operation] if each.maker >= 0]
 
     def data(self, operation: int) -> tuple[Reading, ...]:
-        """Return what an operation reads that depends on the model's text."""
-        return tuple(each for each in self.readings[operation] if each.level == DATA)
+        """Return the activations that an operation reads."""
+        return tuple(each for each in self.readings[operation] if each.level == ACTIVATION)
 
     def data_makers(self, operation: int) -> list[int]:
-        """Return the ``makers`` of data."""
-        return [each.maker for each in self.data(operation) if each.maker is not None]
+        """Return the ``makers`` of activations."""
+        return [each.maker for each in self.data(operation) if each.maker >= 0]
 
     @cached_property
     def given(self) -> frozenset[int]:
         """The operations whose numbers are an output of a module."""
-        makers = (self.maker(value) for call in self.trace.calls for _, value in call.outputs)
-        return frozenset(maker for maker in makers if maker is not None)
+        calls = self.trace.calls
+        return frozenset(self.maker(value) for call in calls for _, value in call.outputs)
 
     def numbers(self, operation: int) -> tuple[float, ...]:
         """Return the plain numbers among an operation's positional operands."""
@@ -150,6 +151,10 @@ class Graph:
         return tuple(
             arg for arg in args if isinstance(arg, int | float) and not isinstance(arg, bool)
         )
+
+    def option(self, operation: int, name: str) -> Argument:
+        """Return an operand that an operation is given by name, ``None`` without."""
+        return dict(self.trace.operations[operation].kwargs).get(name)
 
     def made(self, operation: int) -> int:
         """Return the first value that an operation computed."""
@@ -160,7 +165,7 @@ class Graph:
         return self._level_of[operation]
 
     def parameter(self, value: int) -> str:
-        """Return the name of the parameter that a value is, moved or not; "" if it is none."""
+        """Return the name of the parameter that a value is a view of, "" for others."""
         whole = self.trace.values[self.whole(value)]
         return whole.name if whole.kind == "parameter" else ""
 
@@ -175,40 +180,42 @@ class Graph:
             if reading.level in levels
         }
 
-    def _note_movement(self, word: str, operation: Operation) -> None:
-        named = (item for name, item in operation.kwargs if name in ("input", "self", "tensor"))
-        first = next(iter((*operation.args, *named)), None)
+    def _views_of(self, word: str, operation: Operation) -> Iterator[tuple[int, View]]:
+        """Yield the results of an operation that have the numbers of its operand."""
+        if not operation.results or operation.rewritten:
+            return
+        made, *_ = results = operation.results
         if word == "cat":
             full = [ref for ref in operation.reads if 0 not in self.shape(ref)]
-            if len(full) == 1 and full[0] < operation.results[0]:
-                self._moved[operation.results[0]] = full[0], "cat"
+            if len(full) == 1 and full[0] < made:
+                yield made, View(full[0], "cat")
             return
-        if not isinstance(first, Ref) or not operation.results or operation.rewritten:
+        named = (item for name, item in operation.kwargs if name in ("input", "self", "tensor"))
+        first = next(iter((*operation.args, *named)), None)
+        # What was written in place without a change of numbers, as by requires_grad_(), is no
+        # view. A view's source always is a smaller number, so that following them ends.
+        if not isinstance(first, Ref) or min(results) <= first.value:
             return
-        if min(operation.results) <= first.value:
-            # Written in place without a change of numbers, as by requires_grad_(). A step back
-            # always leads to a smaller number, so that following the steps ends.
-            return
-        taken, before = first.value, self.trace.values[first.value]
-        if word in MOVEMENT and not ("dropout" in word and _is_training(operation)):
-            made = operation.results[0]
-            self._moved[made] = taken, _movement(word, before, self.trace.values[made])
-        elif word in SELECTION:
+        before = self.trace.values[first.value]
+        if word in VIEWS and not ("dropout" in word and _is_training(operation)):
+            yield made, View(first.value, _label(word, before, self.trace.values[made]))
+        elif word in SELECTIONS:
             index = operation.args[1] if word == "__getitem__" else None
             if not self._is_basic(index):
                 return
-            for place, value in enumerate(operation.results):
+            for place, value in enumerate(results):
                 if prod(self.shape(value)) == prod(before.shape):
-                    self._moved[value] = taken, "view"
+                    yield value, View(first.value, "view")
                 elif word == "__getitem__":
                     items = index if isinstance(index, tuple) else (index,)
                     text = ", ".join("…" if it is ... else text_of(it) for it in items)
-                    self._part[value] = taken, f"part [{text}]"
+                    yield value, View(first.value, f"part [{text}]", is_part=True)
                 else:
-                    self._part[value] = taken, f"{word} {place} of {len(operation.results)}"
+                    text = f"{word} {place} of {len(results)}"
+                    yield value, View(first.value, text, is_part=True)
 
     def _is_basic(self, index: Argument) -> bool:
-        """Tell whether an index selects a part by its place, and looks nothing up."""
+        """Return whether an index selects a part by its place, and looks nothing up."""
         if isinstance(index, tuple):
             return all(map(self._is_basic, index))
         if isinstance(index, slice):
@@ -221,43 +228,42 @@ class Graph:
         is_place = isinstance(index, int) and not isinstance(index, bool)
         return index is None or is_place or index is ...
 
-    def _levels(self) -> Mapping[int, int]:
+    def _levels(self) -> Sequence[int]:
         """Return every value's level."""
-        has_text: dict[int, bool] = {}
-        has_weight: dict[int, bool] = {}
-        for number, value in enumerate(self.trace.values):
+        has_data, has_weight = [], []
+        for value in self.trace.values:
             is_number = value.dtype.startswith(("float", "bfloat", "complex"))
-            is_text = value.kind == "input" and not any(w in value.name for w in _ASIDE_INPUTS)
-            has_text[number] = is_text
-            has_weight[number] = value.kind == "parameter" or (is_text and is_number)
+            is_data = value.kind == "input" and not any(w in value.name for w in _AUXILIARY_INPUTS)
+            has_data.append(is_data)
+            has_weight.append(value.kind == "parameter" or (is_data and is_number))
         for number, operation in enumerate(self.trace.operations):
             # Of a tensor that is only moved or copied in its form, nothing else counts.
-            moved = [self._moved[made][0] for made in operation.results if made in self._moved]
-            reads = moved or self.trace.reads[number]
+            views = [view for made in operation.results if (view := self._views.get(made))]
+            reads = [v.source for v in views if not v.is_part] or self.trace.reads[number]
             if self.words[number] in SIZED_LIKE:
                 reads = ()
-            text = any(has_text[value] for value in reads)
+            data = any(has_data[value] for value in reads)
             weight = any(has_weight[value] for value in reads)
             for made in operation.makes:
                 is_whole = self.trace.values[made].dtype.startswith(("int", "uint", "bool"))
-                has_text[made] = text
-                # Indices that depend on the text and on weights depend on the text.
-                has_weight[made] = weight and not (is_whole and not text)
-        return {
-            number: (DATA if text else LEARNT) if has_weight[number] else ASIDE
-            for number, text in has_text.items()
-        }
+                has_data[made] = data
+                # Indices that depend on the data and on weights depend on the data.
+                has_weight[made] = weight and not (is_whole and not data)
+        return [
+            (ACTIVATION if data else PARAMETER) if weight else AUXILIARY
+            for data, weight in zip(has_data, has_weight, strict=True)
+        ]
 
 
 def _is_training(operation: Operation) -> bool:
-    """Tell whether a dropout is in force."""
+    """Return whether a dropout is in force."""
     is_function = operation.function.startswith("torch.nn.functional")
     third = operation.args[2] if len(operation.args) > 2 else is_function
     return bool(dict(operation.kwargs).get("training" if is_function else "train", third))
 
 
-def _movement(word: str, before: Value, after: Value) -> str:
-    """Return what was done to a tensor, as people call it."""
+def _label(word: str, before: Value, after: Value) -> str:
+    """Return what a view operation did to a tensor."""
     if before.dtype != after.dtype:
         return f"to {after.dtype}"
     if word in ("to", "float", "half", "bfloat16", "double", "type", "type_as", "view_as"):

@@ -68,48 +68,41 @@ class Tracer(CallTracer, TorchFunctionMode):
         """Record a matrix product of the operation at work."""
         self._products.append(dimensions)
 
-    def note_unknown(self, reason: str) -> None:
-        """Record that the operation at work multiplies what is not known."""
-        self.unknown[len(self._operations)] = reason
-
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out a function, and record it if it returns a tensor or writes to one."""
         kwargs = kwargs or {}
         if threading.get_ident() != self._thread:
             return func(*args, **kwargs)
         name, may_write = name_of(func)
-        is_noted = may_write or "out" in kwargs
-        if not is_noted and not self._open:
+        may_write = may_write or "out" in kwargs
+        if not may_write and not self._open:
             return func(*args, **kwargs)
         before = len(self._products)
+        given = tuple(args), tuple(kwargs.items())
         taken: dict[int, Tensor] = {}  # the tensors among the operands
-        rewritten: dict[int, int] = {}
-        noted: Any = (tuple(args), tuple(kwargs.items()))
-        if is_noted:
-            operands = self._operand(noted, taken)
-            versions = {key: _version(tensor) for key, tensor in taken.items()}
-            output = func(*args, **kwargs)
-            for key, tensor in taken.items():
-                if _version(tensor) != versions[key]:
-                    rewritten |= self._renumbered(tensor)
-            results = [self._number(tensor) for tensor in tensors_in(output)]
-        else:
-            output = func(*args, **kwargs)
-            made = tensors_in(output)
+        operands = self._operand(given, taken) if may_write else None
+        versions = {key: _version(tensor) for key, tensor in taken.items()}
+        output = func(*args, **kwargs)
+        made = tensors_in(output)
+        if operands is None:
             if not made:
                 return output
-            operands = self._operand(noted, taken)
+            operands = self._operand(given, taken)
             if any(id(tensor) in taken for tensor in made):
                 # An operand that is returned becomes a new view.
                 output = mapped_in(output, lambda it: it.view_as(it) if id(it) in taken else it)
                 made = tensors_in(output)
-            results = [self._new(tensor) for tensor in made]
+        rewritten: dict[int, int] = {}
+        for key, version in versions.items():
+            if _version(taken[key]) != version:
+                rewritten |= self._renumbered(taken[key])
+        results = tuple([self._number(it) if may_write else self._new(it) for it in made])
         if results or rewritten:
             products = tuple(self._products[before:])
-            del self._products[before:]
             written = tuple(rewritten.items())
-            operation = Operation(name, operands[0], operands[1], tuple(results), written, products)
-            self._operations.append(operation)
+            self._operations.append(
+                Operation(name, operands[0], operands[1], results, written, products)
+            )
             if len(self._operations) > MOST_OPERATIONS:
                 raise OverBudget(f"the model takes more than {MOST_OPERATIONS:,} steps")
         return output
@@ -131,8 +124,7 @@ class Tracer(CallTracer, TorchFunctionMode):
 
     def _number(self, tensor: Tensor) -> int:
         """Return a tensor's number; one that was not seen before comes from outside."""
-        known = self._known(tensor)
-        if known is not None:
+        if (known := self._known(tensor)) is not None:
             return known
         kind, name = self._names.get(id(tensor), ("constant", ""))
         number = self._new(tensor, kind, name)
@@ -154,7 +146,7 @@ class Tracer(CallTracer, TorchFunctionMode):
         return number
 
     def _is_causal(self, tensor: Tensor) -> bool:
-        """Tell whether it is a mask that lets each token see itself and nothing that comes after.
+        """Return whether it is a mask that lets each token see itself and nothing that comes after.
 
         Only its values tell: models write it in a dozen ways. A Boolean mask may be true where a
         token may be looked at (``scaled_dot_product_attention``) or where not (``masked_fill``);
@@ -177,28 +169,25 @@ class Tracer(CallTracer, TorchFunctionMode):
     def _renumbered(self, written: Tensor) -> dict[int, int]:
         """Give a tensor that was written to, and all views of its memory, new numbers."""
         found = {}
-        alive = [it for it in self._storages.get(memory_of(written), ()) if it() is not None]
-        for each in alive:
-            tensor = each()
-            if tensor is not None and (old := self._known(tensor)) is not None:
+        for each in self._storages.pop(memory_of(written), ()):
+            if (tensor := each()) is not None and (old := self._known(tensor)) is not None:
                 found[old] = self._new(tensor)
-        self._storages[memory_of(written)] = alive
         return found
 
     # Reading a tensor's attributes is a function too.
-    def _enter(self, path: str, kind: type[nn.Module], taken: Arguments) -> OpenCall:
+    def _enter(self, path: str, kind: type[nn.Module], arguments: Arguments) -> OpenCall:
         with torch._C.DisableTorchFunction():
-            return super()._enter(path, kind, taken)
+            return super()._enter(path, kind, arguments)
 
-    def _leave(self, taken: Arguments, output: Any, opened: OpenCall) -> Any:
+    def _leave(self, arguments: Arguments, output: Any, opened: OpenCall) -> Any:
         with torch._C.DisableTorchFunction():
-            return super()._leave(taken, output, opened)
+            return super()._leave(arguments, output, opened)
 
-    def _taken(self, tensor: Tensor, name: str) -> int:
+    def _input(self, tensor: Tensor, name: str) -> int:
         is_new = not self._open and self._known(tensor) is None
         return self._new(tensor, "input", name) if is_new else self._number(tensor)
 
-    def _given(self, output: Any, inputs: NamedValues) -> tuple[Any, NamedValues]:
+    def _output(self, output: Any, inputs: NamedValues) -> tuple[Any, NamedValues]:
         outside = {value for _, value in inputs}
         output = mapped_in(output, lambda tensor: self._own(tensor, outside))
         return output, tuple((name, self._number(tensor)) for name, tensor in named_in(output))
@@ -227,7 +216,7 @@ def _hides(rows: Tensor) -> Tensor:
 
 
 def _hides_later(hides: Tensor) -> bool:
-    """Tell whether [S, S] is true wherever a key comes after its query, and not on the diagonal."""
+    """Return whether [S, S] is true where a key comes after its query, but not on the diagonal."""
     return bool((hides | torch.ones_like(hides).tril()).all()) and not bool(hides.diagonal().any())
 
 

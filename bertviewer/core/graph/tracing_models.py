@@ -1,25 +1,24 @@
-"""Traces a model from its configuration: on the meta device, or with random weights if needed."""
+"""Traces a forward pass of a model: on the meta device, or with random weights if needed."""
 
 from collections.abc import Mapping
 from math import prod
 from typing import Any, Literal
 
-import torch
 from torch import Tensor, nn
 
+from bertviewer.core.backend import torch, transformers
+from bertviewer.core.budget import OverBudget
+from bertviewer.core.building.allocations import AllocationGuard
 from bertviewer.core.building.building import build_config, build_on_meta, untie
 from bertviewer.core.errors import Cancelled, Stopped
 from bertviewer.core.frozen import frozen
-from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
-from bertviewer.core.graph.meta_trace import (
-    Attempt,
-    Known,
-    meta_attempts,
-    prepare,
-    trace_with_weights,
-)
+from bertviewer.core.graph.inputs.choices import input_choices
+from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS, ModelInputs
+from bertviewer.core.graph.meta_device import known_on_meta
+from bertviewer.core.graph.products import ProductMode
 from bertviewer.core.graph.shared_weights import build_shared
 from bertviewer.core.graph.trace import Trace
+from bertviewer.core.graph.tracing import Tracer
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.library_words import words_of
 from bertviewer.core.system.memory import BYTES_PER_PARAMETER, available_memory
@@ -27,12 +26,17 @@ from bertviewer.core.system.memory import BYTES_PER_PARAMETER, available_memory
 LENGTHS: Mapping[str, int] = {SENTENCES: 1, TOKENS: 16, TARGET_TOKENS: 12}
 """One sentence, and lengths that differ."""
 
+EXPERTS = "batched_mm"
+"""Transformers' implementation of experts that does the same whatever a router says."""
 MOST_PARAMETERS = 20_000_000_000
 """A larger model takes more than a minute with weights, even if most experts rest."""
 MOST_OF_MASKS = 2**27
 """Elements of the buffers whose values are computed."""
 MOST_RUNS = 4
 """Inputs that a model is tried with if it has weights."""
+
+Known = tuple[tuple[Tensor, Tensor], ...]
+"""Pairs of a tensor on the meta device and its values."""
 
 
 @frozen
@@ -42,12 +46,22 @@ class TracedModel:
     Attributes:
         trace: what was done; a pass that failed is traced until then.
         device: ``meta`` without weights and numbers; ``cpu`` with random ones.
-        kinds: what the model was given: ``text``, ``image``, ``sound``, ``time series``.
+        inputs: what the model was called with.
     """
 
     trace: Trace
-    device: Literal["meta", "cpu"]
-    kinds: tuple[str, ...] = ()
+    device: Literal["meta", "cpu"] = "meta"
+    inputs: ModelInputs = ModelInputs({}, ())
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What the model was given: ``text``, ``image``, ``sound``, ``time series``."""
+        return self.inputs.kinds
+
+    @property
+    def reach(self) -> tuple[bool, int]:
+        """The larger, the better: whether the pass ended, or how far it came."""
+        return self.trace.stopped is None, len(self.trace.operations)
 
 
 def trace_model(
@@ -67,32 +81,112 @@ def trace_model(
         build_config(config, source.name), source.task, source.name, source.untied
     )
     try:
-        attempts = meta_attempts(model, values, _known_masks(model, source, config))
+        attempts = _attempts(model, values, _known_masks(model, source, config))
     except Cancelled:
         raise
-    except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
-        reason = str(error) if isinstance(error, Stopped) else words_of(error)
-        return TracedModel(Trace((), (), (), ("", reason)), "meta")
+    except Exception as error:  # noqa: BLE001 - it is built on the CPU, too, which may fail
+        return TracedModel(_nothing(error))
     best = attempts[0]
-    on_meta = TracedModel(best.trace, "meta", best.inputs.kinds)
     # torch's message names the device if it was asked for the numbers of a tensor without any.
     asking = [it for it in attempts if it.trace.stopped and "meta" in it.trace.stopped[1]]
     if best.trace.stopped is None or not asking or not _has_room(model):
-        return on_meta
+        return best
     try:
         real = build_shared(build_config(config, source.name), source.task, source.name)
     except Cancelled:
         raise
     except Exception:  # noqa: BLE001 - what was traced on the meta device stays
-        return on_meta
+        return best
     untie(real, source.untied)
     prepare(real, "eager")
     for attempt in asking[:MOST_RUNS]:
-        found = Attempt(trace_with_weights(real, attempt.inputs), attempt.inputs)
+        found = trace_with_weights(real, attempt.inputs)
         best = max(best, found, key=lambda attempt: attempt.reach)
         if found.trace.stopped is None:
             break
-    return on_meta if best is attempts[0] else TracedModel(best.trace, "cpu", best.inputs.kinds)
+    return best
+
+
+def meta_trace(model: nn.Module, values: Mapping[str, int]) -> Trace:
+    """Trace a forward pass of a model on the meta device, as far as it runs without values.
+
+    Args:
+        model: on the meta device; it is put into evaluation mode.
+        values: B sentences of S tokens, S_d target tokens, by these letters.
+
+    Raises:
+        Stopped: by the limits in force.
+    """
+    return _attempts(model, values)[0].trace
+
+
+def _attempts(model: nn.Module, values: Mapping[str, int], known: Known = ()) -> list[TracedModel]:
+    """Trace a forward pass with each possible input until one ends, and return the best first."""
+    attempts: list[TracedModel] = []
+    try:
+        prepare(model)
+        choices = input_choices(model, values)
+        while not attempts or attempts[-1].trace.stopped is not None:
+            with AllocationGuard():
+                inputs = next(choices, None)
+            if inputs is None:
+                break
+            attempts.append(trace_on_meta(model, inputs, known))
+    except Cancelled:
+        raise
+    except OverBudget:
+        if not attempts:
+            raise
+    except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
+        return [TracedModel(_nothing(error))]
+    return sorted(attempts, key=lambda attempt: attempt.reach, reverse=True)
+
+
+def _nothing(error: Exception) -> Trace:
+    return Trace((), (), (), ("", _reason(error)))
+
+
+def prepare(model: nn.Module, experts: str = EXPERTS) -> None:
+    """Put a model into evaluation mode, with one of transformers' implementations of experts."""
+    model.eval()
+    if isinstance(model, transformers.PreTrainedModel):
+        model.set_experts_implementation(experts)
+
+
+def trace_on_meta(model: nn.Module, inputs: ModelInputs, known: Known = ()) -> TracedModel:
+    """Trace a model on the meta device; values are known where they follow from the inputs."""
+    on_meta, tracer = inputs.on_meta(), Tracer(model)
+    with known_on_meta((*on_meta.known, *known), tracer.note_product) as device:
+        tracer.value_of = device.value
+        return TracedModel(_traced(model, tracer, on_meta.arguments), "meta", inputs)
+
+
+def trace_with_weights(model: nn.Module, inputs: ModelInputs) -> TracedModel:
+    """Trace a model that has weights, with real numbers."""
+    tracer = Tracer(model)
+    backend: Any = torch.backends.mkldnn
+    was_enabled, backend.enabled = backend.enabled, False  # it does a recurrent layer at once
+    try:
+        with ProductMode(tracer.note_product, is_limited=False):
+            return TracedModel(_traced(model, tracer, inputs.arguments), "cpu", inputs)
+    finally:
+        backend.enabled = was_enabled
+
+
+def _traced(model: nn.Module, tracer: Tracer, arguments: Mapping[str, Any]) -> Trace:
+    stopped = None
+    try:
+        with torch.no_grad(), tracer.watching():
+            model(**arguments)
+    except Cancelled:
+        raise
+    except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
+        stopped = tracer.path, _reason(error)
+    return tracer.trace(stopped)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, Stopped) else words_of(error)
 
 
 def _known_masks(model: nn.Module, source: ModelSource, config: Mapping[str, Any]) -> Known:
@@ -114,7 +208,7 @@ def _may_be_mask(buffer: Tensor) -> bool:
 
 
 def _has_room(model: nn.Module) -> bool:
-    """Tell whether a model can be run with weights, of which one matrix at a time takes memory."""
+    """Return whether a model can run with weights, of which one matrix at a time takes memory."""
     matrices = [
         prod(parameter.shape[-2:])
         for module in model.modules()

@@ -24,7 +24,7 @@ from bertviewer.core.graph.inputs.texts import (
     text_inputs,
 )
 from bertviewer.core.graph.meta_device import Literals, MetaDevice
-from bertviewer.core.graph.meta_trace import prepare
+from bertviewer.core.graph.tracing_models import prepare
 from bertviewer.core.lengths.length_limits import (
     LengthLimits,
     stated_lengths,
@@ -110,7 +110,7 @@ class _Lookups(MetaDevice):  # type: ignore[no-untyped-call]
         if self._steps > MOST_STEPS:
             raise _TooManyStepsError
         for rows, index in _looked_up(func, args):
-            value = self.known.value(index)
+            value = self.value(index)
             if value is not None and value.numel():
                 self._note(rows, value)
         return super().__torch_dispatch__(func, types, args, kwargs)
@@ -203,7 +203,7 @@ def _try(config: Mapping[str, Any], tokens: int, targets: int) -> _Trial:
             sizes = {SENTENCES: 1, TOKENS: tokens, TARGET_TOKENS: targets}
             inputs = text_inputs(model, sizes).on_meta()
             for tensor, value in inputs.known:
-                device.known.learn(tensor, value)
+                device.learn(tensor, value)
             model(**inputs.arguments)
     except (UserError, KeyError) as error:
         _log(config, error)

@@ -10,7 +10,7 @@ from torch import nn
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.graph.forwards import is_stand_in
-from bertviewer.core.graph.product_mode import is_product_mode
+from bertviewer.core.graph.products import is_product_mode
 from bertviewer.core.system.library_words import words_of
 
 # On the CPU, on Windows' and on MPS torch has no class for it.

@@ -16,8 +16,8 @@ from bertviewer.core.architecture.cost_values import macs
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.call_tracing import CallTracer
-from bertviewer.core.graph.macs import innermost_calls, macs_by_module, operations_by_module
-from bertviewer.core.graph.product_mode import ProductMode
+from bertviewer.core.graph.products import ProductMode
+from bertviewer.core.graph.trace import macs_by_module, operations_by_module
 
 
 @frozen
@@ -76,7 +76,7 @@ class RunCounter:
         }
         if not unknown:
             return found
-        workers = innermost_calls(trace)
+        workers = trace.innermost
         for path, parts in operations_by_module(trace).items():
             number = next((n for n in unknown if any(n in part for part in parts)), None)
             if number is not None:

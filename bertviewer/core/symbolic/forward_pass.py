@@ -20,13 +20,12 @@ from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.call_tracing import CallTracer
 from bertviewer.core.graph.inputs.images import PIXELS
 from bertviewer.core.graph.inputs.sounds import FEATURES
-from bertviewer.core.graph.inputs.texts import meta_inputs
-from bertviewer.core.graph.macs import innermost_calls, macs_by_module
+from bertviewer.core.graph.inputs.texts import text_inputs
 from bertviewer.core.graph.meta_device import MetaDevice
 from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.graph.products import Dimensions
 from bertviewer.core.graph.shared_weights import new_modules_on_meta
-from bertviewer.core.graph.trace import Trace
+from bertviewer.core.graph.trace import Trace, macs_by_module
 from bertviewer.core.symbolic.models import (
     Facts,
     ModelSizes,
@@ -99,7 +98,7 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
     tracer = CallTracer(model)
     memory = _Memory(model, tracer)
     with torch.no_grad():
-        inputs = meta_inputs(model, values)
+        inputs = text_inputs(model, values).on_meta()
         device = MetaDevice(inputs.known, tracer.note_product, memory.note)
         try:
             with device, tracer.watching(), new_modules_on_meta():
@@ -144,7 +143,7 @@ def _products(trace: Trace) -> dict[str, Dimensions]:
     """Return each product that a module does itself: how often, and its dimensions."""
     done: Counter[int] = Counter()
     found: dict[str, Counter[tuple[int, Dimensions]]] = {}
-    for number, operation in zip(innermost_calls(trace), trace.operations, strict=True):
+    for number, operation in zip(trace.innermost, trace.operations, strict=True):
         if number is None:
             continue
         for dimensions in operation.products:

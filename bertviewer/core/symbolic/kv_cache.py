@@ -34,8 +34,7 @@ from bertviewer.core.expressions.symbols import (
     symbols_of,
 )
 from bertviewer.core.graph.inputs.choices import input_choices
-from bertviewer.core.graph.inputs.model_inputs import ModelInputs
-from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS, ModelInputs
 from bertviewer.core.graph.meta_device import known_on_meta
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.symbolic.conditions import never_varied

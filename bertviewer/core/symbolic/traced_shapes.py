@@ -7,9 +7,8 @@ from torch import nn
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Letters
 from bertviewer.core.expressions.symbols import Symbol
-from bertviewer.core.graph.macs import innermost_calls
-from bertviewer.core.graph.meta_trace import meta_trace
 from bertviewer.core.graph.trace import Trace
+from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.progress import Progress
 from bertviewer.core.symbolic.known_sizes import EXPECTED, KnownSizes
 from bertviewer.core.symbolic.models import Build, ModelBuilder, ModelSizes, Values
@@ -60,7 +59,7 @@ def _named(trace: Trace) -> dict[int, str]:
     """Return a name for each value: the call that computes it, and its place in there."""
     places: dict[int | None, int] = {}
     found: dict[int, str] = {}
-    for number, operation in zip(innermost_calls(trace), trace.operations, strict=True):
+    for number, operation in zip(trace.innermost, trace.operations, strict=True):
         place = places.get(number, 0)
         places[number] = place + 1
         call = None if number is None else trace.calls[number]

@@ -9,8 +9,8 @@ from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.backend import transformers
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.formulas.catalogue import with_formulas
-from bertviewer.core.graph.meta_trace import meta_trace
 from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.source.tasks import find_task
 from tests.core.graph.readers import LENGTHS, config_of

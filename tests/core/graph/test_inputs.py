@@ -9,10 +9,15 @@ from torch import nn
 
 from bertviewer.core.backend import transformers
 from bertviewer.core.graph.inputs.choices import input_choices
-from bertviewer.core.graph.inputs.forward_signature import LARGE, ones, random
-from bertviewer.core.graph.inputs.model_inputs import ModelInputs
-from bertviewer.core.graph.inputs.sizes import found_in, height_and_width, number, token_ids_in
-from bertviewer.core.graph.inputs.texts import meta_inputs
+from bertviewer.core.graph.inputs.forward_signature import (
+    LARGE,
+    found_in,
+    height_and_width,
+    number,
+    ones,
+    random,
+)
+from bertviewer.core.graph.inputs.texts import ModelInputs, text_inputs, token_ids_in
 from tests.small_models import configurations
 
 LENGTHS = {"B": 2, "S": 16, "S_d": 12}
@@ -46,7 +51,7 @@ def test_a_text_is_what_costs_are_derived_with() -> None:
         "attention_mask": (2, 16),
         "token_type_ids": (2, 16),
     }
-    known = meta_inputs(model, LENGTHS).known
+    known = text_inputs(model, LENGTHS).on_meta().known
     assert [value.tolist() for _, value in known] == [
         first(model).arguments[name].tolist() for name in shapes(first(model))
     ]
@@ -98,7 +103,7 @@ def test_plain_tokens_mean_nothing_special() -> None:
 @pytest.mark.parametrize("model_type", ["vit", "whisper", "patchtst"])
 def test_costs_are_told_that_a_model_reads_no_text(model_type: str) -> None:
     with pytest.raises(ValueError, match="does not read text"):
-        meta_inputs(built(model_type), LENGTHS)
+        text_inputs(built(model_type), LENGTHS)
 
 
 def test_what_cannot_be_made_is_named() -> None:

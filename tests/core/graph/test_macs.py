@@ -8,12 +8,11 @@ from torch import Tensor, nn
 from bertviewer.core.backend import torch
 from bertviewer.core.building.building import build_config, build_on_meta, build_random
 from bertviewer.core.graph.call_tracing import CallTracer
-from bertviewer.core.graph.inputs.texts import meta_inputs, text_inputs
-from bertviewer.core.graph.macs import innermost_calls, macs_by_module, macs_of
-from bertviewer.core.graph.meta_trace import trace_on_meta
-from bertviewer.core.graph.product_mode import ProductMode
-from bertviewer.core.graph.trace import Trace
+from bertviewer.core.graph.inputs.texts import text_inputs
+from bertviewer.core.graph.products import ProductMode
+from bertviewer.core.graph.trace import Trace, macs_by_module, macs_of
 from bertviewer.core.graph.tracing import Tracer
+from bertviewer.core.graph.tracing_models import trace_on_meta
 from bertviewer.core.run.macs import RunCounter
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.symbolic.forward_pass import read_forward
@@ -76,7 +75,7 @@ def test_flow_run_and_costs_say_what_torch_counts_in_each_module(family: str) ->
 @pytest.mark.parametrize("family", ["bert", "t5", "mixtral", "modernbert", "transformer-base"])
 def test_without_numbers_it_is_the_same(family: str) -> None:
     model = on_meta(family)
-    trace = trace_on_meta(model, text_inputs(model, LENGTHS))
+    trace = trace_on_meta(model, text_inputs(model, LENGTHS)).trace
     assert trace.stopped is None
     sizes = read_forward(on_meta(family), LENGTHS).sizes
     assert dict.fromkeys(sizes, 0) | macs_by_module(trace) == sizes
@@ -128,7 +127,7 @@ def test_a_part_of_a_call() -> None:
     assert macs_of(trace, inner.operations) == 3 * 4 * 4
     assert macs_of(trace, range(inner.stop, root.stop)) == 2 * 3 * 4 * 3
     assert macs_of(trace, range(0)) == 0
-    workers = innermost_calls(trace)
+    workers = trace.innermost
     assert {trace.calls[number].path for number in workers if number is not None} == {"", "inner"}
     assert [n for n, worker in enumerate(workers) if worker == 1] == list(inner.operations)
 
@@ -146,8 +145,8 @@ def test_a_module_in_a_call_of_itself_counts_once() -> None:
 
 def test_calls_alone_are_traced_as_with_their_operations() -> None:
     model = on_meta("t5")
-    inputs = meta_inputs(model, LENGTHS)
-    whole = trace_on_meta(model, text_inputs(model, LENGTHS))
+    inputs = text_inputs(model, LENGTHS).on_meta()
+    whole = trace_on_meta(model, text_inputs(model, LENGTHS)).trace
     tracer = CallTracer(model)
     with torch.device("meta"), torch.no_grad(), tracer.watching():
         model(**inputs.arguments)

@@ -11,8 +11,8 @@ from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.budget import OverBudget, limited
-from bertviewer.core.graph.macs import macs_by_module
 from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.trace import macs_by_module
 from bertviewer.core.graph.tracing import Tracer
 from bertviewer.core.progress import no_progress
 from tests.core.graph.readers import (

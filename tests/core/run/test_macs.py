@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.building.building import build_config, build_random
 from bertviewer.core.errors import UserError
-from bertviewer.core.graph.product_mode import ProductMode
+from bertviewer.core.graph.products import ProductMode
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.macs import Macs, RunCounter, formula_macs

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.backend import transformers
 from bertviewer.core.budget import limited
-from bertviewer.core.graph import product_mode
+from bertviewer.core.graph import products
 from bertviewer.core.progress import no_progress
 from bertviewer.core.symbolic.forward_pass import entry_kind, owner_of, read_forward
 
@@ -166,7 +166,7 @@ def test_what_follows_from_the_inputs_is_known() -> None:
 
 
 def test_an_endless_model_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(product_mode, "MOST_STEPS", 50)
+    monkeypatch.setattr(products, "MOST_STEPS", 50)
 
     class Steps(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.backend import transformers
 from bertviewer.core.building.building import plain_config
 from bertviewer.core.expressions.evaluation import evaluate
-from bertviewer.core.graph.meta_trace import meta_trace
 from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.loading.deriving import builder, with_costs, with_counts, with_flows
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.progress import no_progress

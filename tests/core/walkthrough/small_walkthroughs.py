@@ -9,9 +9,8 @@ import transformers
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.graph.meta_trace import meta_trace
 from bertviewer.core.graph.reading import FlowReader
-from bertviewer.core.graph.tracing_models import LENGTHS
+from bertviewer.core.graph.tracing_models import LENGTHS, meta_trace
 from bertviewer.core.loading.deriving import with_flows
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.progress import no_progress

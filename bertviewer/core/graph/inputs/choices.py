@@ -4,45 +4,49 @@ Names and sizes in a configuration leave open in which order the dimensions of a
 come. A model rejects wrong inputs in its first operations, so that trying costs little.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, Generic, TypeVar
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map_only
 
+from bertviewer.core.errors import Stopped
 from bertviewer.core.graph.inputs.forward_signature import Form, ForwardSignature
 from bertviewer.core.graph.inputs.images import IMAGE, image_forms
-from bertviewer.core.graph.inputs.model_inputs import ModelInputs
 from bertviewer.core.graph.inputs.others import SERIES, other_forms, series_forms
-from bertviewer.core.graph.inputs.placeholders import counted, with_placeholders
 from bertviewer.core.graph.inputs.sounds import SOUND, sound_forms
 from bertviewer.core.graph.inputs.texts import (
     SENTENCES,
     TARGET_TOKENS,
     TEXT,
+    ModelInputs,
     plain_arguments,
     text_inputs,
 )
+from bertviewer.core.graph.meta_device import known_on_meta
+from bertviewer.core.graph.nested_tensors import tensors_in
 
 MOST_CHOICES = 24
 """The most that are tried of the same kinds, all taken together."""
 
-Item = TypeVar("Item")
+_METHODS = {IMAGE: ("get_image_features", "get_video_features"), SOUND: ("get_audio_features",)}
+"""A model's methods that compute what takes the place of the tokens for an image or a sound."""
+_TOKENS = {
+    IMAGE: ("image_token_id", "image_token_index", "video_token_id", "video_token_index"),
+    SOUND: ("audio_token_id", "audio_token_index"),
+}
+_STARTS = {
+    IMAGE: ("vision_start_token_id", "image_start_token_id", "boi_token_id"),
+    SOUND: ("audio_start_token_id", "audio_bos_token_id", "boa_token_id"),
+}
+_TYPES = {IMAGE: 1, SOUND: 3}
+"""The ``mm_token_type_ids`` of the tokens."""
 
-
-class Remembered(Generic[Item]):
-    """The items of an iterator, computed once; they can be iterated over any number of times."""
-
-    def __init__(self, items: Iterator[Item]) -> None:
-        self._items = items
-        self._seen: list[Item] = []
-
-    def __iter__(self) -> Iterator[Item]:
-        """Yield the known items and compute the others."""
-        yield from self._seen
-        for item in self._items:
-            self._seen.append(item)
-            yield item
+_Counted = list[tuple[Form, int]]
+"""Forms, each with the number of tokens in a sentence that represent it."""
 
 
 def input_choices(model: nn.Module, values: Mapping[str, int]) -> Iterator[ModelInputs]:
@@ -55,25 +59,30 @@ def input_choices(model: nn.Module, values: Mapping[str, int]) -> Iterator[Model
     """
     signature = ForwardSignature(model, values)
     makers = {TEXT: _text_forms, IMAGE: image_forms, SOUND: sound_forms, SERIES: series_forms}
-    forms = {kind: Remembered(maker(signature)) for kind, maker in makers.items()}
-    forms = {kind: found for kind, found in forms.items() if any(True for _ in found)}
-    others = Remembered(other_forms(signature))
-    in_text = {kind: Remembered(counted(signature, kind, found)) for kind, found in forms.items()}
-    alone = {kind: Remembered((form, 0) for form in found) for kind, found in forms.items()}
-    more = Remembered((form, 0) for form in others)
+    forms = {kind: found for kind, maker in makers.items() if (found := list(maker(signature)))}
+    others = list(other_forms(signature))
+    alone = {kind: [(form, 0) for form in found] for kind, found in forms.items()}
+    in_text = {
+        kind: _counted(signature, kind, found) if TEXT in forms else alone[kind]
+        for kind, found in forms.items()
+    }
     present, has_one = tuple(forms), False
     # All kinds that it takes, all but sound or images, and single ones.
     without = [tuple(kind for kind in present if kind != left) for left in (SOUND, IMAGE)]
     for kinds in dict.fromkeys((present, *without, *((kind,) for kind in present))):
         groups = [(in_text if TEXT in kinds else alone)[kind] for kind in kinds]
-        for chosen in islice(_products([more, *groups]), MOST_CHOICES):
+        more = [(form, 0) for form in others]
+        for chosen in islice(product(more, *groups), MOST_CHOICES):
             arguments = {name: value for form, _ in chosen for name, value in form.items()}
             counts = {kind: n for kind, (_, n) in zip(("", *kinds), chosen, strict=True) if n}
             if counts and arguments["input_ids"].dim() == 2:
-                arguments = with_placeholders(signature, arguments, counts)
+                arguments = _with_placeholders(signature, arguments, counts)
             if arguments and signature.required <= arguments.keys():
                 has_one = True
-                yield ModelInputs({**arguments, **_decoder(signature, arguments)}, kinds)
+                if "decoder_input_ids" in signature.accepted and "input_ids" not in arguments:
+                    arguments["decoder_input_ids"] = signature.ids(SENTENCES, TARGET_TOKENS)
+                arguments |= plain_arguments(signature.accepted)
+                yield ModelInputs(tree_map_only(Tensor, _own, arguments), kinds)
     if not has_one:
         made = {name for group in (*forms.values(), others) for form in group for name in form}
         lacking = ", ".join(sorted(signature.required - made))
@@ -84,14 +93,9 @@ def input_choices(model: nn.Module, values: Mapping[str, int]) -> Iterator[Model
         )
 
 
-def _products(groups: Sequence[Iterable[Item]]) -> Iterator[tuple[Item, ...]]:
-    """Yield one of each group, as ``itertools.product`` does after it has computed all items."""
-    if not groups:
-        yield ()
-        return
-    for first in groups[0]:
-        for rest in _products(groups[1:]):
-            yield first, *rest
+def _own(tensor: Tensor) -> Tensor:
+    """Return a copy that a model may write into; tensors of any size lie in the same memory."""
+    return tensor.clone() if tensor.is_contiguous() else tensor
 
 
 def _text_forms(signature: ForwardSignature) -> Iterator[Form]:
@@ -108,9 +112,56 @@ def _text_forms(signature: ForwardSignature) -> Iterator[Form]:
                     yield {**text, name: text[name].unsqueeze(-1).expand(-1, -1, count)}
 
 
-def _decoder(signature: ForwardSignature, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the inputs of a decoder, and the arguments that are no tensors."""
-    made = plain_arguments(signature.accepted)
-    if "decoder_input_ids" in signature.accepted and "input_ids" not in arguments:
-        made["decoder_input_ids"] = signature.ids(SENTENCES, TARGET_TOKENS)
-    return made
+def _counted(signature: ForwardSignature, kind: str, forms: Sequence[Form]) -> _Counted:
+    """Return forms of a kind, each with the number of tokens in a sentence that represent it.
+
+    A model that can compute an image or a sound alone decides the number; only the first form
+    that it accepts is returned then.
+    """
+    if kind not in _TOKENS or not signature.number(*_TOKENS[kind]):
+        return [(form, 0) for form in forms]
+    names = _METHODS[kind] if "pixel_values" in signature.accepted else _METHODS[kind][-1:]
+    methods = [getattr(signature.model, name) for name in names if hasattr(signature.model, name)]
+    if not methods:
+        return [(form, count) for form in forms for count in (1, 0)]
+    for form in forms:
+        try:
+            count = _count(methods[0], form)
+        except Stopped:
+            raise
+        except Exception:  # noqa: BLE001 - a model refuses a form with any kind of error
+            continue
+        return [(form, count // signature.count)]
+    return []
+
+
+def _count(method: Any, form: Form) -> int:
+    """Return the number of vectors that a model computes of all images or sounds."""
+    accepted = inspect.signature(method).parameters
+    inputs = ModelInputs({name: form[name] for name in form if name in accepted}, ()).on_meta()
+    with known_on_meta(inputs.known, lambda _: None):
+        output = method(**inputs.arguments)
+    features = tensors_in(getattr(output, "pooler_output", output))
+    return sum(each.numel() // each.shape[-1] for each in features)
+
+
+def _with_placeholders(
+    signature: ForwardSignature, text: Form, counts: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return a text's arguments with additional tokens, so many for each kind of input."""
+    ids: Tensor = text["input_ids"]
+    types = torch.zeros_like(ids)
+    for kind, count in counts.items():
+        token, start = (signature.number(*keys[kind]) for keys in (_TOKENS, _STARTS))
+        rows = torch.tensor([*([start] if start else ()), *[token] * count]).expand(len(ids), -1)
+        ids = torch.cat((ids[:, :1], rows, ids[:, 1:]), dim=1)
+        types = torch.cat((types[:, :1], (rows == token) * _TYPES[kind], types[:, 1:]), dim=1)
+    made = {**text, "input_ids": ids}
+    if "attention_mask" in made:
+        made["attention_mask"] = torch.ones_like(ids)
+    if "token_type_ids" in made:
+        made["token_type_ids"] = torch.zeros_like(ids)
+    elif "token_type_ids" in signature.accepted:
+        made["token_type_ids"] = (types > 0).long()
+    names = ("mm_token_type_ids", "moe_mm_token_type_ids")
+    return {**made, **{name: types for name in names if name in signature.accepted}}

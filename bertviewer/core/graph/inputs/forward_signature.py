@@ -1,17 +1,17 @@
 """The parameters of a model's forward, and tensors of the sizes that its configuration names."""
 
 import inspect
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from math import prod
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from bertviewer.core.building.config_values import config_value
 from bertviewer.core.frozen import frozen
-from bertviewer.core.graph.inputs.sizes import Parts, number
-from bertviewer.core.graph.inputs.texts import SENTENCES, token_ids
+from bertviewer.core.graph.inputs.texts import SENTENCES, parts_of, token_ids
 from bertviewer.core.graph.shared_weights import spread
 
 Form = Mapping[str, Any]
@@ -20,7 +20,9 @@ Form = Mapping[str, Any]
 Dimension = int | str | tuple[str, ...]
 """A size, the letter of a length, or configuration keys of which the first that exists counts."""
 
-SEED = 0
+Parts = Sequence[str]
+"""Words in the names of sub-configurations whose keys are read before those of the others."""
+
 LARGE = 2**21
 """The elements of larger tensors share memory."""
 
@@ -58,12 +60,6 @@ class ForwardSignature:
         return frozenset(p.name for p in parameters if p.default is p.empty and p.kind in plain)
 
     @cached_property
-    def main(self) -> frozenset[str]:
-        """The names that transformers calls the model's main input."""
-        named = getattr(self.model, "main_input_name", None) or ()
-        return frozenset((named,) if isinstance(named, str) else named)
-
-    @cached_property
     def widths(self) -> tuple[int, ...]:
         """The widths that the linear layers expect, in the order of the layers."""
         linears = (it for it in self.model.modules() if isinstance(it, nn.Linear))
@@ -78,7 +74,7 @@ class ForwardSignature:
         return {name: value for name, value in form.items() if name in self.accepted}
 
     def number(self, *keys: str, parts: Parts = (), default: int = 0) -> int:
-        """Return the first integer among configuration keys, as ``sizes.number`` does."""
+        """Return the first integer among configuration keys, as ``number`` does."""
         return number(self.config, keys, parts, default)
 
     def shape(self, *dimensions: Dimension) -> list[int]:
@@ -94,19 +90,60 @@ class ForwardSignature:
         """Return ``ones`` of these dimensions."""
         return ones(*self.shape(*dimensions))
 
+    def zeros(self, *dimensions: Dimension) -> Tensor:
+        """Return integers of these dimensions that are all 0."""
+        return 0 * self.ones(*dimensions)
+
     def ids(self, rows: Dimension, length: Dimension) -> Tensor:
         """Return token ids of these dimensions."""
         count, tokens = self.shape(rows, length)
         return token_ids(self.config, (count, tokens))
 
 
+@cache
+def _numbers() -> Tensor:
+    return torch.rand(LARGE, generator=torch.Generator().manual_seed(0))
+
+
 def random(*shape: int) -> Tensor:
     """Return numbers from 0 to 1, always the same: pixels, samples and activations."""
-    numbers = torch.rand(min(prod(shape), LARGE), generator=torch.Generator().manual_seed(SEED))
-    return numbers.view(shape) if prod(shape) <= LARGE else spread(numbers, shape)
+    count, numbers = prod(shape), _numbers()
+    return numbers[:count].view(shape) if count <= LARGE else spread(numbers.clone(), shape)
 
 
 def ones(*shape: int) -> Tensor:
     """Return a mask that hides nothing."""
     is_large = prod(shape) > LARGE
     return torch.ones(() if is_large else shape, dtype=torch.long).expand(shape)
+
+
+def found_in(config: Any, names: Sequence[str], first: Parts = ()) -> Iterator[Any]:
+    """Yield the values of synonymous keys: by key in the given order, then by part."""
+    parts = sorted(parts_of(config), key=lambda part: not any(word in part[0] for word in first))
+    for name in names:
+        for _, part in parts:
+            if (value := config_value(part, name)) is not None:
+                yield value
+
+
+def number(config: Any, names: Sequence[str], first: Parts = (), default: int = 0) -> int:
+    """Return the first integer among the values of ``found_in``, or at the start of a list."""
+    for value in found_in(config, names, first):
+        first_value = value[0] if isinstance(value, list | tuple) and value else value
+        if isinstance(first_value, int) and not isinstance(first_value, bool):
+            return first_value
+    return default
+
+
+def height_and_width(
+    config: Any, names: Sequence[str], first: Parts = (), default: int = 0
+) -> tuple[int, int]:
+    """Return the first size of a rectangle: one number, two, or two by their names."""
+    for value in found_in(config, names, first):
+        if isinstance(value, int):
+            return value, value
+        if isinstance(value, list | tuple) and value and isinstance(value[0], int):
+            return value[-2 if len(value) > 1 else -1], value[-1]
+        if isinstance(value, dict) and {"height", "width"} <= value.keys():
+            return value["height"], value["width"]
+    return default, default

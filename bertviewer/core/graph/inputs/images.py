@@ -6,8 +6,14 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from bertviewer.core.graph.inputs.forward_signature import Form, ForwardSignature, ones, random
-from bertviewer.core.graph.inputs.sizes import IMAGE_PARTS, height_and_width
+from bertviewer.core.graph.inputs.forward_signature import (
+    Form,
+    ForwardSignature,
+    Parts,
+    height_and_width,
+    ones,
+    random,
+)
 from bertviewer.core.graph.inputs.texts import TOKENS
 
 IMAGE = "image"
@@ -16,8 +22,8 @@ PIXELS = ("pixel_values", "image_pixel_values", "pixel_values_videos")
 PATCHES = (*PIXELS, "flattened_patches", "hidden_states")
 GRIDS = ("image_grid_thw", "grid_thw", "video_grid_thw")
 PLACES = ("image_position_ids", "pixel_position_ids")
-PATCHED = ("spatial_shapes", "target_sizes", "flattened_patches", *PLACES)
 SIZES = ("image_size", "input_size", "img_size", "max_img_size", "pretrain_image_size")
+PARTS: Parts = ("vision", "image", "vit", "backbone", "perception")
 
 DEFAULT_SIDE = 224
 """The side in pixels that most models were trained on, where a configuration leaves it open."""
@@ -29,13 +35,10 @@ MERGED = 4
 
 def image_forms(signature: ForwardSignature) -> Iterator[Form]:
     """Yield possible inputs of a model of images, the likeliest first; nothing for other models."""
-    if not signature.first_of((*GRIDS, *PATCHED, *PIXELS)):
-        return
     images = _Images(signature)
     if signature.first_of(GRIDS) and (name := signature.first_of(PATCHES)):
         yield from images.in_one_list(name)
-    if signature.first_of(PATCHED):
-        yield from images.in_patches()
+    yield from images.in_patches()
     if name := signature.first_of(PIXELS):
         yield from images.whole(name)
 
@@ -45,7 +48,7 @@ class _Images:
 
     def __init__(self, signature: ForwardSignature) -> None:
         self.signature, self.count = signature, signature.count
-        self.number = partial(signature.number, parts=IMAGE_PARTS)
+        self.number = partial(signature.number, parts=PARTS)
         self.channels = self.number("num_channels", "in_channels", "in_chans", default=3)
         self.patch = self.number("patch_size", "spatial_patch_size", default=16)
         self.features = self.channels * self.patch**2
@@ -58,12 +61,14 @@ class _Images:
         grid = "video_grid_thw" if name == "pixel_values_videos" else "image_grid_thw"
         grid = grid if grid in self.signature.accepted else "grid_thw"
         merged = torch.full((self.count,), side // MERGED)
-        sizes = {
-            grid: torch.tensor([[1, side, side]] * self.count),
-            "merge_sizes": merged,
-            "image_merge_sizes": merged,
-            "images_per_sample": ones(self.count),
-        }
+        sizes = self.signature.only_accepted(
+            {
+                grid: torch.tensor([[1, side, side]] * self.count),
+                "merge_sizes": merged,
+                "image_merge_sizes": merged,
+                "images_per_sample": ones(self.count),
+            }
+        )
         square = side // MERGED * patch
         for row in (
             (self.number("temporal_patch_size", default=2) * self.features,),
@@ -74,8 +79,7 @@ class _Images:
             # What becomes one patch lies together, in rows of pixels.
             (square, square, self.channels),
         ):
-            pixels = random(self.count * side * side, *row)
-            yield {name: pixels, **self.signature.only_accepted(sizes)}
+            yield {name: random(self.count * side * side, *row), **sizes}
 
     def in_patches(self) -> Iterator[Form]:
         """Patches of each image in one row, with their numbers or places."""
@@ -106,8 +110,8 @@ class _Images:
                 yield {name: pixels, **more}
 
     def _shapes(self, *, is_video: bool) -> Iterator[tuple[int, ...]]:
-        config, channels = self.signature.config, self.channels
-        height, width = height_and_width(config, SIZES, IMAGE_PARTS, DEFAULT_SIDE)
+        channels = self.channels
+        height, width = height_and_width(self.signature.config, SIZES, PARTS, DEFAULT_SIDE)
         if "prompt_pixel_values" in self.signature.required:
             height //= 2  # an image lies below its prompt
         frames = self.number("num_frames", "frames_per_clip", "num_image_with_embedding", default=2)

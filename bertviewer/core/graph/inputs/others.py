@@ -1,13 +1,14 @@
 """Time series, and what else a forward may name: boxes, points, hidden states, moves of a game."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from bertviewer.core.building.config_values import config_value
-from bertviewer.core.graph.inputs.forward_signature import Form, ForwardSignature
-from bertviewer.core.graph.inputs.sizes import ACTION_PARTS
+from bertviewer.core.graph.inputs.forward_signature import Dimension, Form, ForwardSignature
 from bertviewer.core.graph.inputs.sounds import SAMPLES
 from bertviewer.core.graph.inputs.texts import SENTENCES, TOKENS
 
@@ -19,9 +20,8 @@ LONGEST = 4096
 FEW = 4
 """Boxes or points in an image."""
 
-Maker = Callable[[ForwardSignature], Tensor]
-
 _WIDTH = ("hidden_size", "d_model", "dim", "embed_dim", "n_embd")
+_FEATURES = ("visual_feat_dim", "visual_embedding_dim")
 
 
 def series_forms(signature: ForwardSignature) -> Iterator[Form]:
@@ -43,11 +43,11 @@ def series_forms(signature: ForwardSignature) -> Iterator[Form]:
             "past_values": s.random(count, *shape),
             "past_time_features": s.random(count, before, features),
             "past_observed_mask": s.ones(count, *shape),
-            "past_values_padding": 0 * s.ones(count, before),
-            "freq": 0 * s.ones(count, 1),
+            "past_values_padding": s.zeros(count, before),
+            "freq": s.zeros(count, 1),
             "future_values": s.random(count, later, *shape[1:]),
             "future_time_features": s.random(count, later, features),
-            "static_categorical_features": 0 * s.ones(count, ("num_static_categorical_features",)),
+            "static_categorical_features": s.zeros(count, ("num_static_categorical_features",)),
             "static_real_features": s.random(count, ("num_static_real_features",)),
         }
         yield s.only_accepted({k: v for k, v in made.items() if v.numel() or "static" not in k})
@@ -56,46 +56,59 @@ def series_forms(signature: ForwardSignature) -> Iterator[Form]:
 
 def other_forms(signature: ForwardSignature) -> Iterator[Form]:
     """Yield what a model needs in addition to text, images and sound."""
+    needed = signature.required | set(_main_inputs(signature.model))
     names = {name for name in _HELPFUL if name in signature.accepted}
-    names |= {name for name in _MAKERS if name in signature.required | signature.main}
+    names |= needed & {*_SIZES, *_MAKERS}
     # Without an encoder's states a decoder leaves out its attention to them.
     attends = config_value(signature.config, "add_cross_attention") is True
     if "query_embeds" in names or (attends and "encoder_hidden_states" in signature.accepted):
-        names |= {"encoder_hidden_states"}
-    made = {name: _MAKERS[name](signature) for name in sorted(names)}
+        names.add("encoder_hidden_states")
+    made = {name: _made(signature, name) for name in sorted(names)}
     yield made
+    states = partial(signature.random, SENTENCES)
     if "context_hidden_states" in names:
         for width in signature.widths:
-            yield {**made, "context_hidden_states": signature.random(SENTENCES, TOKENS, width)}
+            yield {**made, "context_hidden_states": states(TOKENS, width)}
     if "hidden_states" in names:
-        yield {**made, "hidden_states": signature.random(SENTENCES, TOKENS, _WIDTH)}
+        yield {**made, "hidden_states": states(TOKENS, _WIDTH)}
         channels = signature.number("audio_channels", "channels", default=1)
-        yield {**made, "hidden_states": signature.random(SENTENCES, channels, SAMPLES)}
+        yield {**made, "hidden_states": states(channels, SAMPLES)}
 
 
-def _states(*keys: str) -> Maker:
-    """Return a maker of a vector for each token, as wide as the first of these keys says."""
-    return lambda s: s.random(SENTENCES, TOKENS, (*keys, *_WIDTH))
+def _main_inputs(model: Any) -> tuple[str, ...]:
+    """Return the names that transformers calls the model's main input."""
+    named = getattr(model, "main_input_name", None) or ()
+    return (named,) if isinstance(named, str) else tuple(named)
 
 
-def _columns(*keys: str) -> Maker:
-    """Return a maker of a vector for each moment, channels first."""
-    return lambda s: s.random(SENTENCES, (*keys, *_WIDTH), TOKENS)
+def _made(signature: ForwardSignature, name: str) -> Tensor:
+    if name in _MAKERS:
+        return _MAKERS[name](signature)
+    return signature.random(SENTENCES, *_SIZES[name])
 
 
-def _features(s: ForwardSignature) -> Tensor:
-    return s.random(SENTENCES, FEW, ("visual_feat_dim", "visual_embedding_dim"))
+_SIZES: Mapping[str, tuple[Dimension, ...]] = {
+    "input_points": (1, 1, 2),
+    "visual_pos": (FEW, 4),
+    "visual_feats": (FEW, _FEATURES),
+    "visual_embeds": (FEW, _FEATURES),
+    "states": (TOKENS, ("state_dim", *_WIDTH)),
+    "actions": (TOKENS, ("act_dim", *_WIDTH)),
+    "rewards": (TOKENS, 1),
+    "returns_to_go": (TOKENS, 1),
+    "query_embeds": (TOKENS, _WIDTH),
+    "inputs_embeds": (TOKENS, _WIDTH),
+    "noise_embeds": (TOKENS, _WIDTH),
+    "context_hidden_states": (TOKENS, _WIDTH),
+    "encoder_hidden_states": (TOKENS, ("encoder_hidden_size", *_WIDTH)),
+    "inputs": (TOKENS, ("d_model", *_WIDTH)),
+    "hidden_states": (_WIDTH, TOKENS),
+    "latents": (("latent_channels", *_WIDTH), TOKENS),
+}
+"""Activations by their sizes for each sentence."""
 
-
-_MAKERS: Mapping[str, Maker] = {
-    "bbox": lambda s: 0 * s.ones(SENTENCES, TOKENS, 4),
-    "input_points": lambda s: s.random(SENTENCES, 1, 1, 2),
-    "visual_feats": _features,
-    "visual_pos": lambda s: s.random(SENTENCES, FEW, 4),
-    "visual_embeds": _features,
-    "states": _states("state_dim"),
-    "actions": _states("act_dim"),
-    **dict.fromkeys(("rewards", "returns_to_go"), lambda s: s.random(SENTENCES, TOKENS, 1)),
+_MAKERS: Mapping[str, Callable[[ForwardSignature], Tensor]] = {
+    "bbox": lambda s: s.zeros(SENTENCES, TOKENS, 4),
     "timesteps": lambda s: torch.arange(s.values[TOKENS]).repeat(s.count, 1),
     "task_inputs": lambda s: s.ids(SENTENCES, s.number("task_seq_len", default=s.values[TOKENS])),
     **dict.fromkeys(
@@ -107,14 +120,9 @@ _MAKERS: Mapping[str, Maker] = {
         lambda s: s.ones(SENTENCES, TOKENS),
     ),
     "classes_structure": lambda s: s.ones(SENTENCES),
-    **dict.fromkeys(
-        ("query_embeds", "inputs_embeds", "noise_embeds", "context_hidden_states"), _states()
+    "action_embeds": lambda s: s.random(
+        SENTENCES, TOKENS, s.number(*_WIDTH, parts=("dit", "action"))
     ),
-    "encoder_hidden_states": _states("encoder_hidden_size"),
-    "inputs": _states("d_model"),
-    "hidden_states": _columns(),
-    "latents": _columns("latent_channels"),
-    "action_embeds": lambda s: s.random(SENTENCES, TOKENS, s.number(*_WIDTH, parts=ACTION_PARTS)),
 }
 _HELPFUL = (
     *("bbox", "input_points", "visual_feats", "visual_pos", "visual_embeds"),

@@ -1,15 +1,15 @@
 """Token ids and their masks, of any length, for models that read text."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from bertviewer.core.building.config_values import config_value
-from bertviewer.core.graph.inputs.model_inputs import MetaInputs, ModelInputs
-from bertviewer.core.graph.inputs.sizes import token_ids_in
+from bertviewer.core.frozen import frozen
 
 SENTENCES = "B"
 TOKENS = "S"
@@ -18,20 +18,33 @@ TARGET_TOKENS = "S_d"
 TEXT = "text"
 
 
-def meta_inputs(model: nn.Module, values: Mapping[str, int]) -> MetaInputs:
+@frozen
+class MetaInputs:
+    """The arguments of a model's forward on the meta device, and the value of each tensor."""
+
+    arguments: Mapping[str, Any]
+    known: tuple[tuple[Tensor, Tensor], ...]
+
+
+@frozen
+class ModelInputs:
+    """Arguments of a model's forward on the CPU; ``kinds`` are ``text``, ``image`` and so on."""
+
+    arguments: Mapping[str, Any]
+    kinds: tuple[str, ...]
+
+    def on_meta(self) -> MetaInputs:
+        """Return the same on the meta device."""
+        moved = tree_map_only(Tensor, lambda tensor: tensor.to("meta"), dict(self.arguments))
+        pairs = zip(tree_leaves(moved), tree_leaves(dict(self.arguments)), strict=True)
+        return MetaInputs(moved, tuple(pair for pair in pairs if isinstance(pair[0], Tensor)))
+
+
+def text_inputs(model: nn.Module, values: Mapping[str, int]) -> ModelInputs:
     """Return inputs for ``B`` whole sentences of ``S`` tokens, nothing padded.
 
     They are those of a run (see ``running``): an encoder-decoder gets ``S_d`` target tokens and no
     masks. ``values`` has a value for each of these letters.
-
-    Raises:
-        ValueError: the model does not read text.
-    """
-    return text_inputs(model, values).on_meta()
-
-
-def text_inputs(model: nn.Module, values: Mapping[str, int]) -> ModelInputs:
-    """Return the same on the CPU.
 
     Raises:
         ValueError: the model does not read text.
@@ -70,3 +83,26 @@ def token_ids(config: Any, shape: tuple[int, int]) -> Tensor:
     if isinstance(end, int) and not (isinstance(rows, int) and end >= rows):
         ids[:, -1] = end
     return ids
+
+
+def token_ids_in(config: Any) -> frozenset[int]:
+    """Return every token id that a configuration gives a meaning to."""
+    found: set[int] = set()
+    for _, part in parts_of(config):
+        for key, value in vars(part).items():
+            if "token_id" in key or "token_index" in key:
+                values = value if isinstance(value, list | tuple) else (value,)
+                found |= {item for item in values if isinstance(item, int)}
+    return frozenset(found)
+
+
+def parts_of(config: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a configuration under an empty name and its sub-configurations, breadth first."""
+    waiting = [("", config)]
+    for name, each in waiting:
+        yield name, each
+        waiting += [
+            (f"{name}.{key}", value)
+            for key, value in vars(each).items()
+            if hasattr(value, "model_type") and not isinstance(value, type)
+        ]

@@ -6,13 +6,14 @@ that have a name.
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from bertviewer.core.backend import torch
 from bertviewer.core.graph.operation_names import ACTIVATIONS, ELEMENTWISE
-from bertviewer.core.graph.patterns.group import Group
-from bertviewer.core.graph.trace import Argument, Ref
-from bertviewer.core.graph.trace_graph import ASIDE, DATA, Graph
+from bertviewer.core.graph.patterns.pattern import Pattern
+from bertviewer.core.graph.trace import with_refs
+from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, Graph
 
 _PLAIN = frozenset(("add", "sub", "rsub", "mul", "div", "neg", "rdiv"))
 _CLOSE = 1e-6
@@ -38,10 +39,10 @@ _Region = tuple[int, frozenset[int]]
 """The one value that an operation is a function of, and all operations between."""
 
 
-def find_activations(graph: Graph) -> Iterator[Group]:
+def find_activations(graph: Graph) -> Iterator[Pattern]:
     """Yield every activation of data: the largest function of one number that has a name."""
     regions: dict[int, _Region] = {}
-    found: list[Group] = []
+    found: list[Pattern] = []
     for number, word in enumerate(graph.words):
         if word not in ELEMENTWISE or graph.trace.operations[number].rewritten:
             continue
@@ -53,31 +54,29 @@ def find_activations(graph: Graph) -> Iterator[Group]:
         if all(graph.words[each] in _PLAIN for each in operations):
             continue
         name = ACTIVATIONS.get(word, "") if len(operations) == 1 else ""
-        if name and dict(graph.trace.operations[number].kwargs).get("approximate") == "tanh":
+        if name and graph.option(number, "approximate") == "tanh":
             name = f"{name} (tanh)"
         if name := name or _named(graph, value, sorted(operations)):
-            found.append(Group("activation", operations, name, {"activation": name}))
-    for group in found:
-        if not any(group.operations < other.operations for other in found):
-            yield group
+            found.append(Pattern("activation", operations, name, {"activation": name}))
+    for pattern in found:
+        if not any(pattern.operations < other.operations for other in found):
+            yield pattern
 
 
 def _region(graph: Graph, number: int, regions: Mapping[int, _Region]) -> _Region | None:
     """Return an operation's region, ``None`` if it is no function of one value."""
     readings = graph.readings[number]
-    data = [each for each in readings if each.level == DATA]
+    data = graph.data(number)
     # Other tensors may only be constants of one element.
-    if not data or any(
-        each.level != DATA and (each.level != ASIDE or max(graph.shape(each.value), default=1) > 1)
+    if not data or not all(
+        each.level == ACTIVATION or (each.level == AUXILIARY and graph.is_scalar(each.value))
         for each in readings
     ):
         return None
-    choices = []
+    choices: list[dict[int, frozenset[int]]] = []
     for reading in data:
-        choice: dict[int, frozenset[int]] = {reading.same: frozenset()}
-        if (maker := graph.trace.maker.get(reading.same)) in regions and maker is not None:
-            choice.update([regions[maker]])
-        choices.append(choice)
+        region = regions.get(graph.trace.maker.get(reading.same, -1))
+        choices.append({reading.same: frozenset(), **dict([region] if region else ())})
     common = set(choices[0]).intersection(*choices)
     if not common:
         return None
@@ -89,40 +88,22 @@ def _named(graph: Graph, value: int, operations: list[int]) -> str:
     """Return the name of the function that the operations are, "" if it has none."""
     made: dict[int, Any] = {value: _grid()}
 
-    def taken(operand: Argument) -> object:
-        return made[graph.same(operand.value)] if isinstance(operand, Ref) else operand
-
     result: object = None
     try:
         for number in operations:
             operation = graph.trace.operations[number]
-            arguments = [taken(arg) for arg in operation.args]
-            named = {name: taken(arg) for name, arg in operation.kwargs if name != "inplace"}
-            result = function_of(operation.function)(*arguments, **named)
+            operands = operation.args, operation.kwargs
+            args, kwargs = with_refs(operands, lambda ref: made[graph.same(ref)])
+            named = {name: value for name, value in kwargs if name != "inplace"}
+            function = attrgetter(operation.function.removeprefix("torch."))(torch)
+            result = function(*args, **named)
             made[operation.results[0]] = result
-    except (LookupError, TypeError, RuntimeError, ValueError):
+    except (AttributeError, LookupError, TypeError, RuntimeError, ValueError):
         return ""  # a constant that is not known, or a word that is no number
     if not isinstance(result, torch.Tensor) or result.shape != _grid().shape:
         return ""
     tables = _tables().items()
     return next((name for name, it in tables if (result - it).abs().max() < _CLOSE), "")
-
-
-@cache
-def function_of(name: str) -> Callable[..., Any]:
-    """Return torch's function of a name, ``torch.Tensor.mT.__get__`` for an attribute.
-
-    Raises:
-        LookupError: torch has no function of that name.
-    """
-    first, *rest = name.split(".")
-    found: Any = torch if first == "torch" else None
-    for part in rest:
-        found = getattr(found, part, None)
-    if found is None:
-        raise LookupError(name)
-    function: Callable[..., Any] = found
-    return function
 
 
 @cache

@@ -1,9 +1,8 @@
-"""All groups of a trace; each operation is in at most one of them."""
+"""All patterns of a trace; each operation is in at most one of them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.patterns.activations import find_activations
 from bertviewer.core.graph.patterns.attentions import (
     called_attention,
@@ -11,14 +10,14 @@ from bertviewer.core.graph.patterns.attentions import (
     written_attention,
 )
 from bertviewer.core.graph.patterns.feed_forwards import find_feed_forwards
-from bertviewer.core.graph.patterns.group import Group
 from bertviewer.core.graph.patterns.norms import CALLED, affine, called_norm, written_norm
+from bertviewer.core.graph.patterns.pattern import Pattern, Patterns
 from bertviewer.core.graph.patterns.rotary import rotary_complex, rotary_pairs, rotary_sum
 from bertviewer.core.graph.patterns.routing import CHOOSING, routing
 from bertviewer.core.graph.patterns.sums import find_residuals
 from bertviewer.core.graph.trace_graph import Graph, closure
 
-_Recogniser = Callable[[Graph, int], Iterable[Group]]
+_Recogniser = Callable[[Graph, int], Iterable[Pattern]]
 
 _RECOGNISERS: tuple[Mapping[str, _Recogniser], ...] = (
     {
@@ -38,51 +37,40 @@ _RECOGNISERS: tuple[Mapping[str, _Recogniser], ...] = (
     dict.fromkeys(CHOOSING, routing),
     {"mul": affine},
 )
-"""What recognises groups by the word of one of their operations, in this order."""
+"""What recognises patterns by the word of one of their operations, in this order."""
 
 
-@frozen(slots=False)
-class Groups:
-    """The groups of a trace by their operations.
-
-    ``outer`` are the largest ones, ``inner`` the smallest: a feed-forward network's activation.
-    """
-
-    outer: Mapping[int, Group]
-    inner: Mapping[int, Group]
-
-
-def find_groups(graph: Graph) -> Groups:
+def find_patterns(graph: Graph) -> Patterns:
     """Find what is known as a whole in a trace."""
-    taken: dict[int, Group] = {}
+    taken: dict[int, Pattern] = {}
     for recognisers in _RECOGNISERS:
         seen: set[int] = set()
         for number, word in enumerate(graph.words):
             if number not in seen and (recogniser := recognisers.get(word)):
                 found = tuple(recogniser(graph, number))
-                seen.update(*(group.operations for group in found))
+                seen.update(*(pattern.operations for pattern in found))
                 _take(graph, taken, found)
     _take(graph, taken, find_activations(graph))  # the square root of a norm is none
     inner = dict(taken)
-    for group in find_feed_forwards(graph, inner):
-        taken |= dict.fromkeys(group.operations, group)
+    for pattern in find_feed_forwards(graph, inner):
+        taken |= dict.fromkeys(pattern.operations, pattern)
     _take(graph, taken, find_residuals(graph))
-    return Groups(taken, {**taken, **inner})
+    return Patterns(taken, {**taken, **inner})
 
 
-def _take(graph: Graph, taken: dict[int, Group], found: Iterable[Group]) -> None:
-    """Add groups whose operations are in no other one yet."""
-    for group in found:
-        whole = _whole(graph, group.operations)
+def _take(graph: Graph, taken: dict[int, Pattern], found: Iterable[Pattern]) -> None:
+    """Add patterns whose operations are in no other one yet."""
+    for pattern in found:
+        whole = _whole(graph, pattern)
         if whole.isdisjoint(taken):
-            taken |= dict.fromkeys(whole, replace(group, operations=whole))
+            taken |= dict.fromkeys(whole, replace(pattern, operations=whole))
 
 
-def _whole(graph: Graph, operations: frozenset[int]) -> frozenset[int]:
-    """Return operations and those between them.
+def _whole(graph: Graph, pattern: Pattern) -> frozenset[int]:
+    """Return the operations of a pattern and those between them.
 
-    A group that something left and came back to would be both before and after it.
+    If something left it and came back, it would be both before and after that.
     """
-    last = max(operations)
-    later = closure(operations, lambda each: [u for u in graph.users(each) if u < last])
-    return closure(operations, lambda each: [m for m in graph.makers(each) if m in later])
+    last = pattern.last
+    later = closure(pattern.operations, lambda each: [u for u in graph.users(each) if u < last])
+    return closure(pattern.operations, lambda each: [m for m in graph.makers(each) if m in later])

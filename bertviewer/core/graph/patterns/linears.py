@@ -1,4 +1,4 @@
-"""Linear layers: a product with a learnt matrix, whatever it is called."""
+"""Linear layers: a product with a learned matrix, whatever it is called."""
 
 from bertviewer.core.graph.operation_names import LINEAR
 from bertviewer.core.graph.trace import Shape
@@ -27,14 +27,11 @@ def weight_of(graph: Graph, number: int) -> Shape | None:
 
 
 def is_weight(graph: Graph, reading: Reading) -> bool:
-    """Tell whether a tensor is a parameter, or several put together."""
+    """Return whether a tensor is a parameter, or several put together."""
     if graph.parameter(reading.value):
         return True
-    maker = reading.maker
-    return (
-        maker is not None
-        and graph.words[maker] in _JOINED
-        and all(graph.parameter(each.value) for each in graph.readings[maker])
+    return reading.word in _JOINED and all(
+        graph.parameter(each.value) for each in graph.readings[reading.maker]
     )
 
 
@@ -45,7 +42,7 @@ def operand_of(graph: Graph, number: int) -> Reading | None:
 
 
 def is_linear(graph: Graph, number: int) -> bool:
-    """Tell whether an operation multiplies its operand by one learnt matrix."""
+    """Return whether an operation multiplies its operand by one learned matrix."""
     return weight_of(graph, number) is not None
 
 

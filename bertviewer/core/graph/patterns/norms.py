@@ -7,8 +7,8 @@ y = x / sqrt(mean(x²) + eps) * weight (Zhang & Sennrich 2019, section 3).
 from collections.abc import Iterator, Mapping
 
 from bertviewer.core.architecture.flow import KnownOperation
-from bertviewer.core.graph.patterns.group import Group
-from bertviewer.core.graph.trace_graph import DATA, LEARNT, Graph, Reading
+from bertviewer.core.graph.patterns.pattern import Pattern
+from bertviewer.core.graph.trace_graph import ACTIVATION, PARAMETER, Graph, Reading
 from bertviewer.core.text.special_floats import Scalar
 
 CALLED: Mapping[str, KnownOperation] = {
@@ -20,82 +20,79 @@ CALLED: Mapping[str, KnownOperation] = {
 }
 
 
-def called_norm(graph: Graph, number: int) -> Iterator[Group]:
+def called_norm(graph: Graph, number: int) -> Iterator[Pattern]:
     """Yield a norm that torch has a function for."""
-    if graph.level_of(number) >= LEARNT:
-        eps = dict(graph.trace.operations[number].kwargs).get("eps")
+    if graph.level_of(number) >= PARAMETER:
+        eps = graph.option(number, "eps")
         details = {"eps": eps} if isinstance(eps, float) else {}
-        yield Group(CALLED[graph.words[number]], frozenset((number,)), details=details)
+        yield Pattern(CALLED[graph.words[number]], frozenset((number,)), details=details)
 
 
-def written_norm(graph: Graph, root: int) -> Iterator[Group]:
+def written_norm(graph: Graph, root: int) -> Iterator[Pattern]:
     """Yield a norm that divides by the root of a mean square."""
     is_other_power = graph.words[root] == "pow" and graph.numbers(root) != (-0.5,)
-    if graph.level_of(root) != DATA or is_other_power:
+    if graph.level_of(root) != ACTIVATION or is_other_power:
         return
-    operations: set[int] = {root}
+    operations = {root}
     details: dict[str, Scalar] = {}
-    inside = graph.data(root)[0].maker
-    if inside is not None and graph.words[inside] in ("add", "clamp", "clamp_min", "maximum"):
-        operations.add(inside)
-        if numbers := graph.numbers(inside):
+    mean = graph.data(root)[0]
+    if mean.word in ("add", "clamp", "clamp_min", "maximum"):
+        operations.add(mean.maker)
+        if numbers := graph.numbers(mean.maker):
             details["eps"] = float(numbers[0])
-        inside = next((each.maker for each in graph.data(inside)), None)
-    square = None if inside is None else _mean_square(graph, inside)
-    if inside is None or square is None:
+        mean = graph.data(mean.maker)[0]
+    if mean.word not in ("var", "mean"):
         return
-    operations |= {inside, *square[0]}
+    operations.add(mean.maker)
+    states = graph.data(mean.maker)[0]
+    if mean.word == "mean":
+        if not _is_square(graph, states):
+            return
+        operations.add(states.maker)
+        states = graph.data(states.maker)[0]
     divided = _divided(graph, root, operations)
-    if divided is None:
+    if divided < 0:
         return
     operations.add(divided)
-    is_centred = graph.words[inside] == "var"
-    for maker in (graph.maker(square[1]), *graph.data_makers(divided)):
-        if centring := _centring(graph, maker):
-            operations |= centring
-            is_centred = True
+    centrings = [_centring(graph, each) for each in (states, *graph.data(divided))]
+    operations = operations.union(*centrings)
     if _add_affine(graph, divided, operations):
         details["one_plus"] = True
-    kind: KnownOperation = "layer norm" if is_centred else "rms norm"
-    yield Group(kind, frozenset(operations), details=details)
-
-
-def _mean_square(graph: Graph, number: int) -> tuple[set[int], int] | None:
-    """Return the operation that squares before a mean, and what a variance or mean is of."""
-    reading = graph.data(number)[0]
-    if graph.words[number] == "var":
-        return set(), reading.same
-    square = reading.maker
-    if square is None or graph.words[number] != "mean":
-        return None
-    word, taken = graph.words[square], graph.data(square)
-    is_square = (
-        word == "square"
-        or (word == "pow" and graph.numbers(square) == (2,))
-        or (word == "mul" and len(taken) == 2 and taken[0].same == taken[1].same)
+    is_centred = mean.word == "var" or any(centrings)
+    yield Pattern(
+        "layer norm" if is_centred else "rms norm", frozenset(operations), details=details
     )
-    return ({square}, taken[0].same) if is_square else None
 
 
-def _centring(graph: Graph, operation: int | None) -> set[int]:
-    """Return an operation that subtracts the mean of its operand, and that mean; else nothing."""
-    if operation is None or graph.words[operation] != "sub":
+def _is_square(graph: Graph, reading: Reading) -> bool:
+    if reading.word not in ("square", "pow", "mul"):
+        return False
+    factors = [each.same for each in graph.data(reading.maker)]
+    return (
+        reading.word == "square"
+        or (reading.word == "pow" and graph.numbers(reading.maker) == (2,))
+        or (reading.word == "mul" and len(factors) == 2 and factors[0] == factors[1])
+    )
+
+
+def _centring(graph: Graph, reading: Reading) -> set[int]:
+    """Return the operation that subtracts the mean of its operand, and that mean; else nothing."""
+    taken = graph.data(reading.maker) if reading.word == "sub" else ()
+    if len(taken) != 2 or taken[1].word != "mean":
         return set()
-    taken = graph.data(operation)
-    if len(taken) != 2 or (mean := taken[1].maker) is None or graph.words[mean] != "mean":
-        return set()
-    return {operation, mean} if graph.data(mean)[0].same == taken[0].same else set()
+    is_of_it = graph.data(taken[1].maker)[0].same == taken[0].same
+    return {reading.maker, taken[1].maker} if is_of_it else set()
 
 
-def _divided(graph: Graph, root: int, operations: set[int]) -> int | None:
-    """Return the operation that divides by the root, or multiplies by its reciprocal."""
+def _divided(graph: Graph, root: int, operations: set[int]) -> int:
+    """Return the operation that divides by the root, or multiplies by its reciprocal; or -1."""
     wanted = "div" if graph.words[root] == "sqrt" else "mul"
     users = [user for user in graph.users(root) if user not in operations]
     if wanted == "div" and len(users) == 1 and graph.words[users[0]] == "reciprocal":
         operations.add(users[0])
         users, wanted = list(graph.users(users[0])), "mul"
     fitting = [user for user in users if graph.words[user] == wanted]
-    return fitting[0] if len(fitting) == 1 else None
+    return fitting[0] if len(fitting) == 1 else -1
 
 
 def _add_affine(graph: Graph, last: int, operations: set[int]) -> bool:
@@ -106,34 +103,30 @@ def _add_affine(graph: Graph, last: int, operations: set[int]) -> bool:
     """
     one_plus = False
     for _ in range(2):
-        user = graph.sole_user(last)
-        if user is None or graph.words[user] not in ("mul", "add", "addcmul"):
+        last = graph.sole_user(last)
+        if graph.word(last) not in ("mul", "add", "addcmul"):
             break
-        others = [each for each in graph.readings[user] if each.level != DATA]
-        if not others or any(not _is_of_weights(graph, each) for each in others):
+        others = [each for each in graph.readings[last] if each.level != ACTIVATION]
+        if not others or not all(_is_of_weights(graph, each) for each in others):
             break
-        last = user
-        added = {each.maker for each in others if each.maker is not None}
+        added = {each.maker for each in others if each.maker >= 0}
         operations |= {last, *added}
-        is_scale = graph.words[last] == "mul"
-        one_plus |= is_scale and any(graph.numbers(each) == (1,) for each in added)
+        one_plus |= graph.words[last] == "mul" and any(graph.numbers(n) == (1,) for n in added)
     return one_plus
 
 
 def _is_of_weights(graph: Graph, reading: Reading) -> bool:
-    """Tell whether a vector is a parameter, or a parameter and a number added to it."""
-    if reading.level != LEARNT or len([n for n in graph.shape(reading.value) if n > 1]) > 1:
+    """Return whether a vector is a parameter, or a parameter and a number added to it."""
+    if reading.level != PARAMETER or sum(n > 1 for n in graph.shape(reading.value)) > 1:
         return False
-    if reading.maker is None:
-        return True
-    return graph.words[reading.maker] in ("add", "rsub", "sub") and not graph.data(reading.maker)
+    return not reading.word or reading.word in ("add", "rsub", "sub")
 
 
-def affine(graph: Graph, number: int) -> Iterator[Group]:
-    """Yield a product with a learnt vector that a learnt vector is added to."""
+def affine(graph: Graph, number: int) -> Iterator[Pattern]:
+    """Yield a product with a learned vector that a learned vector is added to."""
     user = graph.sole_user(number)
-    if user is not None and graph.words[user] == "add":
+    if graph.word(user) == "add":
         reads = [graph.readings[each] for each in (number, user)]
         names = [[graph.parameter(each.value) for each in readings] for readings in reads]
         if all(len(each) == 2 and sum(map(bool, each)) == 1 for each in names):
-            yield Group("scale and shift", frozenset((number, user)))
+            yield Pattern("scale and shift", frozenset((number, user)))

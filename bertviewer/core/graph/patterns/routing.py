@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Set
 
 from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.graph.operation_names import ELEMENTWISE
-from bertviewer.core.graph.patterns.group import Group
 from bertviewer.core.graph.patterns.linears import is_linear, widths_of
+from bertviewer.core.graph.patterns.pattern import Pattern
 from bertviewer.core.graph.trace import Call
 from bertviewer.core.graph.trace_graph import Graph, closure
 from bertviewer.core.text.special_floats import Scalar
@@ -19,7 +19,7 @@ _SCORING = ELEMENTWISE.union(
 )
 
 
-def routing(graph: Graph, choice: int) -> Iterator[Group]:
+def routing(graph: Graph, choice: int) -> Iterator[Pattern]:
     """Yield the router whose scores a choice is made of, and the experts that it chooses from."""
     router = _router(graph, choice)
     block = None if router is None else _block(graph, router, choice)
@@ -31,7 +31,7 @@ def routing(graph: Graph, choice: int) -> Iterator[Group]:
     inner = {
         each
         for call in graph.trace.children(block)
-        if call.path.rpartition(".")[0] == block.path and first in call.operations
+        if call.holder == block.path and first in call.operations
         for each in call.operations
     }
     scores = ({router, choice} | {each for each in chosen if each < first}) - inner
@@ -50,21 +50,17 @@ def routing(graph: Graph, choice: int) -> Iterator[Group]:
         details["chosen"] = chosen_few
     found: dict[KnownOperation, Set[int]] = {"routing": scores, "experts": work}
     for kind, operations in found.items():
-        if real := frozenset(each for each in operations if not graph.is_moving(each)):
-            yield Group(kind, real, details=details)
+        if real := frozenset(each for each in operations if not graph.is_view(each)):
+            yield Pattern(kind, real, details=details)
 
 
 def _router(graph: Graph, choice: int) -> int | None:
     """Return the linear layer whose scores a choice is made of."""
-    waiting, seen = [choice], {choice}
-    while waiting:
-        for maker in graph.data_makers(waiting.pop()):
-            if maker not in seen and is_linear(graph, maker):
-                return maker
-            if maker not in seen and graph.words[maker] in _SCORING:
-                seen.add(maker)
-                waiting.append(maker)
-    return None
+    scoring = closure(
+        [choice], lambda n: [m for m in graph.data_makers(n) if graph.words[m] in _SCORING]
+    )
+    makers = {maker for number in scoring for maker in graph.data_makers(number)}
+    return max((maker for maker in makers if is_linear(graph, maker)), default=None)
 
 
 def _block(graph: Graph, router: int, choice: int) -> Call | None:
@@ -89,7 +85,7 @@ def _number_chosen(graph: Graph, scores: Set[int], work: Set[int]) -> int | None
     """Return the number of experts for each token: that of the indices that the experts read."""
     for number in sorted(work):
         for reading in graph.readings[number]:
-            value = graph.value(reading.same)
+            value = graph.trace.values[reading.same]
             if reading.maker in scores and value.dtype.startswith("int") and value.shape:
                 return value.shape[-1]
     return None

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from bertviewer.core.graph.patterns.group import Group
+from bertviewer.core.graph.patterns.pattern import Pattern
 from bertviewer.core.graph.trace_graph import Graph, Reading, closure
 
 _Summands = list[tuple[int, Reading]]
 """The terms of a sum, each with the addition that reads it."""
 
 
-def find_residuals(graph: Graph) -> Iterator[Group]:
+def find_residuals(graph: Graph) -> Iterator[Pattern]:
     """Yield every sum in which one term was used to compute another one.
 
     Sums of sums are one: x + attention(x) + mlp(x) in any order.
@@ -20,11 +20,11 @@ def find_residuals(graph: Graph) -> Iterator[Group]:
             continue
         alone = {number}, [(number, each) for each in graph.data(number)]
         for operations, summands in (_summands(graph, number), alone):
-            if (skip := _skip(graph, summands)) is not None:
+            if (skip := _skip(graph, [each for _, each in summands])) is not None:
                 inner |= operations
                 ends = [(owner, each.value) for owner, each in summands if each.same == skip]
                 roles = dict.fromkeys(ends, "residual")
-                yield Group("residual", frozenset(operations), roles=roles)
+                yield Pattern("residual", frozenset(operations), roles=roles)
                 break
 
 
@@ -37,8 +37,7 @@ def _summands(graph: Graph, number: int) -> tuple[set[int], _Summands]:
         owner, reading = waiting.pop()
         maker = reading.maker
         if (
-            maker is not None
-            and graph.words[maker] == "add"
+            reading.word == "add"
             and graph.sole_user(maker) == owner
             and graph.shape(graph.made(maker)) == shape
             and reading.same == graph.made(maker)
@@ -52,19 +51,16 @@ def _summands(graph: Graph, number: int) -> tuple[set[int], _Summands]:
     return operations, found
 
 
-def _skip(graph: Graph, summands: _Summands) -> int | None:
+def _skip(graph: Graph, summands: list[Reading]) -> int | None:
     """Return the term that another one was computed from, ``None`` if there is none."""
-    if len(summands) < 2:
-        return None
-    for skip in sorted({each.same for _, each in summands}):
-        others = [each.maker for _, each in summands if each.same != skip]
-        if any(maker is not None and _reads(graph, maker, skip) for maker in others):
+    for skip in sorted({each.same for each in summands}):
+        if any(each.same != skip and _reads(graph, each.maker, skip) for each in summands):
             return skip
     return None
 
 
 def _reads(graph: Graph, number: int, value: int) -> bool:
-    """Tell whether an operation's result was computed from a value."""
+    """Return whether an operation's result was computed from a value."""
     first = graph.trace.maker.get(value, -1)
     if number <= first:
         return False

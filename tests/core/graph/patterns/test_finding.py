@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from bertviewer.core.graph.patterns.group import Group
+from bertviewer.core.graph.patterns.pattern import Pattern
 from tests.core.graph.readers import reader_of
 
 _KINDS = (
@@ -13,8 +13,8 @@ _KINDS = (
 )
 
 
-def groups_of(name: str) -> list[Group]:
-    found = reader_of(name).groups.outer.values()
+def groups_of(name: str) -> list[Pattern]:
+    found = reader_of(name).patterns.outer.values()
     return list({id(group): group for group in found}.values())
 
 
