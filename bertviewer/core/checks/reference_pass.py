@@ -224,7 +224,7 @@ class ReferencePass:
         weights: list[_Pair] = []
         for computed, found in _pairs(ours, recorded):
             mark = None if computed is None else mark_of(computed)
-            is_weights = mark is not None and mark.columns is None and call in mark.scope.around
+            is_weights = mark is not None and mark.is_weights and call in mark.scope.around
             (weights if is_weights and call.is_attention else outputs).append((computed, found))
             self._compare_heads(call, computed, found)
         steps = (
@@ -238,7 +238,13 @@ class ReferencePass:
     def _compare_heads(self, call: Call, computed: Tensor | None, found: Tensor | None) -> bool:
         """Compare an attention's heads where they are passed on, and return whether they are."""
         mark = None if computed is None else mark_of(computed)
-        if mark is None or mark.scope is not call or computed is None or found is None:
+        if (
+            mark is None
+            or mark.is_weights
+            or mark.scope is not call
+            or computed is None
+            or found is None
+        ):
             return False
         if found.shape != computed.shape or any(step.is_head for step in call.output):
             return False
