@@ -219,8 +219,12 @@ def put_mark(tensor: Tensor, mark: Mark | None) -> None:
 
 
 def _mark(scope: Call, tensor: Tensor, *, is_weights: bool = False) -> Mark:
-    """Number the heads in [B, A, ...], or in [A, S, ...] of one sentence."""
-    axis = 1 if tensor.dim() > 3 else 0
+    """Number the heads in [B, A, S, ...], or in [A, S, ...] of one sentence.
+
+    Of two axes, in attention by blocks, the longer one is the heads'.
+    """
+    outer = tensor.shape[1:-2] if tensor.dim() > 3 else tensor.shape[:1]
+    axis = outer.index(max(outer)) + (tensor.dim() > 3)
     heads = tensor.shape[axis]
     numbers = torch.arange(1.0, heads + 1).reshape(-1, *[1] * (tensor.dim() - axis - 1))
     return Mark(scope, heads, numbers.expand(tensor.shape), is_weights)
