@@ -63,6 +63,7 @@ class Call:
         number: how many calls of it went before.
         above: the call that it is part of, of those that are compared.
         taken: the recorded tensors among its arguments.
+        heads: how many heads attentions have by the configuration, 0 if that is not known.
         frames: the evaluation from its inputs alone and, of a module that holds others, the one in
             which the results of those are the recorded ones.
         events: its operations, comparisons of what it passes on, and calls below, in order.
@@ -76,6 +77,7 @@ class Call:
     number: int
     above: "Call | None"
     taken: Sequence[Tensor]
+    heads: int
     frames: tuple[Frame, ...]
     events: "list[str | Comparison | Call]" = field(default_factory=list)
     output: list[Comparison] = field(default_factory=list)
@@ -219,12 +221,9 @@ def put_mark(tensor: Tensor, mark: Mark | None) -> None:
 
 
 def _mark(scope: Call, tensor: Tensor, *, is_weights: bool = False) -> Mark:
-    """Number the heads in [B, A, S, ...], or in [A, S, ...] of one sentence.
-
-    Of two axes, in attention by blocks, the longer one is the heads'.
-    """
-    outer = tensor.shape[1:-2] if tensor.dim() > 3 else tensor.shape[:1]
-    axis = outer.index(max(outer)) + (tensor.dim() > 3)
+    """Number the heads in [B, A, S, ...], in [A, S, ...] of one sentence, or [B, blocks, A, ...]."""
+    axes = range(1, tensor.dim() - 2) or [0]
+    axis = next((axis for axis in axes if tensor.shape[axis] == scope.heads), axes[0])
     heads = tensor.shape[axis]
     numbers = torch.arange(1.0, heads + 1).reshape(-1, *[1] * (tensor.dim() - axis - 1))
     return Mark(scope, heads, numbers.expand(tensor.shape), is_weights)

@@ -79,6 +79,7 @@ class ReferencePass:
         self._keep = keep
         parents = [path.rpartition(".")[0] for path in capture.calls if path]
         self._holders = {above for parent in parents for above in ancestors(parent)}
+        self._heads = getattr(getattr(reference, "config", None), "num_attention_heads", 0)
         self._mode = Float64Mode()
         self._at_work: Call | None = None
         self._random_state: Tensor | None = None
@@ -138,7 +139,7 @@ class ReferencePass:
             if recorded is not None:
                 given = tuple(recorded.args), dict(recorded.kwargs)
                 frames = (Frame(), Frame()) if path in self._holders else (Frame(),)
-                call = Call(path, number, above, tensors_in(given), frames)
+                call = Call(path, number, above, tensors_in(given), self._heads, frames)
                 args, kwargs = self._begin(call, (args, kwargs), given)
             self._work(call or above)
         if call is None or recorded is None:
