@@ -206,10 +206,9 @@ class Mark:
                 return
 
 
-def mark_of(tensor: Tensor) -> Mark | None:
+def mark_of(tensor: Tensor | None) -> Mark | None:
     """Return what a tensor has of an attention, ``None`` if nothing."""
-    found: Mark | None = vars(tensor).get(_MARK)
-    return found
+    return None if tensor is None else vars(tensor).get(_MARK)
 
 
 def put_mark(tensor: Tensor, mark: Mark | None) -> None:
@@ -221,7 +220,7 @@ def put_mark(tensor: Tensor, mark: Mark | None) -> None:
 
 
 def _mark(scope: Call, tensor: Tensor, *, is_weights: bool = False) -> Mark:
-    """Number the heads in [B, A, S, ...], in [A, S, ...] of one sentence, or [B, blocks, A, ...]."""
+    """Number the heads in [B, A, S, ...], [B, blocks, A, ...], or [A, S, ...] of one sentence."""
     axes = range(1, tensor.dim() - 2) or [0]
     axis = next((axis for axis in axes if tensor.shape[axis] == scope.heads), axes[0])
     heads = tensor.shape[axis]
