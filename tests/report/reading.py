@@ -15,7 +15,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Report:
-    """A PDF that was read back. Texts have single spaces, and none where a line may only break."""
+    """A PDF that was read back. Texts have single spaces."""
 
     reader: pypdf.PdfReader
     pages: tuple[str, ...]
@@ -23,8 +23,7 @@ class Report:
     @classmethod
     def of(cls, pdf: bytes) -> "Report":
         reader = pypdf.PdfReader(io.BytesIO(pdf))
-        texts = (text.replace("\u200b", "") for text in page_texts(pdf))
-        return cls(reader, tuple(texts))
+        return cls(reader, page_texts(pdf))
 
     @property
     def text(self) -> str:

@@ -1,8 +1,10 @@
 """Texts of strangers in the report: literal, and never a reason to fail."""
 
 import io
+import re
 
 import pypdf
+import pypdfium2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -53,6 +55,29 @@ def section_of(*texts: str) -> Section:
 
 def pages_of(document: ReportDocument, *texts: str, title: str = "t") -> Report:
     return Report.of(report_pdf(with_texts(document, section_of(*texts), title=title)))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "encoder.layer.0.attention.output.LayerNorm",
+        "decoder.layers.11.encoder_attn_layer_norm",
+        "model.vision_tower.blocks.3.attn.qkv_projection",
+    ],
+)
+def test_a_path_in_a_narrow_column_breaks_after_dots_alone(
+    document: ReportDocument, path: str
+) -> None:
+    columns = (Column("", share=1), *(Column("", share=2) for _ in range(3)))
+    row = Row(((Code(path),), *(("word " * 20,) for _ in range(3))))
+    section = Section("texts", "Texts", (Table(columns, (row,)),))
+    data = report_pdf(with_texts(document, section))
+    with pypdfium2.PdfDocument(data) as pdf:
+        text = "".join(page.get_textpage().get_text_range() for page in pdf)
+    assert "\u200b" not in text
+    found = re.search(r"\.\s*".join(map(re.escape, path.split("."))), text)
+    assert found is not None
+    assert len(found[0].split()) > 1
 
 
 def test_markup_in_texts_is_text(document: ReportDocument) -> None:

@@ -40,13 +40,6 @@ def softmax(scores: Tensor, dim: int | None = None, *_: Any, **__: Any) -> Tenso
     return powers / powers.sum(axis, keepdim=True)
 
 
-def log_softmax(scores: Tensor, dim: int | None = None, *_: Any, **__: Any) -> Tensor:
-    """Return s - log Σ exp(s); the largest score is subtracted first."""
-    axis = -1 if dim is None else dim
-    shifted = scores - scores.amax(axis, keepdim=True)
-    return shifted - shifted.exp().sum(axis, keepdim=True).log()
-
-
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     """Return x Φ(x), or its approximation by tanh (Hendrycks & Gimpel 2016, section 2)."""
     if approximate == "tanh":
@@ -84,35 +77,6 @@ def rms_norm(x: Tensor, normalized_shape: Any, weight: Any = None, eps: Any = No
     return _scaled(_unit(x, axes, torch.finfo(torch.float32).eps if eps is None else eps), weight)
 
 
-def group_norm(
-    x: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: Any = 1e-5, *_: Any
-) -> Tensor:
-    """Normalise groups of channels, each over its channels and positions."""
-    groups = x.reshape(x.shape[0], num_groups, -1)
-    unit = _unit(groups - groups.mean(-1, keepdim=True), (-1,), eps)
-    return _scaled(unit.reshape(x.shape), *_per_channel(x, weight, bias))
-
-
-def batch_norm(
-    x: Tensor,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    training: bool = False,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Tensor:
-    """Normalise each channel by its running mean and variance, or by those of the batch."""
-    del momentum
-    mean, variance = _per_channel(x, running_mean, running_var)
-    if training or mean is None or variance is None:
-        axes = (0, *range(2, x.dim()))
-        mean = x.mean(axes, keepdim=True)
-        variance = ((x - mean) ** 2).mean(axes, keepdim=True)
-    return _scaled((x - mean) / (variance + eps).sqrt(), *_per_channel(x, weight, bias))
-
-
 def _unit(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
     return x / ((x * x).mean(axes, keepdim=True) + eps).sqrt()
 
@@ -120,11 +84,6 @@ def _unit(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
 def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> Tensor:
     x = x if weight is None else x * weight
     return x if bias is None else x + bias
-
-
-def _per_channel(x: Tensor, *tensors: Tensor | None) -> tuple[Tensor | None, ...]:
-    shape = (-1, *[1] * (x.dim() - 2))
-    return tuple(None if it is None else it.reshape(shape) for it in tensors)
 
 
 def attention_scores(
@@ -174,59 +133,6 @@ def scaled_dot_product_attention(
     return attention_probabilities(scores) @ value
 
 
-_MHA_NAMES = ("training", "key_padding_mask", "need_weights", "attn_mask")
-
-
-def multi_head_probabilities(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-    """Return what ``multi_head_attention_forward`` weights values with, and the values.
-
-    Its arguments and its layout: queries are [S, B, D] or [S, D]. The results are [B, A, S, S'] and
-    [B, A, S', d].
-
-    Raises:
-        NotImplementedError: keys are added.
-    """
-    more = dict(zip(_MHA_NAMES, args[13:], strict=False)) | kwargs
-    query, key, value, width, heads, weight, bias = args[:7]
-    if any(it is not None and it is not False for it in args[7:10]):
-        raise NotImplementedError("added keys")
-    is_separate = more.get("use_separate_proj_weight")
-    weights = [more[f"{side}_proj_weight"] for side in "qkv"] if is_separate else weight.chunk(3)
-    biases = (None, None, None) if bias is None else bias.chunk(3)
-
-    def in_heads(x: Tensor, place: int) -> Tensor:
-        y = linear(x if x.dim() == 3 else x[:, None], weights[place], biases[place])
-        return y.reshape(*y.shape[:2], heads, width // heads).permute(1, 2, 0, 3)
-
-    queries, keys, values = (in_heads(x, place) for place, x in enumerate((query, key, value)))
-    attn_mask, is_causal = more.get("attn_mask"), more.get("is_causal", False)
-    scores = attention_scores(queries, keys, None, is_causal and attn_mask is None)
-    padding = more.get("key_padding_mask")
-    if padding is not None:
-        padding = padding.reshape(-1, 1, 1, padding.shape[-1])
-    if attn_mask is not None and attn_mask.dim() == 3:
-        attn_mask = attn_mask.reshape(-1, heads, *attn_mask.shape[1:])
-    for mask in (it for it in (attn_mask, padding) if it is not None):
-        # In torch's modules true hides a position.
-        is_bool = mask.dtype == torch.bool
-        scores = scores.masked_fill(mask, -torch.inf) if is_bool else scores + mask
-    return attention_probabilities(scores), values
-
-
-def multi_head_attention_forward(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
-    """Return the output of ``torch.nn.MultiheadAttention`` and its weights, if asked for."""
-    probabilities, values = multi_head_probabilities(*args, **kwargs)
-    more = dict(zip(_MHA_NAMES, args[13:], strict=False)) | kwargs
-    mixed = (probabilities @ values).permute(2, 0, 1, 3).flatten(2)  # [S, B, D]
-    output = linear(mixed, *args[11:13])
-    is_batch = args[0].dim() == 3
-    if more.get("average_attn_weights", True):
-        probabilities = probabilities.mean(1)
-    if not is_batch:
-        output, probabilities = output[:, 0], probabilities[0]
-    return output, (probabilities if more.get("need_weights", True) else None)
-
-
 def _grouped_product(x: Tensor, weights: Tensor, *, offs: Tensor, **_: Any) -> Tensor:
     """Multiply every expert's rows by its matrix; torch's kernel has no float64.
 
@@ -239,10 +145,9 @@ def _grouped_product(x: Tensor, weights: Tensor, *, offs: Tensor, **_: Any) -> T
     return torch.cat([*products, rest])
 
 
-_OWN = (softmax, log_softmax, gelu, linear, addmm, layer_norm, rms_norm, group_norm, batch_norm)
-_ATTENTIONS = (scaled_dot_product_attention, multi_head_attention_forward)
+_OWN = (softmax, gelu, linear, addmm, layer_norm, rms_norm, scaled_dot_product_attention)
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    **{function.__name__: function for function in (*_OWN, *_ATTENTIONS)},
+    **{function.__name__: function for function in _OWN},
     "baddbmm": addmm,
     "sigmoid": lambda x: 1 / (1 + (-x).exp()),
     "silu": lambda x, *_, **__: x * (1 / (1 + (-x).exp())),

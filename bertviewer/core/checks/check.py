@@ -10,16 +10,18 @@ from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
 from bertviewer.core.checks.comparison import Deviation, Triple, compare_each
 from bertviewer.core.checks.layer_steps import steps_of
 from bertviewer.core.checks.observed_calls import Call
-from bertviewer.core.checks.other_attention import EAGER, SDPA, other_attention
 from bertviewer.core.checks.reference_model import reference_of
 from bertviewer.core.checks.reference_pass import NO_REFERENCE, Pieces, ReferencePass
 from bertviewer.core.errors import UserError
-from bertviewer.core.graph.nested_tensors import mapped
+from bertviewer.core.graph.nested_tensors import mapped, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.run.capture import CHECK_BUDGET, Capture
+from bertviewer.core.run.capture import CHECK_BUDGET, Capture, KeptCall
 from bertviewer.core.run.failures import cause_of, is_want_of_memory, place_of
-from bertviewer.core.run.replay import is_repeatable_alone, replay
+from bertviewer.core.run.replay import is_repeatable_alone, replay, reporting
+
+EAGER, SDPA = "eager", "sdpa"
+"""The implementations of attention in transformers."""
 
 _NOT_AGAIN = "the attention could not be run a second time with another implementation"
 _NOT_IN_RUN = "it was not called in this run"
@@ -154,12 +156,15 @@ class _Checker:
             self._reference.module, self._running, capture, self._progress, keep=self._keep
         )
         roots = [p for p in paths if not any(_is_in(p, other) for other in paths if other != p)]
-        calls = [(path, call) for path in roots for call in capture.calls.get(path, ())]
-        pieces: Pieces = [(path, call.args, call.kwargs) for path, call in calls]
-        for path in roots:
-            is_own = isinstance(self._running.get_submodule(path), nn.MultiheadAttention)
-            if not is_own and not is_repeatable_alone(self._model, capture, path):
-                pieces = [("", (), self._inputs)]
+        pieces: Pieces = [
+            (path, call.args, call.kwargs) for path in roots for call in capture.calls.get(path, ())
+        ]
+        if not all(
+            isinstance(self._running.get_submodule(path), nn.MultiheadAttention)
+            or is_repeatable_alone(self._model, capture, path)
+            for path in roots
+        ):
+            pieces = [("", (), self._inputs)]
         passed.run(pieces)
         return passed
 
@@ -178,7 +183,7 @@ class _Checker:
         """Yield the steps of attentions with the other implementation, without single heads."""
         module: Any = self._reference.module
         try:
-            name, other = other_attention(self._running, self._capture, attentions, self._progress)
+            name, other = _other_attention(self._running, self._capture, attentions, self._progress)
         except UserError:
             raise
         except Exception as error:
@@ -193,12 +198,10 @@ class _Checker:
         if not all(isinstance(module.get_submodule(p), nn.MultiheadAttention) for p in used):
             module.set_attn_implementation(name)
         calls = self.run(used, other).calls if used else {}
-        for path in used:
-            for call in calls.get(path, ()):
-                whole = [step for step in call.output if not step.is_head]
-                for step, deviation in call.chosen(whole) if not call.problem else ():
-                    label = _numbered(f"{step} ({name})", call, calls[path])
-                    yield _step(path, label, deviation)
+        for call in (call for path in used for call in calls.get(path, ()) if not call.problem):
+            for step, deviation in call.chosen([it for it in call.output if not it.is_head]):
+                label = _numbered(f"{step} ({name})", call, calls[call.path])
+                yield _step(call.path, label, deviation)
 
     def _buffers(self, path: str) -> Iterator[tuple[str, Deviation]]:
         """Yield the comparisons of a module's buffers with those that the configuration gives.
@@ -217,6 +220,37 @@ class _Checker:
                 triple = Triple(exact, value, used.detach().cpu())
                 if (found := compare_each([triple], (), None)) is not None:
                     yield f"buffer {name}", found
+
+
+def _other_attention(
+    module: Any, first: Capture, paths: Collection[str], progress: Progress
+) -> tuple[str, Capture]:
+    """Return the other implementation's name, and the calls of the attentions with it.
+
+    The model gets the first run's inputs, and has its own implementation back afterwards.
+    """
+    capture = Capture(budget=first.budget)
+    capture.inputs = first.inputs
+    others = {path: module.get_submodule(path) for path in paths}
+    for path in [path for path, it in others.items() if isinstance(it, nn.MultiheadAttention)]:
+        # Asked for its weights, torch.nn's attention does not use SDPA.
+        inner = others.pop(path)
+        for call in first.calls.get(path, ()):
+            progress(0, 0, path)
+            # Positional arguments past the fourth would name the same flag twice.
+            taken = call.args[:4], {**call.kwargs, "need_weights": True}
+            output = inner(*taken[0], **taken[1])
+            capture.add(path, KeptCall(*taken, output, versions=versions((taken, output))))
+    used = getattr(getattr(module, "config", None), "_attn_implementation", None)
+    name = SDPA if used == EAGER else EAGER
+    if others and used in (EAGER, SDPA) and getattr(module, "_supports_sdpa", False):
+        try:
+            module.set_attn_implementation(name)
+            with reporting(module, progress), capture.watching(others):
+                module(**capture.inputs)
+        finally:
+            module.set_attn_implementation(used)
+    return name, capture
 
 
 def _step(path: str, name: str, found: Deviation) -> Step:

@@ -150,7 +150,7 @@ def compare(
         tolerance = max(FACTOR * noise, FLOOR * eps * max(size, least))
         tolerances[chosen] = tolerance
         found.append(Deviation(error, tolerance, error <= tolerance))
-    if not _same_places(exact, actual):
+    if not _same_places(exact, rough, actual):
         return _deviation(None, float(tolerances.max()), exact, actual)
     if not bool(actual.isfinite().any()):
         return None
@@ -175,11 +175,15 @@ def _is_usual(sizes: Tensor) -> Tensor:
     return usual if is_few else torch.ones_like(usual)
 
 
-def _same_places(exact: Tensor, actual: Tensor) -> bool:
-    """Return whether NaN and Inf are in the same places, once the exact result is stored."""
+def _same_places(exact: Tensor, rough: Tensor, actual: Tensor) -> bool:
+    """Return whether NaN and Inf are where the exact result, stored, or the rough one has them.
+
+    torch's kernels do not agree on what they make of NaN, and large numbers overflow in some.
+    """
     stored = exact.to(actual.dtype)
-    kinds = (torch.isnan, torch.isposinf, torch.isneginf)
-    return all(torch.equal(is_kind(stored), is_kind(actual)) for is_kind in kinds)
+    one, other, found = (torch.where(it.isfinite(), 0, it) for it in (stored, rough, actual))
+    is_same = torch.isclose(found, one, equal_nan=True)
+    return bool((is_same | torch.isclose(found, other.to(found), equal_nan=True)).all())
 
 
 def _largest_each(values: Tensor) -> Tensor:

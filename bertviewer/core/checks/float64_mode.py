@@ -7,10 +7,12 @@ start from one call's inputs and nothing in between is replaced by recorded valu
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from bertviewer.core.checks.arithmetic import (
@@ -25,6 +27,15 @@ from bertviewer.core.graph.tracing import name_of
 
 _LOOK_UPS = frozenset(("embedding", "index_select", "__getitem__"))
 """Functions that copy numbers out of a table, which itself need not be converted to float64."""
+
+_OPENED = {
+    "multi_head_attention_forward": FunctionType(
+        functional.multi_head_attention_forward.__code__,
+        {**vars(functional), "has_torch_function": lambda _tensors: False},
+        argdefs=functional.multi_head_attention_forward.__defaults__,
+    )
+}
+"""Functions that torch writes in Python: the operations in them are evaluated one by one."""
 
 _FRAMES = "_reference_values"
 
@@ -156,19 +167,23 @@ class Float64Mode(TorchFunctionMode):
 
     Attributes:
         frames: the evaluations.
-        observe: is called after each operation with the last part of its name, the function, its
-            operands by place and by name, and its results.
+        observe: is called after each operation with the function, its operands by place and by
+            name, and its results.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.frames: Sequence[Frame] = ()
-        self.observe: Callable[[str, Any, Any, Any, Any], None] | None = None
+        self.observe: Callable[[Any, Any, Any, Any], None] | None = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out an operation as the model does, and in every frame."""
         kwargs = kwargs or {}
         name, may_write = name_of(func)
+        short = name.removesuffix(".__get__").rpartition(".")[2]
+        if short in _OPENED:
+            with self:
+                return _OPENED[short](*args, **kwargs)
         written = _written(args, kwargs, may_write=may_write)
         if any(isinstance(tensor, nn.Parameter) for tensor in written):
             return args[0]
@@ -176,24 +191,21 @@ class Float64Mode(TorchFunctionMode):
         has_no_numbers = any(tensor.is_meta for tensor in taken)
         if written and has_no_numbers:
             raise NoNumbersError(name)
-        short = name.removesuffix(".__get__").rpartition(".")[2]
         operation = _Operation(func, short, args, kwargs, written, taken)
         for frame in self.frames if written else ():
             _write(frame, operation)
         output = func(*args, **kwargs)
         results = tensors_in(output)
-        if not results and not written:
-            return output
-        if has_no_numbers:
+        if results and has_no_numbers:
             raise NoNumbersError(name)
-        for frame in self.frames if not written else ():
+        for frame in self.frames if results and not written else ():
             values = _values(frame, operation, results)
             for result, found in zip(results, values, strict=True):
                 # A tensor that is returned as it was taken keeps its values.
                 if not any(result is tensor for tensor in taken):
                     frame.put(result, found)
-        if self.observe is not None:
-            self.observe(short, func, args, kwargs, output)
+        if self.observe is not None and (results or written):
+            self.observe(func, args, kwargs, output)
         return output
 
 

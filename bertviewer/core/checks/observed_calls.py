@@ -1,7 +1,8 @@
 """What the reference instance did in each call of a module: operations, calls and comparisons."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -11,25 +12,29 @@ from bertviewer.core.checks.comparison import Deviation
 from bertviewer.core.checks.float64_mode import Frame
 from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.nested_tensors import mapped_in, tensors_in
+from bertviewer.core.graph.operation_names import (
+    ACTIVATIONS,
+    ELEMENTWISE,
+    LINEAR,
+    MOVEMENT,
+    SELECTION,
+    word_of,
+)
+from bertviewer.core.graph.tracing import name_of
 
 ATTENTION, PRODUCT, NORM, ACTIVATION, ADDITION = "a", "P", "N", "F", "+"
 """Kinds of operations in ``Call.events``."""
 
-_FUSED, _KEEPS_FORM, _MOVES, _SORTS = "fused", "form", "moves", "sorts"
-_NAMES = {
-    PRODUCT: "linear matmul __matmul__ bmm mm addmm baddbmm einsum conv1d conv2d",
-    NORM: "layer_norm rms_norm group_norm batch_norm rsqrt sqrt",
-    ACTIVATION: "gelu relu silu tanh sigmoid erf mish hardtanh leaky_relu elu softplus relu6 "
-    "hardswish",
-    ADDITION: "add __add__ __radd__ add_ __iadd__",
-    _FUSED: "scaled_dot_product_attention multi_head_attention_forward",
-    _KEEPS_FORM: "dropout to type_as float half bfloat16 double contiguous clone mul __mul__ "
-    "__rmul__ masked_fill nan_to_num where",
-    _MOVES: "view reshape transpose permute flatten unflatten squeeze unsqueeze __getitem__ "
-    "swapaxes movedim T mT cat stack",
-    _SORTS: "sort argsort topk",
+_KINDS = {
+    **dict.fromkeys(LINEAR, PRODUCT),
+    **dict.fromkeys(("layer_norm", "rms_norm", "group_norm", "batch_norm", "rsqrt", "sqrt"), NORM),
+    **dict.fromkeys((*ACTIVATIONS, "erf"), ACTIVATION),
+    "add": ADDITION,
 }
-_KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+_CASTS = {"to", "type_as", "float", "half", "bfloat16", "double"}
+_KEEPS = ELEMENTWISE | _CASTS | {"dropout", "contiguous", "clone", "nan_to_num"}
+"""Functions that leave every element in its place."""
+_MOVES = (MOVEMENT | SELECTION | {"cat", "stack"}) - _KEEPS
 _MARK = "_reference_mark"
 
 
@@ -58,6 +63,7 @@ class Call:
         number: how many calls of it went before.
         above: the call that it is part of, of those that are compared.
         taken: the recorded tensors among its arguments.
+        heads: how many heads attentions have by the configuration, 0 if that is not known.
         frames: the evaluation from its inputs alone and, of a module that holds others, the one in
             which the results of those are the recorded ones.
         events: its operations, comparisons of what it passes on, and calls below, in order.
@@ -71,6 +77,7 @@ class Call:
     number: int
     above: "Call | None"
     taken: Sequence[Tensor]
+    heads: int
     frames: tuple[Frame, ...]
     events: "list[str | Comparison | Call]" = field(default_factory=list)
     output: list[Comparison] = field(default_factory=list)
@@ -127,46 +134,43 @@ class Call:
             if found is not None:
                 yield step.name, found
 
-    def operation(self, short: str, function: Any, args: Any, kwargs: Any, results: Any) -> None:
-        """Note an operation, and follow heads and attention weights through it.
-
-        ``short`` is the last part of the name of torch's function.
-        """
+    def operation(self, function: Any, args: Any, kwargs: Any, results: Any) -> None:
+        """Note an operation, and follow heads and attention weights through it."""
+        word = word_of(name_of(function)[0])
         found, taken = tensors_in(results), tensors_in((args, kwargs))
-        kind = _KINDS.get(short, "")
-        if kind == _SORTS and taken[0].dim() == 1 and not taken[0].is_floating_point():
-            self.has_sorted = True
+        if word in ("sort", "argsort", "topk"):
+            self.has_sorted |= taken[0].dim() == 1 and not taken[0].is_floating_point()
         if not found or not found[0].is_floating_point():
             return
-        if short.endswith("_") and _KINDS.get(short[:-1]) == _MOVES:
-            kind, short, function = _MOVES, short[:-1], getattr(Tensor, short[:-1])
-        marks = [mark_of(tensor) for tensor in taken]
-        weights = next((mark for mark in marks if mark and mark.columns is None), None)
-        if kind == _FUSED or (weights is not None and kind == PRODUCT):
-            self._attend(short, args, found[0], weights)
-            for averaged in found[1:]:
-                put_mark(averaged, Mark(self, 1))
-        elif short == "softmax" and found[0].dim() > 2:
-            put_mark(found[0], Mark(self, _heads_in(found[0])))
-        elif any(marks) and kind in (ADDITION, _KEEPS_FORM, _MOVES):
-            # The numbers of heads are expanded, which a view does not allow.
-            move = Tensor.reshape if short == "view" else function
-            moved = weights or _moved(move if kind == _MOVES else None, args, kwargs, found[0])
-            put_mark(found[0], moved)
+        kind, marks = _KINDS.get(word, ""), list(filter(None, map(mark_of, taken)))
+        weights = next((mark for mark in marks if mark.is_weights), None)
+        if word == "softmax" and found[0].dim() > 2:
+            put_mark(found[0], _mark(self, found[0], is_weights=True))
+        elif word == "scaled_dot_product_attention":
+            self._attend(found[0], _mark(self, found[0]))
+        elif weights is not None and kind == PRODUCT:
+            around = list(weights.scope.around)
+            scope = next((call for call in self.around if call in around), self)
+            self._attend(
+                found[0], Mark(scope, weights.heads, _mixed(weights, function, args, kwargs))
+            )
+        elif marks and (word in _KEEPS or word in _MOVES):
+            if word in _MOVES:
+                columns = _moved(function, args, kwargs)
+            else:
+                known = [mark.columns for mark in marks if mark.columns is not None]
+                columns = known[:1] if all(known[0].equal(each) for each in known) else []
+            for tensor, moved in zip_longest(found, columns[: len(found)]):
+                put_mark(tensor, replace(weights or marks[0], columns=moved))
+        elif weights is not None and word == "mean":
+            put_mark(found[0], replace(weights, columns=None))
         if _is_event(kind, taken, found[0]):
             self.events.append(kind)
 
-    def _attend(self, short: str, args: Any, mixed: Tensor, weights: "Mark | None") -> None:
-        scope, count = self, _heads_in(mixed)
-        if weights is not None:
-            around, count = list(weights.scope.around), weights.heads
-            scope = next((call for call in self.around if call in around), self)
-        scope.is_attention = True
+    def _attend(self, mixed: Tensor, mark: "Mark") -> None:
+        mark.scope.is_attention = True
         self.events.append(ATTENTION)
-        if short != "multi_head_attention_forward" and mixed.dim() > 2:
-            equation = args[0] if short == "einsum" and isinstance(args[0], str) else ""
-            columns = _columns_of(mixed, count, equation)
-            put_mark(mixed, None if columns is None else Mark(scope, count, columns))
+        put_mark(mixed, mark)
 
 
 @frozen(eq=False)
@@ -176,12 +180,15 @@ class Mark:
     Attributes:
         scope: the call that is the attention; of weights the one with the softmax.
         heads: the number of heads.
-        columns: the head that each element is from, in the tensor's shape; ``None`` for weights.
+        columns: the head that each element is from, counted from 1, in the tensor's shape; ``None``
+            where that is not known.
+        is_weights: whether they are attention weights.
     """
 
     scope: Call
     heads: int
     columns: Tensor | None = None
+    is_weights: bool = False
 
     def split(self) -> Iterator[tuple[int, int, Tensor]]:
         """Yield each head's number, the axis along which heads lie, and its places on it.
@@ -194,74 +201,60 @@ class Mark:
             lines = self.columns.movedim(axis, -1)
             line = lines.flatten(0, -2)[0]
             if bool((lines == line).all()):
-                for head in dict.fromkeys(line.tolist()):
-                    yield head, axis, (line == head).nonzero()[:, 0]
+                for head in range(self.heads):
+                    yield head, axis, (line == head + 1).nonzero()[:, 0]
                 return
 
 
-def mark_of(tensor: Tensor) -> Mark | None:
+def mark_of(tensor: Tensor | None) -> Mark | None:
     """Return what a tensor has of an attention, ``None`` if nothing."""
-    found: Mark | None = vars(tensor).get(_MARK)
-    return found
+    return None if tensor is None else vars(tensor).get(_MARK)
 
 
 def put_mark(tensor: Tensor, mark: Mark | None) -> None:
-    """Note what a tensor has of an attention."""
-    if mark is not None:
+    """Note what a tensor has of an attention; heads in unknown places are nothing."""
+    if mark is not None and mark.columns is not None and mark.columns.shape != tensor.shape:
+        mark = replace(mark, columns=None)
+    if mark is not None and (mark.is_weights or mark.columns is not None):
         vars(tensor)[_MARK] = mark
 
 
-def _heads_in(tensor: Tensor) -> int:
-    """Return the number of heads in [B, A, ...] or [A, S, ...]; [A, ...] of one sentence."""
-    return tensor.shape[1] if tensor.dim() > 3 else tensor.shape[0]
+def _mark(scope: Call, tensor: Tensor, *, is_weights: bool = False) -> Mark:
+    """Number the heads in [B, A, S, ...], [B, blocks, A, ...], or [A, S, ...] of one sentence."""
+    axes = range(1, tensor.dim() - 2) or [0]
+    axis = next((axis for axis in axes if tensor.shape[axis] == scope.heads), axes[0])
+    heads = tensor.shape[axis]
+    numbers = torch.arange(1.0, heads + 1).reshape(-1, *[1] * (tensor.dim() - axis - 1))
+    return Mark(scope, heads, numbers.expand(tensor.shape), is_weights)
 
 
-def _columns_of(mixed: Tensor, count: int, equation: str) -> Tensor | None:
-    """Number the heads in weights · values.
-
-    Args:
-        mixed: [B, A, S, d]; of one sentence also [A, S, d], or [A·n, S, d] and [A, n, S, d] for n
-            blocks of tokens.
-        count: the number of heads.
-        equation: that of an ``einsum``, with any layout.
-    """
-    if equation:
-        # The axis that both operands and the result share.
-        operands, _, result = equation.replace(" ", "").partition("->")
-        shared = set(result).intersection(*operands.split(","))
-        axes = [place for place, name in enumerate(result) if name in shared]
-        if not axes:
-            return None
-        axis = max(axes, key=lambda axis: mixed.shape[axis])
-        return (
-            torch.arange(mixed.shape[axis]).expand(mixed.movedim(axis, -1).shape).movedim(-1, axis)
-        )
-    outer = mixed.shape[:-2]
-    if mixed.dim() == 4 and outer[1] == count:
-        numbers = torch.arange(count).expand(outer)
-    elif outer.numel() % count == 0:
-        numbers = (torch.arange(outer.numel()) // (outer.numel() // count)).reshape(outer)
-    else:
+def _mixed(weights: Mark, function: Any, args: Any, kwargs: Any) -> Tensor | None:
+    """Number the heads in weights · values: the same product of their numbers and ones."""
+    if weights.columns is None:
         return None
-    return numbers[..., None, None].expand(mixed.shape)
+
+    def numbers(tensor: Tensor) -> Any:
+        mark = mark_of(tensor)
+        return weights.columns if mark and mark.is_weights else torch.ones(tensor.shape)
+
+    # Every element is a sum over equally many keys of one head.
+    sums: Tensor = function(*mapped_in(tuple(args), numbers), **mapped_in(kwargs, numbers))
+    return (sums * (weights.heads / sums.max())).round()
 
 
-def _moved(move: Any, args: Any, kwargs: Any, result: Tensor) -> Mark | None:
-    """Return the mark of heads after they are moved or, if ``move`` is ``None``, scaled."""
-    taken = tensors_in((args, kwargs))
-    marks = [mark for mark in map(mark_of, taken) if mark]
-    columns: Any = marks[0].columns
-    if move is not None:
-        if len(marks) < len(taken):
-            return None
+def _moved(function: Any, args: Any, kwargs: Any) -> list[Tensor]:
+    """Move the numbers of heads as a function moves what they compute; none if some are unknown."""
+    marks = list(map(mark_of, tensors_in((args, kwargs))))
+    if not all(mark is not None and mark.columns is not None for mark in marks):
+        return []
 
-        def numbers(tensor: Tensor) -> Any:
-            mark = mark_of(tensor)
-            return None if mark is None else mark.columns
+    def numbers(tensor: Tensor) -> Any:
+        mark = mark_of(tensor)
+        return None if mark is None else mark.columns
 
-        columns = move(*mapped_in(tuple(args), numbers), **kwargs)
-    is_same = isinstance(columns, Tensor) and columns.shape == result.shape
-    return Mark(marks[0].scope, marks[0].heads, columns) if is_same else None
+    # The numbers of heads are expanded, which a view does not allow.
+    move = Tensor.reshape if function is Tensor.view else function
+    return tensors_in(move(*mapped_in(tuple(args), numbers), **mapped_in(kwargs, numbers)))
 
 
 def _is_event(kind: str, taken: Sequence[Tensor], result: Tensor) -> bool:

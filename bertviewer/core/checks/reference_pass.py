@@ -79,6 +79,7 @@ class ReferencePass:
         self._keep = keep
         parents = [path.rpartition(".")[0] for path in capture.calls if path]
         self._holders = {above for parent in parents for above in ancestors(parent)}
+        self._heads = getattr(getattr(reference, "config", None), "num_attention_heads", 0)
         self._mode = Float64Mode()
         self._at_work: Call | None = None
         self._random_state: Tensor | None = None
@@ -90,9 +91,9 @@ class ReferencePass:
 
     def reason(self, path: str) -> str:
         """Return why a module has no steps."""
-        problems = [call.problem for call in self.calls.get(path, ())]
-        reason = next(filter(None, problems), "") if problems else self._failure
-        return self._reasons.get(path, reason)
+        calls = self.calls.get(path)
+        problem = next((call.problem for call in calls if call.problem), "") if calls else None
+        return self._reasons.get(path, self._failure if problem is None else problem)
 
     def attentions(self, paths: Iterable[str], *, inside: bool = True) -> list[str]:
         """Return the attentions at these paths, or ``inside`` the modules there, too."""
@@ -132,13 +133,11 @@ class ReferencePass:
         with torch._C.DisableTorchFunction():
             self._work(None)
             self._progress(len(self._times), total, path or type(self._reference).__name__)
-            recorded = self._recorded(path, number)
-            if recorded and above and above.has_sorted and _is_reordered(args, recorded.args):
-                self._reasons[path], recorded = _REORDERED, None
+            recorded = self._recorded(path, number, above, args)
             if recorded is not None:
-                given = tuple(recorded.args), dict(recorded.kwargs)
                 frames = (Frame(), Frame()) if path in self._holders else (Frame(),)
-                call = Call(path, number, above, tensors_in(given), frames)
+                given = tuple(recorded.args), dict(recorded.kwargs)
+                call = Call(path, number, above, tensors_in(given), self._heads, frames)
                 args, kwargs = self._begin(call, (args, kwargs), given)
             self._work(call or above)
         if call is None or recorded is None:
@@ -156,16 +155,20 @@ class ReferencePass:
             self._work(above)
         return output
 
-    def _recorded(self, path: str, number: int) -> KeptCall | None:
+    def _recorded(self, path: str, number: int, above: Call | None, ours: Any) -> KeptCall | None:
+        """Return the recorded call, ``None`` for one that is a part of the module around it."""
         calls = self._capture.calls.get(path, [])
         if path in self._capture.refused or number >= len(calls):
             return None
         call = calls[number]
-        if call.is_intact:
-            return call
-        if not call.is_repeatable:
+        if not call.is_intact and not call.is_repeatable:
             self._reasons[path] = _CHANGED
             return None
+        if above is not None and above.has_sorted and _is_reordered(ours, call.args):
+            self._reasons[path] = _REORDERED
+            return None
+        if call.is_intact:
+            return call
         module = self._running.get_submodule(path)
         device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
         args, kwargs = mapped((call.args, call.kwargs), lambda tensor: tensor.to(device))
@@ -223,24 +226,24 @@ class ReferencePass:
         outputs: list[_Pair] = []
         weights: list[_Pair] = []
         for computed, found in _pairs(ours, recorded):
-            mark = None if computed is None else mark_of(computed)
-            is_weights = mark is not None and mark.columns is None and call in mark.scope.around
+            mark = mark_of(computed)
+            is_weights = mark is not None and mark.is_weights and call in mark.scope.around
             (weights if is_weights and call.is_attention else outputs).append((computed, found))
             self._compare_heads(call, computed, found)
-        steps = (
-            self._comparison(call, "output", outputs),
-            self._comparison(call, "weights", weights),
-        )
+        named = {"output": outputs, "weights": weights}
+        steps = [self._comparison(call, name, pairs) for name, pairs in named.items()]
         call.output = [*filter(None, steps), *call.output]
         if not any(steps) and not call.comparisons:
             call.frames[-1].fail(_NOTHING)
 
     def _compare_heads(self, call: Call, computed: Tensor | None, found: Tensor | None) -> bool:
         """Compare an attention's heads where they are passed on, and return whether they are."""
-        mark = None if computed is None else mark_of(computed)
-        if mark is None or mark.scope is not call or computed is None or found is None:
+        mark = mark_of(computed)
+        if mark is None or mark.is_weights or mark.scope is not call or found is None:
             return False
-        if found.shape != computed.shape or any(step.is_head for step in call.output):
+        if computed is None or found.shape != computed.shape:
+            return False
+        if any(step.is_head for step in call.output):
             return False
         for head, axis, places in mark.split():
             part = partial(torch.index_select, dim=axis, index=places)

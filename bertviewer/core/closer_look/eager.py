@@ -6,8 +6,7 @@ from typing import Any
 
 import torch
 
-from bertviewer.core.checks.other_attention import EAGER
-
+EAGER = "eager"
 _ROUNDINGS = 1e4
 """So many epsilons of the dtype, in parts of the norm."""
 

@@ -6,11 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from bertviewer.core.checks.arithmetic import (
-    attention_probabilities,
-    attention_scores,
-    multi_head_probabilities,
-)
+from bertviewer.core.checks.arithmetic import attention_probabilities, attention_scores
 from bertviewer.core.closer_look.eager import is_close
 from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.graph.tracing import name_of
@@ -53,8 +49,12 @@ class ObservedWeights(TorchFunctionMode):
             self.found.append(_of_scaled_dot_product(*args, **kwargs))
             return
         if short == "multi_head_attention_forward":
-            weights, _ = multi_head_probabilities(*args, **kwargs)
-            self.found.append((weights, _hidden_in(weights, kwargs)))
+            asked = {"need_weights": True, "average_attn_weights": False}
+            weights = func(*args, **{**kwargs, **asked})[1]
+            weights = weights if weights.dim() == 4 else weights[None]  # of one sentence
+            hidden = _hidden_in(weights, kwargs)
+            # A query from which every key is hidden attends to none.
+            self.found.append((weights.masked_fill(hidden.all(-1, keepdim=True), 0), hidden))
             return
         if not isinstance(output, Tensor) or not output.is_floating_point():
             return

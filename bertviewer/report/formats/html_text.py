@@ -1,16 +1,14 @@
 """Texts as HTML, in which nothing is markup but what the spans say."""
 
-import re
 from html import escape
 
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.report import blocks
 from bertviewer.report.formats.mathml import Line
-from bertviewer.report.formats.plain import indexed, shown
+from bertviewer.report.formats.plain import breakable, indexed, shown
 from bertviewer.report.formats.reading import Reading, anchor
 
 # Where a long path may go on in the next line.
-_BREAKS = re.compile(r"(?<=[._/])(?=\w)")
 _TICK = '<path d="M2 8.5 6 12.5 14 3.5"/>'
 _CROSS = '<path d="M3 3 13 13M13 3 3 13"/>'
 
@@ -44,7 +42,7 @@ def element(name: str, words: str, classes: str = "") -> str:
 
 def html_code(code: str) -> str:
     """Return a path or a key, which may break behind its dots."""
-    broken = _BREAKS.sub("\0", shown(code))  # there is no such letter in what is shown
+    broken = "\0".join(breakable(shown(code)))  # there is no such letter in what is shown
     attributes = ' dir="auto"' if _turns(code) else ""
     return f"<code{attributes}>{escape(broken).replace(chr(0), '<wbr>')}</code>"
 

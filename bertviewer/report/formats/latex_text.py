@@ -8,7 +8,7 @@ from bertviewer.report import blocks
 from bertviewer.report.formats.latex_maths import latex_maths
 from bertviewer.report.formats.mathml import Line
 from bertviewer.report.formats.maths_symbols import letter
-from bertviewer.report.formats.plain import indexed, one_line
+from bertviewer.report.formats.plain import breakable, indexed, one_line
 from bertviewer.report.formats.reading import Reading, anchor
 
 _ESCAPES = {
@@ -43,7 +43,6 @@ _RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff"
 _FROM_RIGHT = re.compile(f"[{_RIGHT_TO_LEFT}]+(?: +[{_RIGHT_TO_LEFT}]+)*")
 _LONG = re.compile(r"[^ \0]{20,}")
 _PIECE = 8
-_BREAKS = re.compile(r"(?<=[._/])(?=\w)|(?<=[a-z])(?=[A-Z])")
 _BREAK = "\0"  # none of what is shown
 
 
@@ -66,10 +65,10 @@ def latex_letters(words: str) -> str:
 
 
 def latex_code(code: str) -> str:
-    """Return a path or a key, which may break behind its dots and before its capitals."""
+    """Return a path or a key with the places where it may break."""
     if not code:
         return ""
-    broken = _breakable(_BREAKS.sub(_BREAK, one_line(code)))
+    broken = _breakable(_BREAK.join(breakable(one_line(code))))
     escaped = _escaped(broken).replace("'", r"\textquotesingle{}")
     return rf"\code{{{_marked(escaped)}}}"
 

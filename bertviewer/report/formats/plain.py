@@ -14,6 +14,9 @@ _SPACE = re.compile(f"[\n\t{_SPACES}]")
 # The index of one letter, as in N_e and d_k: no name of a module.
 _INDEX = re.compile(r"(?<=\b[^\W\d_])_([^\W_]{1,3})\b(?!_)")
 
+_DOTS = re.compile(r"(?<=[./])(?=\w)")
+_WORDS = re.compile(r"(?<=_)(?=\w)|(?<=[a-z])(?=[A-Z])")
+
 
 def shown(text: str) -> str:
     """Return a text as a page shows it, with its lines, spaces, joiners and isolates.
@@ -33,6 +36,11 @@ def shown(text: str) -> str:
 def indexed(text: str) -> tuple[str, ...]:
     """Return a text in pieces: words and, between them, indices that stand below a letter."""
     return tuple(_INDEX.split(text))
+
+
+def breakable(name: str) -> list[str]:
+    """Cut a name where a line may end: a path after its dots, another between its words."""
+    return (_DOTS if "." in name or "/" in name else _WORDS).split(name)
 
 
 def one_line(text: str) -> str:

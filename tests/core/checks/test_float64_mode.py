@@ -87,6 +87,29 @@ def test_results_are_those_of_float64(
     assert values.rough is None
 
 
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("needs_weights", [False, True])
+@pytest.mark.parametrize("width", [12, 10])
+def test_torchs_own_attention_with_masks(
+    frame: Frame, batch_first: bool, needs_weights: bool, width: int
+) -> None:
+    with torch._C.DisableTorchFunction():
+        attention = nn.MultiheadAttention(12, 3, batch_first=batch_first, kdim=width, vdim=width)
+    x, source = torch.randn(2, 5, 12), torch.randn(2, 7, width)
+    if not batch_first:
+        x, source = x.transpose(0, 1), source.transpose(0, 1)
+    hidden = torch.ones(5, 7, dtype=torch.bool).triu(1)
+    padding = torch.tensor([[False] * 7, [False] * 4 + [True] * 3])
+    given = {"key_padding_mask": padding, "attn_mask": hidden, "need_weights": needs_weights}
+    computed = [it for it in attention.eval()(x, source, source, **given) if it is not None]
+    with torch._C.DisableTorchFunction():
+        attention, x, source = attention.double(), x.double(), source.double()
+        expected = [it for it in attention(x, source, source, **given) if it is not None]
+    assert len(computed) == len(expected) == 1 + needs_weights
+    for one, other in zip(computed, expected, strict=True):
+        assert torch.allclose(frame.exact(one), other, rtol=1e-6, atol=1e-7)
+
+
 def test_what_is_decided_is_left_to_the_model(frame: Frame, x: Tensor) -> None:
     # 1 + 2^-30 is 1 in float32, and so not the larger one.
     pair = torch.stack((x * 0 + 1, x * 0 + 1 + 2.0**-30))

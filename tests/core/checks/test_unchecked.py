@@ -110,3 +110,27 @@ def test_attention_that_cannot_be_run_a_second_time_is_told(
     )
     assert check.steps
     assert crosses(check) == set()
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "value"),
+    [
+        # torch's fused attention makes numbers of scores that are NaN.
+        ("bart", "encoder.layers.0.self_attn.k_proj.weight", math.nan),
+        ("esm", "encoder.layer.0.attention.self.key.bias", math.nan),
+        ("mixtral", "layers.1.self_attn.q_proj.weight", math.inf),
+        # torch's GELU makes NaN of Inf.
+        ("deberta", "encoder.layer.0.intermediate.dense.bias", math.inf),
+        # Squares overflow in float32 alone.
+        ("gpt2", "h.1.ln_2.weight", 1e30),
+        ("t5", "encoder.block.0.layer.0.layer_norm.weight", 1e30),
+    ],
+)
+def test_what_overflows_in_the_reference_too_is_no_cross(
+    family: str, name: str, value: float
+) -> None:
+    model = small_model(family)
+    run(model)
+    with torch.no_grad():
+        model.module(random_weights=True).get_parameter(name).view(-1)[:3] = value
+    assert crosses(check_run(model, run(model))) == set()
