@@ -16,8 +16,8 @@ from bertviewer.core.graph.operation_names import (
     ACTIVATIONS,
     ELEMENTWISE,
     LINEAR,
-    MOVEMENT,
-    SELECTION,
+    SELECTIONS,
+    VIEWS,
     word_of,
 )
 from bertviewer.core.graph.tracing import name_of
@@ -34,7 +34,7 @@ _KINDS = {
 _CASTS = {"to", "type_as", "float", "half", "bfloat16", "double"}
 _KEEPS = ELEMENTWISE | _CASTS | {"dropout", "contiguous", "clone", "nan_to_num"}
 """Functions that leave every element in its place."""
-_MOVES = (MOVEMENT | SELECTION | {"cat", "stack"}) - _KEEPS
+_MOVES = (VIEWS | SELECTIONS | {"cat", "stack"}) - _KEEPS
 _MARK = "_reference_mark"
 
 
