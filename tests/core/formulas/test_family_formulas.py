@@ -7,7 +7,8 @@ import pytest
 
 from bertviewer.core.formulas.catalogue import formula_of, with_formulas
 from tests.core.checks.small_models import small_model
-from tests.core.formulas.formula_models import architecture_of
+from tests.core.formulas.flow_models import with_flows
+from tests.core.formulas.formula_models import TINY, architecture_of
 from tests.core.formulas.found_formulas import formula_at, maths_of, node_at, values
 
 
@@ -54,12 +55,20 @@ def test_t5_scales_its_scores_where_the_table_is_tied() -> None:
     assert "shared.weight" in " ".join(formula.notes)
 
 
-@pytest.mark.parametrize("family", ["bart", "mbart"])
+def test_a_table_of_distances_is_shared_or_each_layer_has_its_own() -> None:
+    small = {"num_decoder_layers": 2, "feed_forward_proj": "relu"}
+    for family, said in (("t5", "all layers of the stack add"), ("umt5", "each layer has its own")):
+        model = with_flows({**TINY["t5"], **small, "model_type": family})
+        formula = formula_at(model, "encoder.block.0.layer.0.SelfAttention")
+        assert f"This module holds the table; {said}" in " ".join(formula.notes)
+
+
+@pytest.mark.parametrize("family", ["bart", "mbart", "pegasus"])
 def test_a_decoder_alone_explains_the_attention_to_an_encoder_that_it_does_not_call(
     family: str,
 ) -> None:
     path = "model.decoder.layers.0"
-    alone = architecture_of(family, "causal-lm")
+    alone = with_flows({**TINY["bart"], "model_type": family}, "causal-lm")
     formula = formula_at(alone, f"{path}.encoder_attn")
     assert formula.title == "Multi-head cross-attention"
     assert "does not call this module. The formula is that of “self_attn”" in formula.notes[0]

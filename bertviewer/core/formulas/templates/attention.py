@@ -72,15 +72,12 @@ def _common(view: ModuleView) -> tuple[Heads, Variant] | None:
 
 
 def _not_called(view: ModuleView) -> tuple[Heads, Variant] | None:
-    """Return an attention that no code calls, as a module of its class computes it elsewhere."""
-    if view.graph is not None:
-        return None
-    for node in view.architecture.modules:
+    """Return an attention that no code calls, as its sibling of the same class computes it."""
+    siblings = view.architecture.children(view.node.parent or "") if view.graph is None else ()
+    for node in siblings:
         twin = view.at(node.path) if node.class_name == view.node.class_name else None
         heads = None if twin is None else sole_heads(twin)
-        if heads is not None and all(
-            tensor.shape == heads.view.shape(name) for name, tensor in view.tensors.items()
-        ):
+        if heads is not None:
             own = replace(heads, view=view, is_cross=is_cross(view.node.path))
             hidden = {"hidden": "chosen by the caller", "is_causal": None}
             reach = {} if own.is_cross else {"reach": "positions of the same sequence"}
