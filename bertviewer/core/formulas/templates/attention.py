@@ -66,7 +66,7 @@ def _attention(view: ModuleView) -> Match | None:
 def _common(view: ModuleView) -> tuple[Heads, Variant] | None:
     heads = sole_heads(view)
     bias = None if heads is None else bias_of(heads)
-    if heads is None or bias is None or (heads.scores.factor is None and not bias.scores):
+    if heads is None or bias is None or (heads.scores.factor is None and "{}" in bias.scores):
         return None
     return replace(heads, is_masked=heads.is_masked or bool(bias.values.get("has_mask"))), bias
 

@@ -81,8 +81,8 @@ def _score_lines(heads: Heads, variant: Variant) -> tuple[str, ...]:
 
     query, key = _of_head(heads, "Q", heads.query), _of_head(heads, "K", heads.key)
     product = Expression(f"{query} {key}^top", PRODUCT)
-    text = variant.scores or score_maths(heads.scores, product, heads.size, added, "c").text
-    text = f"{text}{variant.added}{' + M' if heads.is_masked else ''}"
+    text = score_maths(heads.scores, product, heads.size, added, "c").text
+    text = variant.scores.format(text) + (" + M" if heads.is_masked else "")
     source = "S'" if heads.is_cross else "S"
     value = _of_head(heads, "V", heads.value)
     output = f"{sized('O_h', 'S', heads.value_size)} = P_h {value}"

@@ -109,7 +109,7 @@ def sparse_attention(view: ModuleView) -> tuple[Heads, Variant] | None:
         return None
     variant = _blocks(view) or _windows(view)
     values = {"is_causal": False, "hidden": "padding", **variant.values}
-    return heads, replace(variant, values=values, added=" + log N")
+    return heads, replace(variant, values=values, scores="{} + log N")
 
 
 def _blocks(view: ModuleView) -> Variant | None:

@@ -130,8 +130,7 @@ class Variant:
         terms: of what is done to the scores; the texts may have placeholders.
         values: for the texts, instead of the usual ones.
         keys: further keys of the configuration.
-        scores: what goes into the softmax, if not what is read from the graph.
-        added: to the scores.
+        scores: what goes into the softmax; ``{}`` is what is read from the graph.
         projections: the lines of queries, keys and values, if not those of three layers.
         layers: the terms of further layers.
     """
@@ -141,8 +140,7 @@ class Variant:
     terms: tuple[Term, ...] = ()
     values: Mapping[str, object] = field(default_factory=dict)
     keys: tuple[str, ...] = ()
-    scores: str = ""
-    added: str = ""
+    scores: str = "{}"
     projections: tuple[str, ...] = ()
     layers: tuple[Term, ...] = ()
 
@@ -278,7 +276,7 @@ def _part(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) ->
 def _share(view: ModuleView, chain: Chain) -> tuple[str, int]:
     """Return how a share of a layer's outputs is stored, and its place among the shares."""
     assert chain.origin is not None
-    flows, first = view.architecture.flows, chain.origin.parts[0]
+    first, flows = chain.origin.parts[0], view.architecture.flows
     flow = None if flows is None else flows.flow(view.node.path)
     number = re.search(r"-?\d+", first)
     place = int(number[0]) if number else 0
