@@ -206,11 +206,13 @@ def _product(
             continue
         before = next((e for e in inner if e.node.id == read[token].node), None)
         is_key = origins[token] == chain_of(graph, heads.step.roles["key"]).origin
-        table = heads.view.parameter_shape(projection.operands[0].parameter)
+        path = projection.node.path or ""
+        tables = [name for name in projection.node.reads if not name.startswith(f"{path}.")]
+        table = heads.view.parameter_shape(next(iter(tables), ""))
         return _Product(
             "key" if is_key else "query",
             layer,
-            projection.node.path or "",
+            path,
             # Only the rows for the distances of a sentence may be read of a table.
             table[0] if table else prod(projection.node.shape) // layer.outputs,
             before is not None and before.operation == "add",
