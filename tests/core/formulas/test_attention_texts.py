@@ -27,6 +27,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
         **{"qk_nope_head_dim": 6, "qk_rope_head_dim": 4, "v_head_dim": 5},
     },
     "codegen": {**GPT, "rotary_dim": 4},
+    "layoutlmv3": {**SMALL, "coordinate_size": 4, "shape_size": 8, "input_size": 32},
 }
 CONFIGS["whisper"] |= {"decoder_ffn_dim": 40, "max_source_positions": 20, "num_mel_bins": 8}
 
@@ -68,6 +69,8 @@ def words(family: str, path: str) -> str:
         ("whisper", "decoder.layers.0.encoder_attn", "(Q_h K_h^top) / sqrt(d_k)", "c thin"),
         ("deepseek_v3", "layers.0.self_attn.kv_a_proj_with_mqa", "smaller vectors", "queries"),
         ("deepseek_v3", "layers.0.self_attn.q_a_proj", "from which queries are", "keys"),
+        # The code divides by 32 and multiplies again, so that no half-precision number overflows.
+        ("layoutlmv3", "encoder.layer.0.attention.self", "(Q K^top) / sqrt(d_k)", "32 thin"),
         ("codegen", "h.0.attn", "holds the weights of query, value and key together", "stacks"),
     ],
 )  # fmt: skip
