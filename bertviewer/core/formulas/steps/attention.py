@@ -64,7 +64,7 @@ def scores_of(step: Step, biases: Collection[str] = ()) -> Scores | None:
     masks = {o.node for role, o in step.roles.items() if role == "mask" and o.node not in biases}
     words = [each.operation for each in step.inner]
     if words == ["scaled_dot_product_attention"]:
-        given = [number_of(each) for each in step.inner[0].operands if each.key == "scale"]
+        given = [_number_of(each) for each in step.inner[0].operands if each.key == "scale"]
         size = step.node.details.get("head_size")
         usual = size**-0.5 if isinstance(size, int) else None
         added = [step.roles[role] for role in ("bias", "mask") if role in step.roles]
@@ -119,7 +119,7 @@ def _changes(steps: tuple[Step, ...], masks: Collection[str]) -> list[Change]:
 
 def _product(product: Step, before: Mapping[str, Step]) -> list[Change]:
     """Return the factors of a product, also those of what it multiplies, and baddbmm's bias."""
-    named = {each.key: number_of(each) for each in product.operands if each.key}
+    named = {each.key: _number_of(each) for each in product.operands if each.key}
     changes = [Change("scale", named.get("alpha", 1.0))]
     for scaled in (before[o.node] for o in product.operands if o.node in before):
         if scaled.operation not in ("mul", "div") or len(scaled.tensors) > 1:
@@ -163,12 +163,12 @@ def _change(
 
 def factor_of(step: Step) -> float | None:
     """Return the number that a step multiplies by, or adds; ``None`` if it is not in the code."""
-    numbers = [number_of(each) for each in step.operands if each.plain and not each.key]
+    numbers = [_number_of(each) for each in step.operands if each.plain and not each.key]
     number = numbers[0] if numbers else None
     return 1 / number if step.operation == "div" and number else number
 
 
-def number_of(operand: Operand) -> float | None:
+def _number_of(operand: Operand) -> float | None:
     """Return a number of the code, ``None`` for a word or a tensor."""
     try:
         return float(operand.plain)
