@@ -155,7 +155,8 @@ class FlowReader:
             operations = operations if part.repeat is None else part.call.operations
             if part.call.path in self._counts:
                 details["parameters"] = self._counts[part.call.path]
-        if part.kind == "constant" or (is_module and operation == "linear"):
+        is_layer = single is not None and is_module and is_linear(graph, single)
+        if part.kind == "constant" or is_layer:
             single = None  # its operands are not shown
         return Node(
             id=identity,
