@@ -205,6 +205,11 @@ def test_costs_are_not_given_beyond_what_they_were_proven_for() -> None:
     limited = Sheet.of(replace(architecture, costs=costs))
     assert with_value(limited, D=1548).macs("") is not None
     assert with_value(limited, D=1536).macs("") is None
+    # A peak that is no integer is not given; all else is.
+    uneven = Sheet.of(replace(architecture, costs=replace(costs, peak=("S*(D + 2)//10",))))
+    assert with_value(uneven, D=768).peak() == Figure(128 * 77, 128 * 77)
+    assert with_value(uneven, D=780).macs("") == Figure(128 * 768, 128 * 780)
+    assert with_value(uneven, D=780).peak() is None
     without = Sheet.of(replace(architecture, costs=None))
     assert with_value(without, D=1536).macs("") is None
     assert with_value(without, D=1536).peak() is None
