@@ -4,7 +4,7 @@ A domain is a Python expression, so that other programs can evaluate what is exp
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -47,14 +47,6 @@ def _implies(known: str, text: str) -> bool:
     if theirs is None or (ours := _MULTIPLE.fullmatch(text)) is None or ours[1] != theirs[1]:
         return False
     return int(theirs[2]) % int(ours[2]) == 0
-
-
-def divisors_in(conditions: Iterable[str], letter: str) -> Iterator[str]:
-    """Yield what has to divide a letter by conditions as ``D % A == 0``: ``A``."""
-    for condition in conditions:
-        whole, sign, divisor = condition.removesuffix(" == 0").partition(" % ")
-        if sign and whole == letter:
-            yield divisor
 
 
 def is_met(condition: str, values: Mapping[str, int]) -> bool:
