@@ -120,7 +120,7 @@ def _layers(base: Shapes, beginning: str) -> int | None:
 
 
 def _bert(named: str, base: Shapes, every: Shapes) -> dict[str, Any] | None:
-    """Return a BERT, RoBERTa or ELECTRA: heads distinguish them, and where there are none tables."""
+    """Return a BERT, RoBERTa or ELECTRA, which their heads distinguish, or else their tables."""
     found = _tables(base, WORDS, POSITIONS, TYPES, "encoder.layer.0.intermediate.dense.weight")
     layers = _layers(base, "encoder.layer.")
     if found is None or layers is None:
