@@ -100,6 +100,7 @@ def _embeddings(view: ModuleView) -> Match | None:
         "does": _does(lookups, others, norm),
         "sums": len(lookups) > 1 and all(step.operation != "cat" for step in others),
         "segments": segment is not None and segment.rows > 1,
+        "one_segment": segment is not None and segment.rows == 1,
         "no_segments": position is not None and segment is None,
         "position_note": position and position.counted,
         "masks": masked and others[-1].operation == "mul",
@@ -142,6 +143,8 @@ EMBEDDINGS = Template(
         "Square brackets denote the lookup of a table row; the tables are learnt.",
         "{segments?} With a single sentence every g is 0, so the same segment vector is added at "
         "every position.",
+        "{one_segment?} There is only one segment, so the same vector is added at every position; "
+        "two sentences are distinguished by the separator.",
         "{position_note}",
         "{no_segments?} This model has no segments: two sentences are distinguished by the "
         "separator.",
