@@ -4,7 +4,7 @@ from dataclasses import field, replace
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.families.names import is_cross_attention
-from bertviewer.core.formulas.facts import has_module, rotates
+from bertviewer.core.formulas.facts import drops_out, has_module, rotates
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.formula import write
@@ -226,6 +226,7 @@ def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -
         "is_layer": not case,
         "is_optional": kind == "Decoder layer"
         and view.node.class_module.startswith("transformers."),
+        "drops": drops_out(view),
         "unused": ", ".join(f"“{name}”" for name in uncalled(view)),
         "source": "".join(text for text, holds in sources.items() if holds),
         **_surroundings(view, path.branches[0], case),
