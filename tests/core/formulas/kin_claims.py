@@ -128,9 +128,11 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return (int(groups[0]), groups[1]) == (number, "one" if number == 1 else str(number))
 
 
-@claims(r"It is equivalent to a linear layer with .* matrix of (\d+) blocks: (\d+) .*",
-        r"It is equivalent to a linear layer")  # fmt: skip
+@claims(r"The kernel size is 1, so it is equivalent to a linear layer: positions are not mixed")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    return bool(module_of(case, node).kernel_size == (1,))
+
+
+@claims(r"The features are divided into (\d+) groups; each output feature reads one group only")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    module = module_of(case, node)
-    assert module.kernel_size == (1,)
-    return bool({module.groups} == ({int(group) for group in groups} or {1}))
+    return bool(module_of(case, node).groups == int(groups[0]) > 1)

@@ -61,7 +61,6 @@ class Naming:
     Attributes:
         results: the symbols of the module's first results; the others are left out.
         symbols: of values: of a node's result, or of what is taken of it.
-        assumed: mathematics for the results of steps that are not written themselves.
         meanings: what symbols mean, where that differs from the usual.
         layers: index and use of the weights of linear layers, by node.
         functions: names of modules that are called, by node.
@@ -69,11 +68,10 @@ class Naming:
     """
 
     results: tuple[str, ...] = ()
-    symbols: Mapping[Place, str] = field(default_factory=dict)
-    assumed: Mapping[str, str] = field(default_factory=dict)
-    meanings: Mapping[str, str] = field(default_factory=dict)
-    layers: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    functions: Mapping[str, str] = field(default_factory=dict)
+    symbols: dict[Place, str] = field(default_factory=dict)
+    meanings: dict[str, str] = field(default_factory=dict)
+    layers: dict[str, tuple[str, str]] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
     teaches: bool = True
 
 
@@ -107,7 +105,7 @@ class Names:
     final: dict[str, dict[str, Node]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        symbols, assumed = self.naming.symbols, self.naming.assumed
+        symbols = self.naming.symbols
         self.rounds = rounds_of(self.graph)
         self.own = own_steps(self.graph) | {node for node, parts in symbols if not parts}
         self.indices |= {node: index for node, (index, _) in self.naming.layers.items()}
@@ -122,7 +120,6 @@ class Names:
         self._name_steps(taken)
         self._name_results()
         self.places.update(symbols)
-        self.places.update({(node, ()): maths for node, maths in assumed.items()})
         for node, parts in taken.items():
             named = [self.places.get((node, each), "") for each in parts if each]
             if len(named) == len(parts) and all(named) and (node, ()) not in symbols:

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 from bertviewer.core.analysis.attention_places import is_cross
+from bertviewer.core.formulas.facts import drops_probabilities, has_positions
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import NO_PARAMETERS
@@ -58,7 +59,12 @@ def _attention(view: ModuleView) -> Match | None:
     return Match(
         lines,
         _terms(heads, variant, lines, values),
-        {"sources": listed, **values},
+        {
+            "sources": listed,
+            "drops": drops_probabilities(view),
+            "has_positions": has_positions(view),
+            **values,
+        },
         (*used, *variant.keys),
     )
 
@@ -136,6 +142,7 @@ def _by_steps(view: ModuleView) -> Match | None:
         "in_heads": heads,
         "is_causal": own[0].node.details.get("causal") and not is_cross,
         "traced": steps.notes[0],
+        "drops": drops_probabilities(view),
         **landmarks_of(view),
     }
     return Match(steps.maths, steps.terms, values)

@@ -1,9 +1,7 @@
 """The symbols of an attention, and what a learner asks about it, as texts with placeholders."""
 
-from bertviewer.core.formulas.facts import drops_probabilities, has_positions
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.notation import ROTATION, TOKENS
-from bertviewer.core.formulas.notes import Note, no
 
 _SMALLER = (
     "so W_K and W_V have {key.layer.outputs} {unit} instead of {query.layer.outputs}, and a "
@@ -13,33 +11,26 @@ _BRACKET = (
     "A bracket is 1 where its condition is true and 0 elsewhere; the logarithm of 0 masks a "
     "position."
 )
-CAUSAL = Note(
-    "Attention is causal: position s attends only to positions 0 to s, so that the model can be "
-    "trained to predict the next token.",
-    "is_causal",
+CAUSAL = (
+    "{is_causal?} Attention is causal: position s attends only to positions 0 to s, so that the "
+    "model can be trained to predict the next token."
 )
-DROPOUT = Note(
-    "During training, dropout zeroes some entries of P; in evaluation mode it has no effect.",
-    drops_probabilities,
+DROPOUT = (
+    "{drops?} During training, dropout zeroes some entries of P; in evaluation mode it has no "
+    "effect."
 )
 LANDMARKS = (
-    Note(
-        "This configuration has as many landmarks as positions in a sequence ({landmarks}), so the "
-        "attention is computed in full, without the Nyström approximation.",
-        "is_full",
-    ),
-    Note(
-        "Nyström approximation: queries and keys are averaged over segments to {landmarks} "
-        "landmarks each. The three softmax products with them replace the one of all pairs, so "
-        "the cost grows linearly with the number of tokens. The matrix between landmarks is "
-        "inverted approximately, in a few iterations (Xiong et al. 2021, section 3).",
-        "not is_full",
-    ),
+    "{is_full?} This configuration has as many landmarks as positions in a sequence ({landmarks}), "
+    "so the attention is computed in full, without the Nyström approximation.",
+    "{not is_full?} Nyström approximation: queries and keys are averaged over segments to "
+    "{landmarks} landmarks each. The three softmax products with them replace the one of all "
+    "pairs, so the cost grows linearly with the number of tokens. The matrix between landmarks is "
+    "inverted approximately, in a few iterations (Xiong et al. 2021, section 3).",
 )
 _BLOCKS = (
     "A sequence of {most} positions or fewer has too few blocks: every position then attends to "
     "all others, with the same parameters.",
-    Note(_BRACKET, "most"),
+    f"{{most?}} {_BRACKET}",
     "During training, each block also attends to {drawn} drawn at random. At inference, "
     "transformers draws none and attends to block 0 instead, whose positions count {times}.",
 )
@@ -50,7 +41,7 @@ _WINDOWS = (
     "positions on each side.",
     "A global position attends to all positions, and all attend to it. Its own row is computed "
     "with separate layers ({global_layers}). Without global positions, only the windows remain.",
-    Note(_BRACKET, "positions"),
+    f"{{positions?}} {_BRACKET}",
 )
 _DISENTANGLED = (
     "A score is the sum of {terms} terms: {kinds}{unplaced}",
@@ -73,13 +64,10 @@ NOTES: tuple[str, ...] = (
     "The model does not call this module. The formula is that of “{twin}”, which has the same "
     "class.",
     *(*_BLOCKS, *_WINDOWS, *_DISENTANGLED),
-    Note(
-        "Why divide by √d_k? If the entries of a query and a key are independent with mean 0 and "
-        "variance 1, their dot product has variance d_k = {size}. Scores that large would push the "
-        "softmax towards 0 and 1, where its gradient vanishes; the division restores a variance "
-        "of 1.",
-        "is_usual",
-    ),
+    "{is_usual?} Why divide by √d_k? If the entries of a query and a key are independent with mean "
+    "0 and variance 1, their dot product has variance d_k = {size}. Scores that large would push "
+    "the softmax towards 0 and 1, where its gradient vanishes; the division restores a variance of "
+    "1.",
     "The scores are not divided by the square root of d_k = {t5_size}: T5 initialises W_Q with a "
     "standard deviation smaller by this factor, which has the same effect at the start of "
     "training.",
@@ -87,15 +75,11 @@ NOTES: tuple[str, ...] = (
     *_LATENT,
     "{where}",
     "Concat places the heads side by side{mixing}.",
-    Note(
-        "Multi-query attention: all {count} query heads share one head of keys and values, "
-        f"{_SMALLER}",
-        "is_multi_query",
-    ),
-    Note(
-        f"Grouped queries: {{shared}} consecutive query heads share one key/value head, {_SMALLER}",
-        "is_grouped",
-    ),
+    "{is_multi_query?} Multi-query attention: all {count} query heads share one head of keys and "
+    "values, "
+    f"{_SMALLER}",
+    "{is_grouped?} Grouped queries: {shared} consecutive query heads share one key/value head, "
+    f"{_SMALLER}",
     "Each head’s queries and keys are first normalised ({head_norms}), which keeps the scores "
     "bounded.",
     "Queries and keys are first normalised over all their features ({norms}), which keeps the "
@@ -105,8 +89,8 @@ NOTES: tuple[str, ...] = (
     "{rotated_values}",
     "Only {rotated} of the {size} features of a head are rotated (partial rotary embedding); the "
     "others carry no position.",
-    Note("There are no position vectors: token order enters as {bias}", no(has_positions)),
-    Note("Token order enters as position vectors, in the embeddings, and as {bias}", has_positions),
+    "{not has_positions?} There are no position vectors: token order enters as {bias}",
+    "{has_positions?} Token order enters as position vectors, in the embeddings, and as {bias}",
     "{table}.",
     "Soft-capping keeps all scores between −{cap} and {cap}: small scores pass almost unchanged, "
     "large ones approach the bound.",
@@ -116,24 +100,18 @@ NOTES: tuple[str, ...] = (
     CAUSAL,
     "Sliding window: only positions less than {window} away are visible. Information from farther "
     "away arrives over several layers, if at all.",
-    Note(
-        "Queries come from the decoder, keys and values from the encoder’s output: this is where "
-        "the decoder reads the source.",
-        "reads_encoder",
-    ),
-    Note("Queries come from one input, keys and values from another one.", "reads_other"),
+    "{reads_encoder?} Queries come from the decoder, keys and values from the encoder’s output: "
+    "this is where the decoder reads the source.",
+    "{reads_other?} Queries come from one input, keys and values from another one.",
     "This module contains the whole sub-layer: attention, output projection, residual connection "
     "and {norm.name}.",
-    Note("This module also adds its residual connection.", "adds_residual"),
+    "{adds_residual?} This module also adds its residual connection.",
     "{explained}",
     "The input is split into {windows} windows; a position attends only to positions of its own "
     "window. Information crosses windows only in other layers.",
-    Note(
-        "The convolutions look at one position, like linear layers. The module’s tensors have one "
-        "column per position; the formula has one row per position.",
-        "is_convolution",
-    ),
-    Note("Queries, keys and values are clipped, which bounds the scores.", "limits"),
+    "{is_convolution?} The convolutions look at one position, like linear layers. The module’s "
+    "tensors have one column per position; the formula has one row per position.",
+    "{limits?} Queries, keys and values are clipped, which bounds the scores.",
     DROPOUT,
 )
 """What a learner asks about attention, the most asked first."""

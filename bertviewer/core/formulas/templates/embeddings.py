@@ -1,5 +1,6 @@
 """Modules that turn token ids into vectors, and the tables in which they look rows up."""
 
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from bertviewer.core.formulas.facts import drops_out
@@ -9,52 +10,37 @@ from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.formulas.templates.norm import NORMS, Norm, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.text.numerals import count_text
 
+_KINDS = frozenset(("token", "segment", "position"))
 
-@frozen
-class Lookup:
-    """A table in which a module looks rows up.
 
-    Attributes:
-        kind: what the index is: ``token``, ``segment``, ``position``, "" for others.
-        rows: how many rows the table has.
-        width: the size of a row.
-        name: the table's module.
-        counted: how positions are counted, as a sentence.
+def lookups_of(view: ModuleView) -> dict[str, tuple[int, str]]:
+    """Return the tables in which a module's own code looks rows up, of each kind the first.
+
+    By what the index is, ``token``, ``segment`` or ``position``, for other tables by name: how many
+    rows there are, and how positions are counted, as a sentence.
     """
-
-    kind: str
-    rows: int
-    width: int
-    name: str
-    counted: str = ""
-
-
-def lookups_of(view: ModuleView) -> tuple[Lookup, ...]:
-    """Return the tables in which a module's own code looks rows up, of each kind the first."""
-    steps = () if view.calls is None else view.calls.steps
-    found: dict[str, Lookup] = {}
-    for step in steps:
-        if (each := read_lookup(view, step)) is not None:
-            found.setdefault(each.kind or each.name, each)
-    return tuple(found.values())
+    found: dict[str, tuple[int, str]] = {}
+    for step in () if view.calls is None else view.calls.steps:
+        if (each := _lookup(view, step)) is not None:
+            found.setdefault(each[0], each[1:])
+    return found
 
 
-def read_lookup(view: ModuleView, step: Step) -> Lookup | None:
-    """Return the table that a step looks rows up in, also times a constant."""
+def _lookup(view: ModuleView, step: Step) -> tuple[str, int, str] | None:
+    """Return kind or name, rows and counting of the table that a step looks rows up in."""
     table = view if step.node.path in (None, view.node.path) else view.at(step.node.path or "")
     names = [name for name in step.node.reads if name.endswith("weight")]
-    shape = view.parameter_shape(names[0]) if len(names) == 1 else ()
-    if table is None or step.operation not in ("embedding", "look-up") or len(shape) != 2:
+    tensor = view.tensor(names[0]) if len(names) == 1 else None
+    is_lookup = step.operation in ("embedding", "look-up")
+    if not is_lookup or table is None or tensor is None or len(tensor.shape) != 2:
         return None
-    kind, name = index_kind(step, view), names[0].rpartition(".")[0].rpartition(".")[2]
-    tensor = view.tensor(names[0])
-    counts = kind == "position" and tensor is not None and tensor.trainable
+    kind, rows = index_kind(step, view), tensor.shape[0]
+    counts = kind == "position" and tensor.trainable
     padding, offset = map(table.integer, ("padding_idx", "offset")) if counts else (None, None)
-    return Lookup(kind, *shape, name, _counted(shape[0], padding, offset or 0))
+    return kind or tensor.owner.rpartition(".")[2], rows, _counted(rows, padding, offset or 0)
 
 
 def _counted(rows: int, padding: int | None, offset: int) -> str:
@@ -86,46 +72,48 @@ def _embeddings(view: ModuleView) -> Match | None:
     if graph is None or calls is None or len(graph.steps) < 2 or len(graph.results) != 1:
         return None
     lookups = lookups_of(view)
-    kinds = {each.kind: each for each in lookups}
-    others = [step for step in graph.steps if read_lookup(view, step) is None]
+    others = [step for step in graph.steps if _lookup(view, step) is None]
     is_simple = all(step.operation in _SIMPLE for step in others)
-    if "token" not in kinds or not is_simple or len(graph.results[0][0].shape) != 3:
+    if "token" not in lookups or not is_simple or len(graph.results[0][0].shape) != 3:
         return None
-    position, segment = kinds.get("position"), kinds.get("segment")
+    (positions, counted), (segments, _) = (
+        lookups.get(kind, (0, "")) for kind in ("position", "segment")
+    )
     norm = next((Norm.of(step) for step in graph.steps if is_norm(step)), None)
     masked = any("mask" in n.name and n.kind != "constant" for n in graph.given.values())
     rescales = any(step.operation == "masked_fill" for step in others)
     values = {
         "rescales": rescales,
-        "does": _does(lookups, others, norm),
+        "does": _does(lookups.keys(), others, norm),
         "sums": len(lookups) > 1 and all(step.operation != "cat" for step in others),
-        "segments": segment is not None and segment.rows > 1,
-        "no_segments": position is not None and segment is None,
-        "position_note": position and position.counted,
+        "segments": segments > 1,
+        "one_segment": segments == 1,
+        "no_segments": positions and not segments,
+        "position_note": counted,
         "masks": masked and others[-1].operation == "mul",
         "norm": norm and norm.name,
         "drops": drops_out(view),
     }
-    chosen = [*(["positions"] if position else []), *(["token types"] if segment else [])]
+    chosen = [*(["positions"] if positions else []), *(["token types"] if segments else [])]
     meanings = {"Y": "output, one row per position"}
-    if segment is not None and segment.rows == 1:
+    if segments == 1:
         meanings["g"] = "segment ids: always 0"
     if rescales:
         meanings["T"] = "where mask tokens are"
         meanings["c"] = "fraction of the tokens that are not masked"
-    written = write(graph, view, Naming(meanings=meanings, teaches=True))
+    written = write(graph, view, Naming(meanings=meanings))
     return replace(written, values=values, keys=view.keys(*chosen))
 
 
-def _does(lookups: tuple[Lookup, ...], others: list[Step], norm: Norm | None) -> str:
+def _does(kinds: AbstractSet[str], others: list[Step], norm: Norm | None) -> str:
     """Return what vectors are looked up for, and what is done to them, in words."""
-    operations, kinds = {step.operation for step in others}, [each.kind for each in lookups]
+    operations = {step.operation for step in others}
     if not operations & {"add", "residual", "cat"}:
         return f"a vector for each token{' and normalises it' if norm else ''}"
     words = ["the token"]
     words += ["its position"] if "position" in kinds or len(kinds) == 1 else []
     words += ["its segment"] if "segment" in kinds else []
-    if more := kinds.count(""):
+    if more := len(kinds - _KINDS):
         words.append(count_text(more, "another property", "{0} other properties"))
     does = ", adds them and normalises the sum" if norm else " and adds them"
     does = " and combines them" if "cat" in operations else does
@@ -142,6 +130,8 @@ EMBEDDINGS = Template(
         "Square brackets denote the lookup of a table row; the tables are learnt.",
         "{segments?} With a single sentence every g is 0, so the same segment vector is added at "
         "every position.",
+        "{one_segment?} There is only one segment, so the same vector is added at every position; "
+        "two sentences are distinguished by the separator.",
         "{position_note}",
         "{no_segments?} This model has no segments: two sentences are distinguished by the "
         "separator.",

@@ -7,7 +7,6 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import drops_out
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.networks import (
@@ -25,10 +24,9 @@ from bertviewer.core.graph.module_graph import Step
 
 HALF = "feed-forward, first half"
 ROW_WISE = "Each position is processed independently; only attention mixes positions."
-DROPOUT = Note(
-    "Dropout is active only during training; in evaluation mode it has no effect and is omitted "
-    "here.",
-    drops_out,
+DROPOUT = (
+    "{drops?} Dropout is active only during training; in evaluation mode it has no effect and is "
+    "omitted here."
 )
 _USUAL_RATIO = 4
 """The inner size of most plain networks as a multiple of the width (Vaswani et al. 2017, 3.3)."""
@@ -103,6 +101,7 @@ def _network(kind: str, view: ModuleView) -> Match | None:
         "narrow": kind == GATED and inner < _USUAL_RATIO * first.inputs,
         "stacked": holds.format(*halves) if halves and "::" not in str(halves) else "",
         "half": is_half,
+        "drops": drops_out(view),
     }
     naming = Naming(("H" if is_half else "Y",), symbols, meanings=_MEANINGS, layers=uses)
     return replace(
@@ -116,17 +115,11 @@ _NOTES = (
     ROW_WISE,
     "A gated network{gates}: {gate} determines how much of each of the {inner} features of {up} "
     "passes. Where the gate is near 0, the feature is blocked.",
-    Note(
-        "It has three matrices where a plain network has two, so models use a smaller "
-        "intermediate size to keep the parameter count.",
-        "narrow",
-    ),
+    "{narrow?} It has three matrices where a plain network has two, so models use a smaller "
+    "intermediate size to keep the parameter count.",
     "The tensor {stacked}.",
-    Note("The residual is added by the enclosing layer, not here.", "not half"),
-    Note(
-        "Without the non-linearity in between, the two linear layers would collapse into one.",
-        "half",
-    ),
+    "{not half?} The residual is added by the enclosing layer, not here.",
+    "{half?} Without the non-linearity in between, the two linear layers would collapse into one.",
     DROPOUT,
 )
 _KEYS = ("width", "feed-forward", "activation")

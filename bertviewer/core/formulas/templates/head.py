@@ -42,7 +42,6 @@ def _head_part(view: ModuleView) -> Match | None:
             "X": "last hidden state",
             "T": "transformed vectors, one row per position",
         },
-        teaches=True,
     )
     causal = is_causal(view.architecture)
     values = {

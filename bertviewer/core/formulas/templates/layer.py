@@ -1,16 +1,15 @@
 """Layers, sub-layers and parts of them: modules with residual connections."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.families.names import is_cross_attention
-from bertviewer.core.formulas.facts import has_module, rotates
+from bertviewer.core.formulas.facts import drops_out, has_module, rotates
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.networks import uses_of
-from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates import feed_forward
 from bertviewer.core.formulas.templates.layers import uncalled
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
@@ -21,6 +20,7 @@ from bertviewer.core.formulas.templates.residual import (
     residual_path,
 )
 from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 _BRANCHES = {
@@ -45,30 +45,25 @@ _MEANINGS = {
 }
 
 
-@dataclass(slots=True)
+@frozen
 class _Text:
     """What the writer of a residual path is given, gathered branch by branch.
 
     Attributes:
+        naming: what things are called.
         words: the path's entry and branches as parts of a sentence, norms left out.
-        case: which case of the template the module is, "" for a layer.
-        calls: the steps that are written as calls, or in another way, by node.
-        functions, symbols, meanings, layers: as in ``Naming``.
+        calls: the steps that are written as calls, by node.
     """
 
-    symbols: dict[Place, str]
+    naming: Naming
     words: list[str] = field(default_factory=list)
-    case: str = ""
     calls: dict[str, Step] = field(default_factory=dict)
-    functions: dict[str, str] = field(default_factory=dict)
-    meanings: dict[str, str] = field(default_factory=lambda: dict(_MEANINGS))
-    layers: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def call(self, step: Step, symbol: str, meaning: str, *reads: str) -> None:
         """Have a step written as a function of other nodes' results."""
         node = replace(step.node, kind="module", operation="call", nodes=None, details={})
         self.calls[node.id] = Step(node, tuple(map(Operand, reads)), {})
-        self.functions[node.id], self.meanings[symbol] = symbol, meaning
+        self.naming.functions[node.id], self.naming.meanings[symbol] = symbol, meaning
 
     def child(self, view: ModuleView, step: Step, reads: str) -> bool:
         """Have a child that is explained elsewhere written as a call; false if it is no child."""
@@ -85,77 +80,75 @@ def _layer(view: ModuleView) -> Match | None:
     graph, path = view.graph, residual_path(view)
     if graph is None or path is None:
         return None
-    text, states = _Text({(path.start, ()): "X", (_ENCODER, ()): _ENCODER}), dict[str, str]()
+    naming = Naming(
+        ("Y",), {(path.start, ()): "X", (_ENCODER, ()): _ENCODER}, meanings=dict(_MEANINGS)
+    )
+    text, states, case = _Text(naming), dict[str, str](), ""
     if (entry := path.entry) is not None:
-        text.symbols[entry.node.id, ()] = "X'"
+        naming.symbols[entry.node.id, ()] = "X'"
         if not is_norm(entry) and not text.child(view, entry, path.start):
             return None
     for branch in path.branches:
-        if not _add(text, view, graph, path, branch):
+        added = _add(text, view, graph, path, branch)
+        if added is None:
             return None
+        case = added
         if text.words:
             states[(branch.after or branch.sum).node.id] = f"hidden state after {text.words[-1]}"
     for number, (node, meaning) in enumerate([*states.items()][:-1]):
         symbol = "Z" + "'" * number
-        text.symbols[node, ()], text.meanings[symbol] = symbol, meaning
-    naming = Naming(
-        results=("Y",),
-        symbols=text.symbols,
-        layers=text.layers,
-        meanings=text.meanings,
-        functions=text.functions,
-        teaches=True,
-    )
+        naming.symbols[node, ()], naming.meanings[symbol] = symbol, meaning
     steps = tuple(text.calls.get(step.node.id, step) for step in graph.steps)
     written = write(replace(graph, steps=steps), view, naming)
-    return replace(written, values=_values(view, path, text), case=text.case)
+    return replace(written, values=_values(view, path, text.words, case), case=case)
 
 
 def _add(
     text: _Text, view: ModuleView, graph: ModuleGraph, path: ResidualPath, branch: Branch
-) -> bool:
-    """Add a branch; return whether it is known."""
-    is_sole = len(path.branches) == 1 and path.entry is None
+) -> str | None:
+    """Add a branch; return the case of the only one, "" for others, ``None`` if it is not known."""
+    naming, is_sole = text.naming, len(path.branches) == 1 and path.entry is None
     for operand in () if branch.scale is None else branch.scale.operands:
         if (given := graph.given.get(operand.node)) is not None and given.kind == "parameter":
-            text.meanings[quoted(given.name)] = "learnt scale of each feature (layer scale)"
+            naming.meanings[quoted(given.name)] = "learnt scale of each feature (layer scale)"
     if branch.kind == "input":
-        text.case = "second half" if feed_forward.half_of_network(view) == "second" else "output"
-        symbol, meaning, residual, use, index = _INPUTS[text.case]
-        text.symbols |= {(path.start, ()): "R", (branch.reads, ()): symbol}
-        text.meanings |= {symbol: meaning, "R": f"residual: the input of the {residual}"}
-        text.layers |= {step.node.id: (index, f"the {use}") for step in branch.core}
-        return is_sole
+        case = "second half" if feed_forward.half_of_network(view) == "second" else "output"
+        symbol, meaning, residual, use, index = _INPUTS[case]
+        naming.symbols.update({(path.start, ()): "R", (branch.reads, ()): symbol})
+        naming.meanings.update({symbol: meaning, "R": f"residual: the input of the {residual}"})
+        naming.layers.update({step.node.id: (index, f"the {use}") for step in branch.core})
+        return case if is_sole else None
     last, children = branch.last, {child_of(view, step) for step in branch.core}
     if branch.kind == "other":
-        return len(children) == 1 and text.child(view, last, branch.reads)
+        is_known = len(children) == 1 and text.child(view, last, branch.reads)
+        return "" if is_known else None
     symbol, words, meaning = _BRANCHES[branch.kind]
     text.words.append(words)
     is_attention = "attention" in branch.kind
-    if is_sole:
-        text.case = "attention" if is_attention else "feed-forward"
+    case = "" if not is_sole else "attention" if is_attention else "feed-forward"
     if branch.kind == "feed-forward" and (steps := feed_forward.steps_of_network(last)):
-        text.layers |= uses_of(steps, last.operation, "the feed-forward network’s")
-        return True
+        naming.layers.update(uses_of(steps, last.operation, "the feed-forward network’s"))
+        return case
+    if case == "attention" and not child_of(view, _attention(branch)):
+        return None
     reads = (branch.reads, *([_ENCODER] if branch.kind == "cross-attention" else ()))
     dense = view.affine_of(last) if last.operation == "linear" else None
     heads = None if dense is None else graph.maker(last.tensors[0])
-    is_open = is_attention and (branch.before is None or len(children) > 1)
-    if dense and heads and is_sole and is_open:
-        text.case = "block" if path.order == "after" else "open attention"
-        text.layers[last.node.id] = ("O", "the output projection")
+    is_open = branch.before is None or len(children) > 1
+    if dense and heads and case == "attention" and is_open:
+        naming.layers[last.node.id] = ("O", "the output projection")
         shape = (*last.node.shape[:-1], dense.inputs)
         heads = replace(heads, node=replace(heads.node, shape=shape, symbolic_shape=None))
         symbol = symbol.replace('"Attention', '"SelfAttention')
         text.call(heads, symbol, f"multi-head {words}, without its projection", *reads)
-        text.symbols |= {(heads.node.id, ()): "Z", (last.node.id, ()): "A"}
-        text.meanings |= {"Z": _HEADS, "A": "output of the attention"}
-    else:
-        details = next((s.node.details for s in branch.core if s.operation == "experts"), {})
-        count, chosen = details.get("experts"), details.get("chosen")
-        some = f", {chosen} of {count} for each position" if chosen else f", {count} in all"
-        text.call(last, symbol, meaning.format(words, some), *reads)
-    return not is_sole or not is_attention or bool(child_of(view, _attention(branch)))
+        naming.symbols.update({(heads.node.id, ()): "Z", (last.node.id, ()): "A"})
+        naming.meanings.update({"Z": _HEADS, "A": "output of the attention"})
+        return "block" if path.order == "after" else "open attention"
+    details = next((s.node.details for s in branch.core if s.operation == "experts"), {})
+    count, chosen = details.get("experts"), details.get("chosen")
+    some = f", {chosen} of {count} for each position" if chosen else f", {count} in all"
+    text.call(last, symbol, meaning.format(words, some), *reads)
+    return case
 
 
 def _attention(branch: Branch) -> Step:
@@ -189,15 +182,15 @@ _ORDERS = {
 _ROW_WISE = {"feed-forward": "feed-forward network processes", "experts": "experts process"}
 
 
-def _values(view: ModuleView, path: ResidualPath, text: _Text) -> dict[str, object]:
+def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -> dict[str, object]:
     """Return what the texts are filled with."""
-    words, kinds = text.words, [branch.kind for branch in path.branches]
+    kinds = [branch.kind for branch in path.branches]
     is_cross, mixes = "cross-attention" in kinds, any("attention" in kind for kind in kinds)
     role = "layer" if view.node.name.isdecimal() else "sub-layer"
     kind = role.capitalize()
     if len(words) > 1 and mixes:
         kind = "Decoder layer" if is_cross else "Transformer layer"
-    elif text.case:
+    elif case:
         kind = f"{kinds[0].capitalize()} sub-layer"
     norm = Norm.of(path.norms[0]) if path.norms else None
     placement, order, where = _ORDERS.get(path.order, _ORDERS["mixed"])
@@ -208,7 +201,7 @@ def _values(view: ModuleView, path: ResidualPath, text: _Text) -> dict[str, obje
         "; with RMS norms: Raffel et al. 2020, section 2.1": norm is not None
         and norm.name == "RMS norm"
         and is_pre
-        and bool(text.case)
+        and bool(case)
         and not rotates(view),
         "; parallel: Wang & Komatsuzaki 2021": is_parallel,
     }
@@ -229,13 +222,14 @@ def _values(view: ModuleView, path: ResidualPath, text: _Text) -> dict[str, obje
         "norm": norm and norm.one,
         "post": norm.name if norm and path.order == "after" else "",
         "row_wise": next((text for key, text in _ROW_WISE.items() if mixes and key in kinds), ""),
-        "is_network": kind == "Feed-forward sub-layer" or text.case == "second half",
-        "is_layer": not text.case,
+        "is_network": kind == "Feed-forward sub-layer" or case == "second half",
+        "is_layer": not case,
         "is_optional": kind == "Decoder layer"
         and view.node.class_module.startswith("transformers."),
+        "drops": drops_out(view),
         "unused": ", ".join(f"“{name}”" for name in uncalled(view)),
         "source": "".join(text for text, holds in sources.items() if holds),
-        **_surroundings(view, path.branches[0], text.case),
+        **_surroundings(view, path.branches[0], case),
     }
 
 

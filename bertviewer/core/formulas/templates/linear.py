@@ -8,7 +8,6 @@ from bertviewer.core.formulas.facts import scored_labels
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, indices, sized
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.place import Place, places
 from bertviewer.core.formulas.steps.networks import GATED, KINDS, activation_of
 from bertviewer.core.formulas.steps.origins import ROLES, compressed_for, projections
@@ -71,6 +70,7 @@ def _linear(view: ModuleView) -> Match | None:
             "purpose": _purpose(view, layer),
             "transposed": layer.transposed,
             "bias": layer.bias,
+            "per position": _is_per_position(view),
             "source": "torch.nn.Linear"
             if layer.transposed
             else "Conv1D of transformers, after the code of Radford et al. 2018",
@@ -82,6 +82,9 @@ def _is_per_position(view: ModuleView) -> bool:
     """Return whether a layer receives one vector for each position of a sequence."""
     if view.graph is None or not view.graph.inputs:
         return _torch_attention(view)
+    around = next(places(view), None)
+    if view.config.get("share_att_key") is True and around and around.graph.of("position bias"):
+        return False  # DeBERTa projects distances with the layers of queries and keys
     return not view.lengths.isdisjoint(view.graph.inputs[0].shape[:-1])
 
 
@@ -210,22 +213,13 @@ LINEAR = Template(
     title="Linear layer{stored}",
     summary="{purpose}",
     notes=(
-        Note(
-            "PyTorch stores the weight as [out, in], so the formula transposes it: row j of W "
-            "produces output feature j.",
-            "transposed",
-        ),
-        Note(
-            "Conv1D stores the weight as [in, out], unlike torch.nn.Linear, so nothing is "
-            "transposed: column j of W produces output feature j.",
-            "not transposed",
-        ),
-        Note(
-            "x is the vector of one position: the same weights are applied to every position "
-            "independently.",
-            _is_per_position,
-        ),
-        Note("This layer has no bias.", "not bias"),
+        "{transposed?} PyTorch stores the weight as [out, in], so the formula transposes it: row j "
+        "of W produces output feature j.",
+        "{not transposed?} Conv1D stores the weight as [in, out], unlike torch.nn.Linear, so "
+        "nothing is transposed: column j of W produces output feature j.",
+        "{per position?} x is the vector of one position: the same weights are applied to every "
+        "position independently.",
+        "{not bias?} This layer has no bias.",
     ),
     source="{source}",
 )

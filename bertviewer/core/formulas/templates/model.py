@@ -53,18 +53,16 @@ def _model(view: ModuleView) -> Match | None:
         meanings=_MEANINGS
         | ({"p": "pooled output: one vector for the whole sequence"} if results[1:] else {}),
         functions={stack.node.id: '"Encoder"'} if stack is not None and is_base else {},
-        teaches=True,
     )
     role, title, summary = _about(view, calls, run)
     mixing, last = model_facts.mixing_of(view), calls.maker(calls.results[0][1])
-    lookups = lookups_of(view)
     holds_lookups = run is not None and model_facts.embeddings_of(view) is not None
     values = {
         "role": role,
         "is_stack": role == "stack",
         "title": title,
         "summary": summary,
-        "position_note": next((each.counted for each in lookups if each.kind == "position"), ""),
+        "position_note": lookups_of(view).get("position", (0, ""))[1],
         "rotated": model_facts.rotated(view),
         "bias": run and model_facts.distance_bias(view, run),
         "mixing": model_facts.MIXING.get(mixing),
@@ -87,7 +85,7 @@ def _model(view: ModuleView) -> Match | None:
 
 def _about(view: ModuleView, calls: ModuleGraph, run: Step | None) -> tuple[str, str, str]:
     """Return role, title and summary of a module that applies layers; ``run`` are its own."""
-    kinds = [each.kind for each in lookups_of(view)]
+    kinds = lookups_of(view)
     if run is not None and not model_facts.reads_data(calls):
         runs_all = f"Runs {calls_of(run)} layers in sequence, each with its own weights."
         return "stack", "Stack of layers", runs_all
@@ -157,7 +155,7 @@ def _pair(view: ModuleView, calls: ModuleGraph, stacks: tuple[Step, ...]) -> Mat
         "sines": is_inside and any(n.name == "sines and cosines" for n in calls.given.values()),
         "papers": "sections 3.1, 3.4 and 3.5" if is_inside else papers,
     }
-    naming = Naming(("Y",), symbols, meanings=meanings, teaches=True)
+    naming = Naming(("Y",), symbols, meanings=meanings)
     return replace(write(calls, view, naming), values=values, case="pair")
 
 

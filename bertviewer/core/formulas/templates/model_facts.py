@@ -89,7 +89,7 @@ def mixing_of(view: ModuleView) -> str:
 
 def rotated(view: ModuleView) -> str:
     """Say that positions enter as rotations only, "" for other models."""
-    kinds = {each.kind for each in lookups_of(embeddings_of(view) or view)}
+    kinds = lookups_of(embeddings_of(view) or view)
     if "token" not in kinds or "position" in kinds or not rotates(view):
         return ""
     angles = next(
@@ -152,7 +152,6 @@ def pooling(view: ModuleView, step: Step) -> str:
 
 def source_of(view: ModuleView, norm: Norm | None, mixing: str, *, is_text: bool) -> str:
     """Return the paper that a model's structure is from."""
-    has_positions = any(each.kind == "position" for each in lookups_of(view))
     is_rms = norm is not None and norm.name == "RMS norm"
     hides = is_causal(view.architecture, view.node.path)
     papers = {
@@ -161,8 +160,8 @@ def source_of(view: ModuleView, norm: Norm | None, mixing: str, *, is_text: bool
         "Devlin et al. 2019, section 3": is_text,
         "Dosovitskiy et al. 2021, section 3.1": view.calls is not None
         and any(node.name == IMAGE for node in view.calls.inputs),
-        "Lewis et al. 2020, section 2.1; Vaswani et al. 2017, section 3.1": has_positions
-        and is_tower(view),
+        "Lewis et al. 2020, section 2.1; Vaswani et al. 2017, section 3.1": is_tower(view)
+        and "position" in lookups_of(view),
         "Touvron et al. 2023, section 2.2": is_rms and rotates(view),
         "Raffel et al. 2020, section 2.1": is_rms,
         "Radford et al. 2019, section 2.3": norm is not None and hides is True,

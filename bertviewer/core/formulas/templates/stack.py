@@ -86,7 +86,6 @@ def _stack(view: ModuleView) -> Match | None:
         layers={} if before is None else {before.node.id: projection},
         meanings={"Y": "output, one row per position", **_MEANINGS.get(kind, {})},
         functions={run.node.id: _CALLED.get(kind, '"Layer"')},
-        teaches=True,
     )
     ends_model = calls.results[0][0].name == "last hidden state"
     place = " is included" if ends_model else f", after layer {count - 1}, is not included"

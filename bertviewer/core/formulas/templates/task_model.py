@@ -102,7 +102,6 @@ def _written(kind: str, view: ModuleView, graph: ModuleGraph, own: set[str]) -> 
         layers=dict(zip(linear, zip(numbers, uses, strict=False), strict=True)),
         meanings={key: meaning.format_map(values) for key, meaning in _MEANINGS.items()},
         functions={steps[0].node.id: name for name, steps in called if len(steps) == 1},
-        teaches=True,
     )
     written = write(graph, view, naming)
     columns = ('(z_"start", z_"end") = (Z_(:, 0), Z_(:, 1))',) if kind == "answers" else ()

@@ -9,7 +9,6 @@ from bertviewer.core.formulas.facts import reads_target
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TARGET, TOKENS
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.frozen import frozen
 
 _LENGTH = re.compile(r"\bS\b'?")
@@ -87,14 +86,13 @@ class Template:
 
     def _filled(self, found: Match, view: ModuleView) -> Formula:
         values = found.values
-        held = (note for note in self.notes if _holds(note, view, values))
         keys = view.keys(*(key for each in self.keys if (key := filled(each, values))))
         return Formula(
             title=self.title.format_map(values),
             summary=self.summary.format_map(values),
             maths=found.maths,
             terms=found.terms,
-            notes=tuple(text for note in held if (text := filled(note, values))),
+            notes=tuple(text for note in self.notes if (text := filled(note, values))),
             config_keys=tuple(dict.fromkeys((*keys, *found.keys))),
             source=self.source.format_map(values),
         )
@@ -115,11 +113,7 @@ def filled(text: str, values: Values) -> str:
         found = [Formatter().get_field(name, (), values)[0] for name in names]
     except (KeyError, AttributeError):
         return ""
-    return "" if any(each in (None, "") for each in found) else str(text).format_map(values)
-
-
-def _holds(note: str, view: ModuleView, values: Values) -> bool:
-    return not isinstance(note, Note) or note.holds(view, values)
+    return "" if any(each in (None, "") for each in found) else text.format_map(values)
 
 
 def _for_target(formula: Formula) -> Formula:
