@@ -18,7 +18,7 @@ MOST_NODES = 40
 
 @dataclass(slots=True, eq=False)
 class GraphNode:
-    """One node of a module's graph while that is made.
+    """One node of a module's graph, before it is written.
 
     A constant follows from masks and positions alone. Only a module contains view operations; it
     may be all of a ``pattern``, and represent equal layers, ``repeat``. What comes from outside,

@@ -1,6 +1,6 @@
 """A model with numbers that takes no memory: all its weights lie in the same few random ones.
 
-What a model computes with them means nothing. But it can be run where a step hangs on numbers,
+What a model computes with them means nothing. But it can be run where a step depends on numbers,
 however large it is, and its buffers are what they are in any model of its configuration.
 """
 
