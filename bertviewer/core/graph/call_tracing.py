@@ -67,11 +67,12 @@ class CallTracer:
 
     def trace(self, stopped: tuple[str, str] | None = None) -> Trace:
         """Return what was recorded, without the calls that did not end."""
-        ended = [number for number, call in enumerate(self._calls) if call is not None]
-        places: dict[int | None, int] = {number: place for place, number in enumerate(ended)}
-        calls = (call for call in self._calls if call is not None)
-        kept = tuple(replace(call, above=places.get(call.above)) for call in calls)
-        return Trace(tuple(self._values), tuple(self._operations), kept, stopped)
+        kept = [call for call in self._calls if call is not None]
+        if len(kept) < len(self._calls):
+            ended = (number for number, call in enumerate(self._calls) if call is not None)
+            places: dict[int | None, int] = {number: place for place, number in enumerate(ended)}
+            kept = [replace(call, above=places.get(call.above)) for call in kept]
+        return Trace(tuple(self._values), tuple(self._operations), tuple(kept), stopped)
 
     def _enter(self, path: str, kind: type[nn.Module], arguments: Arguments) -> OpenCall:
         times = self._times.get(path, 0)

@@ -9,7 +9,7 @@ from bertviewer.core.architecture.flow import Node, NodeKind
 from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.graph.operation_names import ELEMENTWISE
 from bertviewer.core.graph.patterns.pattern import Pattern, Patterns
-from bertviewer.core.graph.trace import Call, Trace, with_refs
+from bertviewer.core.graph.trace import Call, Trace
 from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, PARAMETER, Graph, closure
 
 MOST_NODES = 40
@@ -18,7 +18,7 @@ MOST_NODES = 40
 
 @dataclass(slots=True, eq=False)
 class GraphNode:
-    """One node of a module's graph while that is made.
+    """One node of a module's graph, before it is written.
 
     A constant follows from masks and positions alone. Only a module contains view operations; it
     may be all of a ``pattern``, and represent equal layers, ``repeat``. What comes from outside,
@@ -221,7 +221,7 @@ def signature(graph: Graph, call: Call) -> Hashable:
     own: dict[int, tuple[int, int]] = {}
     outside: dict[int, int] = {}
 
-    def described(value: int) -> object:
+    def described(value: int) -> Hashable:
         if value in own:
             return own[value]
         stored = graph.trace.values[value]
@@ -233,10 +233,7 @@ def signature(graph: Graph, call: Call) -> Hashable:
 
     found = []
     for place, number in enumerate(call.operations):
-        operation = graph.trace.operations[number]
-        operands = with_refs((operation.args, operation.kwargs), described)
-        # As text, for 1, 1.0 and True are equal, and mean other things.
-        found.append((operation.function, repr(operands)))
-        for order, value in enumerate(operation.makes):
+        found.append((graph.texts[number], *map(described, graph.trace.reads[number])))
+        for order, value in enumerate(graph.trace.operations[number].makes):
             own[value] = place, order
     return call.class_name, tuple(found)

@@ -21,12 +21,8 @@ Dimensions = tuple[int, ...]
 MOST_STEPS = 10_000
 """A model of a hundred layers takes fewer operations; longer passes would take minutes."""
 
-_FUSED_ATTENTION = frozenset(
-    f"_scaled_dot_product_{kind}"
-    for kind in (
-        *("flash_attention", "flash_attention_for_cpu", "efficient_attention"),
-        *("cudnn_attention", "fused_attention_overrideable"),
-    )
+_FUSED_ATTENTION = re.compile(
+    r"_scaled_dot_product_(flash|efficient|cudnn|fused)_attention(_for_cpu|_overrideable)?"
 )
 _KNOWN_NAMESPACES = frozenset({"aten", "prim", "prims", "profiler"})
 _PRODUCTS = re.compile(
@@ -148,7 +144,7 @@ def product_dimensions(operation: Any, args: tuple[Any, ...], output: Any) -> Di
         case "_grouped_mm" if (args[0].dim(), args[1].dim()) == (2, 3):
             # Each row is multiplied by its own group's matrix.
             return (*args[0].shape, args[1].shape[-1])
-        case _ if name in _FUSED_ATTENTION:
+        case _ if _FUSED_ATTENTION.fullmatch(name):
             # Q·Kᵀ and the weights times V, [B, A, S, K] each (Vaswani et al. 2017, section 3.2.1).
             query, key, value = args[:3]
             return (*query.shape[:-1], key.shape[-2], query.shape[-1] + value.shape[-1])

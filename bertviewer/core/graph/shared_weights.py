@@ -1,6 +1,6 @@
 """A model with numbers that takes no memory: all its weights lie in the same few random ones.
 
-What a model computes with them means nothing. But it can be run where a step hangs on numbers,
+What a model computes with them means nothing. But it can be run where a step depends on numbers,
 however large it is, and its buffers are what they are in any model of its configuration.
 """
 
@@ -88,20 +88,18 @@ def _registering(change: Callable[[nn.Parameter], nn.Parameter | None]) -> Itera
 
 
 def spread(pool: Tensor, shape: Sequence[int]) -> Tensor:
-    """Return a tensor of any shape whose elements all lie in the memory of ``pool``."""
-    return pool.as_strided(tuple(shape), _strides(shape, pool.numel()))
+    """Return a tensor of any shape whose elements all lie in the memory of ``pool``.
 
-
-def _strides(shape: Sequence[int], available: int = POOL) -> tuple[int, ...]:
-    """Return strides within the memory: rows overlap where there are too many, and all differ."""
+    Rows overlap where there are too many, and all differ.
+    """
     strides: list[int] = []
     extent = 1
     for size in reversed(shape):
         # Half of what is left stays for the dimensions before: experts differ as their rows do.
-        stride = min(extent, (available - extent) // 2 // max(1, size - 1))
+        stride = min(extent, (pool.numel() - extent) // 2 // max(1, size - 1))
         strides.insert(0, stride)
         extent += stride * (size - 1)
-    return tuple(strides)
+    return pool.as_strided(tuple(shape), tuple(strides))
 
 
 class Unfilled(TorchFunctionMode):

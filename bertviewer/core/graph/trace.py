@@ -239,7 +239,8 @@ def with_refs(operand: Any, change: Callable[[int], object]) -> Any:
     if isinstance(operand, Ref):
         return change(operand.value)
     if isinstance(operand, tuple | list):
-        return type(operand)([with_refs(item, change) for item in operand])
+        items = [with_refs(item, change) for item in operand]
+        return tuple(items) if isinstance(operand, tuple) else items
     if isinstance(operand, slice):
         parts = (operand.start, operand.stop, operand.step)
         return slice(*(with_refs(part, change) for part in parts))

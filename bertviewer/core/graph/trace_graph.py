@@ -6,7 +6,16 @@ from math import prod
 from typing import NamedTuple, TypeVar
 
 from bertviewer.core.graph.operation_names import SELECTIONS, SIZED_LIKE, VIEWS, word_of
-from bertviewer.core.graph.trace import Argument, Operation, Ref, Shape, Trace, Value, text_of
+from bertviewer.core.graph.trace import (
+    Argument,
+    Operation,
+    Ref,
+    Shape,
+    Trace,
+    Value,
+    text_of,
+    with_refs,
+)
 
 AUXILIARY, PARAMETER, ACTIVATION = 0, 1, 2
 """What a value depends on: masks, positions and buffers alone; parameters too; the model's data."""
@@ -138,6 +147,14 @@ class Graph:
     def data_makers(self, operation: int) -> list[int]:
         """Return the ``makers`` of activations."""
         return [each.maker for each in self.data(operation) if each.maker >= 0]
+
+    @cached_property
+    def texts(self) -> Sequence[str]:
+        """What the code says of each operation but for the tensors: 1, 1.0 and True differ."""
+        return tuple(
+            repr((each.function, with_refs((each.args, each.kwargs), lambda _: Ref)))
+            for each in self.trace.operations
+        )
 
     @cached_property
     def given(self) -> frozenset[int]:

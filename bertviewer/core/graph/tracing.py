@@ -30,7 +30,7 @@ MOST_OPERATIONS = 100_000
 HIDING = 1e4
 """Numbers that hide a token when added to a score are as large: OpenAI GPT adds -10,000."""
 
-_PLAIN = (int, float, str, complex, type(None))  # checked faster than their union
+_PLAIN = (int, float, str, complex, type(None), type(...))  # checked faster than their union
 
 _WRITES = frozenset(("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ior__"))
 
@@ -113,14 +113,13 @@ class Tracer(CallTracer, TorchFunctionMode):
             return Ref(self._number(value))
         if isinstance(value, _PLAIN):
             return value
-        if isinstance(value, tuple):
-            return tuple([self._operand(item, taken) for item in value])
-        if isinstance(value, list):
-            return [self._operand(item, taken) for item in value]
+        if isinstance(value, tuple | list):
+            items = [self._operand(item, taken) for item in value]
+            return tuple(items) if isinstance(value, tuple) else items
         if isinstance(value, slice):
             parts = (value.start, value.stop, value.step)
             return slice(*(self._operand(part, taken) for part in parts))
-        return value if value is ... else Word(str(value)[:80])
+        return Word(str(value)[:80])
 
     def _number(self, tensor: Tensor) -> int:
         """Return a tensor's number; one that was not seen before comes from outside."""

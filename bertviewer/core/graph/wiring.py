@@ -1,6 +1,7 @@
 """The edges between the nodes of a graph, and from and to what is outside of it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -38,29 +39,28 @@ class Wire(NamedTuple):
     origin: Origin
 
 
+@dataclass(eq=False)
 class Wiring:
-    """Finds the edges between the nodes of one call, and creates those of what is outside."""
+    """Finds the edges between the nodes of one call, and creates those of what is outside.
 
-    def __init__(
-        self,
-        graph: Graph,
-        patterns: Patterns,
-        root: Call,
-        nodes: Sequence[GraphNode],
-        letters: Mapping[int, Letters],
-        *,
-        around: "tuple[Wiring, GraphNode] | None" = None,
-    ) -> None:
-        self.graph = graph
-        self._patterns = patterns
-        self._root = root
-        self._nodes = nodes
-        self._letters = letters
-        self._around = around
-        self.ids: Mapping[GraphNode | None, str] = {}
-        """The names of the nodes that are drawn."""
-        self._node_of = {number: node for node in nodes for number in node.operations}
-        self._names = {value: name for name, value in reversed(root.inputs)}
+    Attributes:
+        letters: symbolic shapes by value.
+        around: of a pattern's nodes the wiring with the pattern in it, and the node that it is.
+        ids: the names of the nodes that are drawn.
+    """
+
+    graph: Graph
+    patterns: Patterns
+    root: Call
+    nodes: Sequence[GraphNode]
+    letters: Mapping[int, Letters]
+    around: "tuple[Wiring, GraphNode] | None" = None
+    ids: Mapping[GraphNode | None, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Index the nodes, and the inputs of the call."""
+        self._node_of = {number: node for node in self.nodes for number in node.operations}
+        self._names = {value: name for name, value in reversed(self.root.inputs)}
         self._uses: dict[GraphNode, str] = {}
         self._ends: dict[tuple[str, str], GraphNode] = {}
         self._roles_inside = cache(self._roles_of)
@@ -68,7 +68,7 @@ class Wiring:
     def wires(self) -> Iterator[Wire]:
         """Yield what each node reads, in order."""
         graph = self.graph
-        for node in self._nodes:
+        for node in self.nodes:
             seen: set[tuple[GraphNode, str | None]] = set()
             for number in sorted(node.operations):
                 if node.kind != "module" and graph.is_view(number):
@@ -95,7 +95,7 @@ class Wiring:
 
     def outputs(self) -> Iterator[Wire]:
         """Yield the outputs of the call, each value once."""
-        graph, outputs = self.graph, self._root.outputs
+        graph, outputs = self.graph, self.root.outputs
         level = max((graph.level[value] for _, value in outputs), default=AUXILIARY)
         given = [it for it in outputs if graph.level[it[1]] == level and not self._is_inside(it[1])]
         # All hidden states except for the last one are those of the layers, which are drawn.
@@ -116,7 +116,7 @@ class Wiring:
     def _like_input(self, value: int) -> str:
         """Return an output's name: a layer returns hidden states of the shape of its input."""
         graph = self.graph
-        data = ((name, it) for name, it in self._root.inputs if graph.level[it] == ACTIVATION)
+        data = ((name, it) for name, it in self.root.inputs if graph.level[it] == ACTIVATION)
         name, taken = next(data, ("", value))
         is_like = graph.shape(taken) == graph.shape(value) and name == "hidden_states"
         return "hidden states" if is_like else "output"
@@ -129,7 +129,7 @@ class Wiring:
 
     def origin(self, value: int, target: GraphNode | None) -> Origin:
         """Return where a value comes from, as seen by a node or, if ``None``, an output."""
-        trace, inside = self.graph.trace, self._root.operations
+        trace, inside = self.graph.trace, self.root.operations
         words: list[str] = []
         through: list[str] = []
         while (maker := trace.maker.get(value)) is not None and maker in inside:
@@ -161,7 +161,7 @@ class Wiring:
         if origin.node in self.ids and origin.node is not node:
             parts = tuple(word for word in movement if word.startswith(PARTS))
             return Operand(self.ids[origin.node], parts)
-        return None if self._around is None else self._around[0].operand(value, self._around[1])
+        return None if self.around is None else self.around[0].operand(value, self.around[1])
 
     def _outside(self, value: int, target: GraphNode | None) -> GraphNode | None:
         graph = self.graph
@@ -204,7 +204,7 @@ class Wiring:
         """
         key = kind, path or name
         if key not in self._ends:
-            shapes = self.graph.shape(value), self._letters.get(value)
+            shapes = self.graph.shape(value), self.letters.get(value)
             end = Node("", kind, name, path, None, operation, *shapes)
             self._ends[key] = GraphNode(kind, set(), end=end)
         return self._ends[key]
@@ -212,14 +212,14 @@ class Wiring:
     def role(self, node: GraphNode, number: int, value: int) -> str | None:
         """Return what a value is to the pattern that an operation of a node belongs to."""
         if node.kind != "module" or node.pattern is not None:
-            pattern = self._patterns.outer.get(number) or self._patterns.inner.get(number)
+            pattern = self.patterns.outer.get(number) or self.patterns.inner.get(number)
             return None if pattern is None else pattern.roles.get((number, value))
         is_auxiliary = self.graph.level[value] == AUXILIARY
         return self._roles_inside(node).get(self.graph.same(value)) if is_auxiliary else None
 
     def _roles_of(self, node: GraphNode) -> dict[int, str]:
         """Return the roles of masks and positions in a closed module, back to its inputs."""
-        graph, inner = self.graph, self._patterns.inner
+        graph, inner = self.graph, self.patterns.inner
 
         def read(value: int) -> list[int]:
             maker = graph.maker(value)

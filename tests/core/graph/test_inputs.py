@@ -118,6 +118,15 @@ def test_the_same_numbers_come_each_time() -> None:
     assert one.arguments["pixel_values"].std() > 0
 
 
+def test_a_model_that_writes_into_its_inputs_changes_no_other_ones() -> None:
+    model = built("vit")
+    choices = input_choices(model, LENGTHS)
+    one, other = next(choices), next(choices)
+    one.arguments["pixel_values"].zero_()
+    assert other.arguments["pixel_values"].std() > 0
+    assert first(model).arguments["pixel_values"].std() > 0
+
+
 def test_on_the_meta_device_the_values_lie_beside() -> None:
     ids = torch.tensor([[1, 2]])
     rows = [torch.ones(3)]

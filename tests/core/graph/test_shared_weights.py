@@ -9,7 +9,7 @@ from torch import nn
 
 from bertviewer.core.backend import transformers
 from bertviewer.core.building.building import build_random
-from bertviewer.core.graph.shared_weights import POOL, _sharing, _strides, build_shared
+from bertviewer.core.graph.shared_weights import POOL, _sharing, build_shared, spread
 from bertviewer.core.source.tasks import find_task
 
 BASE = find_task("base")
@@ -54,7 +54,7 @@ def test_a_model_of_any_size_takes_little_memory() -> None:
 
 @pytest.mark.parametrize("shape", [(), (5,), (3, 4), (0, 4), (9, 600_000), (8, 5_000, 7_000)])
 def test_rows_are_apart_and_lie_in_the_memory(shape: tuple[int, ...]) -> None:
-    strides = _strides(shape)
+    strides = spread(torch.empty(POOL, device="meta"), shape).stride()
     assert all(stride >= 1 for stride, size in zip(strides, shape, strict=True) if size > 1)
     last = sum(stride * (size - 1) for stride, size in zip(strides, shape, strict=True) if size)
     assert last < POOL

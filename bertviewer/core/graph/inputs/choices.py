@@ -124,25 +124,21 @@ def _counted(signature: ForwardSignature, kind: str, forms: Sequence[Form]) -> _
     methods = [getattr(signature.model, name) for name in names if hasattr(signature.model, name)]
     if not methods:
         return [(form, count) for form in forms for count in (1, 0)]
+    accepted = inspect.signature(methods[0]).parameters
     for form in forms:
+        given = {name: form[name] for name in form if name in accepted}
+        inputs = ModelInputs(given, ()).on_meta()
         try:
-            count = _count(methods[0], form)
+            with known_on_meta(inputs.known, lambda _: None):
+                output = methods[0](**inputs.arguments)
+            features = tensors_in(getattr(output, "pooler_output", output))
+            count = sum(each.numel() // each.shape[-1] for each in features)
         except Stopped:
             raise
         except Exception:  # noqa: BLE001 - a model refuses a form with any kind of error
             continue
         return [(form, count // signature.count)]
     return []
-
-
-def _count(method: Any, form: Form) -> int:
-    """Return the number of vectors that a model computes of all images or sounds."""
-    accepted = inspect.signature(method).parameters
-    inputs = ModelInputs({name: form[name] for name in form if name in accepted}, ()).on_meta()
-    with known_on_meta(inputs.known, lambda _: None):
-        output = method(**inputs.arguments)
-    features = tensors_in(getattr(output, "pooler_output", output))
-    return sum(each.numel() // each.shape[-1] for each in features)
 
 
 def _with_placeholders(

@@ -56,16 +56,20 @@ def series_forms(signature: ForwardSignature) -> Iterator[Form]:
 
 def other_forms(signature: ForwardSignature) -> Iterator[Form]:
     """Yield what a model needs in addition to text, images and sound."""
-    needed = signature.required | set(_main_inputs(signature.model))
+    main: Any = getattr(signature.model, "main_input_name", None) or ()
+    needed = signature.required.union((main,) if isinstance(main, str) else main)
     names = {name for name in _HELPFUL if name in signature.accepted}
     names |= needed & {*_SIZES, *_MAKERS}
     # Without an encoder's states a decoder leaves out its attention to them.
     attends = config_value(signature.config, "add_cross_attention") is True
     if "query_embeds" in names or (attends and "encoder_hidden_states" in signature.accepted):
         names.add("encoder_hidden_states")
-    made = {name: _made(signature, name) for name in sorted(names)}
-    yield made
     states = partial(signature.random, SENTENCES)
+    made = {
+        name: _MAKERS[name](signature) if name in _MAKERS else states(*_SIZES[name])
+        for name in sorted(names)
+    }
+    yield made
     if "context_hidden_states" in names:
         for width in signature.widths:
             yield {**made, "context_hidden_states": states(TOKENS, width)}
@@ -73,18 +77,6 @@ def other_forms(signature: ForwardSignature) -> Iterator[Form]:
         yield {**made, "hidden_states": states(TOKENS, _WIDTH)}
         channels = signature.number("audio_channels", "channels", default=1)
         yield {**made, "hidden_states": states(channels, SAMPLES)}
-
-
-def _main_inputs(model: Any) -> tuple[str, ...]:
-    """Return the names that transformers calls the model's main input."""
-    named = getattr(model, "main_input_name", None) or ()
-    return (named,) if isinstance(named, str) else tuple(named)
-
-
-def _made(signature: ForwardSignature, name: str) -> Tensor:
-    if name in _MAKERS:
-        return _MAKERS[name](signature)
-    return signature.random(SENTENCES, *_SIZES[name])
 
 
 _SIZES: Mapping[str, tuple[Dimension, ...]] = {
