@@ -82,6 +82,9 @@ def _is_per_position(view: ModuleView) -> bool:
     """Return whether a layer receives one vector for each position of a sequence."""
     if view.graph is None or not view.graph.inputs:
         return _torch_attention(view)
+    around = next(places(view), None)
+    if view.config.get("share_att_key") is True and around and around.graph.of("position bias"):
+        return False  # DeBERTa projects distances with the layers of queries and keys
     return not view.lengths.isdisjoint(view.graph.inputs[0].shape[:-1])
 
 
