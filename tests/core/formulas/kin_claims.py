@@ -128,9 +128,9 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return (int(groups[0]), groups[1]) == (number, "one" if number == 1 else str(number))
 
 
-@claims(r"It is equivalent to a linear layer with .* matrix of (\d+) blocks: (\d+) .*",
-        r"It is equivalent to a linear layer")  # fmt: skip
+@claims(r"The kernel size is 1, so it is equivalent to a linear layer: .*",
+        r"The features are divided into (\d+) groups; .*")  # fmt: skip
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
     assert module.kernel_size == (1,)
-    return bool({module.groups} == ({int(group) for group in groups} or {1}))
+    return {module.groups} == {int(group) for group in groups} if groups else True
