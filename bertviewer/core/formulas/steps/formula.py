@@ -34,7 +34,8 @@ _BY_NAME = ("linear", "embedding", "convolution")
 
 def formula_of_steps(view: ModuleView) -> Formula | None:
     """Return what a module computes, one line per step; ``None`` if it was not traced."""
-    return _STEPS.formula(view)
+    explained = _STEPS.explain(view)
+    return None if explained is None else explained[0]
 
 
 def match_of_steps(view: ModuleView, **values: object) -> Match | None:

@@ -5,7 +5,6 @@ import json
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.templates.template import Match, Template
 
 
@@ -79,16 +78,12 @@ CONVOLUTION = Template(
         "layer applied to each patch of {pixels} pixels.",
         "The stride is {stride}: the output has about 1/{stride} of the input’s positions along "
         "each axis.",
-        Note(
-            "The kernel size is 1, so it is equivalent to a linear layer: positions are not mixed.",
-            "pointwise",
-        ),
-        Note(
-            "Depthwise: every feature is convolved with its own kernel; features are not mixed.",
-            "depthwise",
-        ),
+        "{pointwise?} The kernel size is 1, so it is equivalent to a linear layer: positions are "
+        "not mixed.",
+        "{depthwise?} Depthwise: every feature is convolved with its own kernel; features are not "
+        "mixed.",
         "The features are divided into {groups} groups; each output feature reads one group only.",
-        Note("This layer has no bias.", "not bias"),
+        "{not bias?} This layer has no bias.",
     ),
     keys=("groups of features",),
     source="LeCun et al. 1989; torch.nn.Conv{axes}d",

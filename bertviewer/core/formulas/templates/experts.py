@@ -3,7 +3,6 @@
 from functools import partial
 
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import match_of_steps
 from bertviewer.core.formulas.steps.networks import KINDS
 from bertviewer.core.formulas.templates.template import Match, Template
@@ -64,11 +63,8 @@ EXPERTS = (
         notes=(
             _ROUTER,
             _SIZE,
-            Note(
-                "What all positions need is left to the shared expert, so that the routed experts "
-                "can specialise (Dai et al. 2024, section 3.2).",
-                "shared",
-            ),
+            "{shared?} What all positions need is left to the shared expert, so that the routed "
+            "experts can specialise (Dai et al. 2024, section 3.2).",
             _LOAD,
             "{steps}",
         ),

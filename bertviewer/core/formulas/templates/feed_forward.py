@@ -116,17 +116,11 @@ _NOTES = (
     ROW_WISE,
     "A gated network{gates}: {gate} determines how much of each of the {inner} features of {up} "
     "passes. Where the gate is near 0, the feature is blocked.",
-    Note(
-        "It has three matrices where a plain network has two, so models use a smaller "
-        "intermediate size to keep the parameter count.",
-        "narrow",
-    ),
+    "{narrow?} It has three matrices where a plain network has two, so models use a smaller "
+    "intermediate size to keep the parameter count.",
     "The tensor {stacked}.",
-    Note("The residual is added by the enclosing layer, not here.", "not half"),
-    Note(
-        "Without the non-linearity in between, the two linear layers would collapse into one.",
-        "half",
-    ),
+    "{not half?} The residual is added by the enclosing layer, not here.",
+    "{half?} Without the non-linearity in between, the two linear layers would collapse into one.",
     DROPOUT,
 )
 _KEYS = ("width", "feed-forward", "activation")

@@ -213,22 +213,16 @@ LINEAR = Template(
     title="Linear layer{stored}",
     summary="{purpose}",
     notes=(
-        Note(
-            "PyTorch stores the weight as [out, in], so the formula transposes it: row j of W "
-            "produces output feature j.",
-            "transposed",
-        ),
-        Note(
-            "Conv1D stores the weight as [in, out], unlike torch.nn.Linear, so nothing is "
-            "transposed: column j of W produces output feature j.",
-            "not transposed",
-        ),
+        "{transposed?} PyTorch stores the weight as [out, in], so the formula transposes it: row "
+        "j of W produces output feature j.",
+        "{not transposed?} Conv1D stores the weight as [in, out], unlike torch.nn.Linear, so "
+        "nothing is transposed: column j of W produces output feature j.",
         Note(
             "x is the vector of one position: the same weights are applied to every position "
             "independently.",
             _is_per_position,
         ),
-        Note("This layer has no bias.", "not bias"),
+        "{not bias?} This layer has no bias.",
     ),
     source="{source}",
 )

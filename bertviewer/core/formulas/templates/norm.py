@@ -7,7 +7,6 @@ from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import RMS_NORM, number_maths, sized
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import Step
@@ -165,16 +164,11 @@ NORM = (
         title="Root-mean-square normalisation",
         summary="Divides each position’s vector by its root mean square{learnt}.",
         notes=(
-            Note(
-                "The scale is 1 + γ: the stored weight is added to 1, so that weights of 0, the "
-                "initial values, scale by 1.",
-                "one plus",
-            ),
+            "{one plus?} The scale is 1 + γ: the stored weight is added to 1, so that weights of "
+            "0, the initial values, scale by 1.",
             "It is layer normalisation without its two shifts: no mean is subtracted, and no β is "
             "added. Before γ, a vector keeps its direction and gets a length of about √{length}.",
-            Note(
-                "It is layer normalisation without the mean, the scale and the shift.", "not width"
-            ),
+            "{not width?} It is layer normalisation without the mean, the scale and the shift.",
             "The mean square is computed per position, over its features only; unlike batch "
             "normalisation, no other position or sequence is involved.",
             "All positions share the same {count} learnt parameters: feature i of every position "
