@@ -69,7 +69,7 @@ def test_scores_are_scaled_where_the_code_does_it() -> None:
     assert '((Q + "r_w_bias") K^top + B)' in maths  # the bias goes in before the scale
     assert "0.353553 thin" in maths or "sqrt(d_k)" in maths
     capped = "\n".join(read_off("gemma2", "layers.0.self_attn").maths)
-    assert "50 thin tanh(" in capped
+    assert "50 tanh (" in capped
     unscaled = read_off("t5", "encoder.block.0.layer.0.SelfAttention").maths
     assert any("(Q K^top + " in line for line in unscaled)
     assert not any("sqrt" in line for line in unscaled)
