@@ -44,9 +44,9 @@ TEMPLATES: tuple[Template, ...] = (
     TASK_MODELS,
     STACK,
     MODELS,
-    *FEED_FORWARD,
+    FEED_FORWARD,
     LAYER,
-    *EXPERTS,
+    EXPERTS,
     CONVOLUTION,
     *MIXING,
 )

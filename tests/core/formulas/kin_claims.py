@@ -128,11 +128,9 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return (int(groups[0]), groups[1]) == (number, "one" if number == 1 else str(number))
 
 
-@claims(r"The kernel size is 1, so it is equivalent to a linear layer: positions are not mixed")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    return bool(module_of(case, node).kernel_size == (1,))
-
-
-@claims(r"The features are divided into (\d+) groups; each output feature reads one group only")
+@claims(r"The kernel size is 1, so it is equivalent to a linear layer: .*",
+        r"The features are divided into (\d+) groups; .*")  # fmt: skip
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    return bool(module_of(case, node).groups == int(groups[0]) > 1)
+    module = module_of(case, node)
+    assert module.kernel_size == (1,)
+    return {module.groups} == {int(group) for group in groups} if groups else True

@@ -15,7 +15,7 @@ from bertviewer.core.formulas.steps.loops import folded
 from bertviewer.core.formulas.steps.naming import PLAIN, Names, Naming
 from bertviewer.core.formulas.steps.operations import OPERATIONS, list_name
 from bertviewer.core.formulas.steps.writer import Writer, at_round
-from bertviewer.core.formulas.templates.template import Match
+from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import MANY, ModuleGraph, Step
 from bertviewer.core.text.numerals import count_text
 
@@ -34,26 +34,33 @@ _BY_NAME = ("linear", "embedding", "convolution")
 
 def formula_of_steps(view: ModuleView) -> Formula | None:
     """Return what a module computes, one line per step; ``None`` if it was not traced."""
+    explained = _STEPS.explain(view)
+    return None if explained is None else explained[0]
+
+
+def match_of_steps(view: ModuleView, **values: object) -> Match | None:
+    """Return what a module computes for a template; the note on its steps is ``{steps}``."""
     graph, flows = view.graph, view.architecture.flows
     if graph is None or flows is None:
         return None
     found = folded(graph)
     if len(found.steps) > MANY and view.calls is not None:
         found = folded(view.calls)
-    written = write(found, view)
+    written, name = write(found, view), view.node.class_name
     length = flows.lengths.get("S")
     tokens = f" with {length} tokens; the shapes are for that length" if length else ""
-    return Formula(
-        title=view.node.class_name,
-        summary=_summary(found),
-        maths=written.maths or (f"Y = {quoted(view.node.class_name)}(X)",),
-        terms=written.terms,
-        notes=(
-            f"These are the steps of the code, traced from one forward pass{tokens}. Views, "
-            "transposes, casts and dropout (which has no effect in evaluation mode) are omitted.",
-        ),
-        source=SOURCE,
+    steps = (
+        f"These are the steps of the code, traced from one forward pass{tokens}. Views, "
+        "transposes, casts and dropout (which has no effect in evaluation mode) are omitted."
     )
+    return replace(
+        written,
+        maths=written.maths or (f"Y = {quoted(name)}(X)",),
+        values={"class": name, "summary": _summary(found), "steps": steps, **values},
+    )
+
+
+_STEPS = Template("", match_of_steps, "{class}", "{summary}", ("{steps}",), source=SOURCE)
 
 
 def write(graph: ModuleGraph, view: ModuleView, naming: Naming = PLAIN) -> Match:
@@ -77,15 +84,6 @@ def write(graph: ModuleGraph, view: ModuleView, naming: Naming = PLAIN) -> Match
 def _is_in(maths: str, term: Term) -> bool:
     symbol = re.escape(term.symbol)
     return re.search(rf"(?<![\w\"]){symbol}(_e\b|(?!\w))", maths) is not None
-
-
-def match_of_steps(view: ModuleView, **values: object) -> Match | None:
-    """Return what a module computes for a template; the note on its steps is ``{steps}``."""
-    written = formula_of_steps(view)
-    if written is None:
-        return None
-    values = {"steps": written.notes[0], **values}
-    return Match(written.maths, written.terms, values, is_lettered=True)
 
 
 def _lines(writer: Writer) -> Iterator[str]:

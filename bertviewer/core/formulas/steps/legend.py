@@ -1,6 +1,6 @@
 """The symbols of a formula with what they mean, and their sizes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.expressions.shape_text import shape_text
@@ -36,9 +36,12 @@ class Legend:
         self.put(Term(symbol, meaning, value))
 
     def put(self, *terms: Term) -> None:
-        """Add terms of symbols that are not explained yet."""
+        """Explain symbols, once; of equal functions that differ in a number both are named."""
         for term in terms:
-            self.terms.setdefault(term.symbol, term)
+            known = self.terms.setdefault(term.symbol, term)
+            if known.value and term.value and term.value not in known.value:
+                both = f"{known.value} or {term.value}"
+                self.terms[term.symbol] = replace(known, value=both)
 
     def value(self, symbol: str, meaning: str, node: Node) -> None:
         """Explain the symbol of what a node gives."""

@@ -115,8 +115,8 @@ class Names:
             taken.setdefault(each.node, {})[each.parts] = None
         self._name_given()
         self.places |= origins(self.graph)
-        self._name_weights()
         self._name_inner_weights()
+        self._name_weights()
         self._name_steps(taken)
         self._name_results()
         self.places.update(symbols)
@@ -134,7 +134,7 @@ class Names:
             known = _given(node) if self.graph.steps or node.kind != "constant" else ""
             usual = known or ("X" if node is main else quoted(node.name))
             self.places[node.id, ()] = positions if known == "p" else usual
-        for step in self.graph.of("experts"):
+        for step in () if self.graph.of("routing") else self.graph.of("experts"):
             for operand, symbol in zip(expert_choice(step), ("cal(E)", "g"), strict=True):
                 if operand is not None and operand.node in self.graph.given:
                     self.places[operand.node, ()] = symbol
@@ -164,7 +164,8 @@ class Names:
                 indices[node] = index
             else:
                 numbered.setdefault(weight, []).append(node)
-        for number, nodes in enumerate(numbered.values(), 1):
+        used = max((int(index) for index in indices.values() if index.isdecimal()), default=0)
+        for number, nodes in enumerate(numbered.values(), used + 1):
             indices |= dict.fromkeys(nodes, str(number) if len(numbered) > 1 else "")
 
     def _name_inner_weights(self) -> None:

@@ -34,9 +34,9 @@ def uses_of(steps: Sequence[Step], kind: str, of: str = "the") -> dict[str, tupl
 
 
 def halves_of(steps: Sequence[Step]) -> tuple[str, dict[str, tuple[str, ...]]]:
-    """Return the product that is gate G and gated features U, and what either is of it, in order.
+    """Return the product that is gate G and gated features U, and which part each is, in order.
 
-    None if the network has a product for each.
+    Empty if the network has a product for each.
     """
     act = activation_of(steps)
     gate = None if act is None else act.tensors[0]

@@ -1,7 +1,6 @@
 """How the operations that a graph knows are written as mathematics."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
@@ -54,12 +53,10 @@ def _stored(step: Step, view: ModuleView) -> tuple[str, str]:
     return next(reversed(weights), ""), next((each for each in names if each not in weights), "")
 
 
-def _norm(writer: Writer, step: Step, of: Of) -> Expression:
-    (term,) = Norm.of(step).terms
-    known = writer.legend.terms.setdefault(term.symbol, term)
-    if known.value != term.value:
-        both = replace(known, meaning=term.meaning, value=f"{known.value} or {term.value}")
-        writer.legend.terms[term.symbol] = both
+def _function(writer: Writer, step: Step, of: Of) -> Expression:
+    """Return a norm or an activation."""
+    term = activation_term(step) if step.operation == "activation" else Norm.of(step).terms[0]
+    writer.legend.put(term)
     return call(term.symbol, of(_data(step)).text)
 
 
@@ -132,12 +129,6 @@ def _factor(table: ModuleView, width: int) -> str:
         return ""
     is_root = abs(factor**2 - width) < _CLOSE
     return f"sqrt({width}) thick " if is_root else f"{number_maths(factor)} thick "
-
-
-def _activation(writer: Writer, step: Step, of: Of) -> Expression:
-    term = activation_term(step)
-    writer.legend.put(term)
-    return call(term.symbol, of(_data(step)).text)
 
 
 def _rotary(writer: Writer, step: Step, of: Of) -> Expression:
@@ -264,10 +255,9 @@ def list_name(node: Node) -> str:
 
 
 OPERATIONS: Mapping[str, Write] = {
-    **dict.fromkeys(MEANINGS, _norm),
+    **dict.fromkeys((*MEANINGS, "activation"), _function),
     **dict.fromkeys(("linear", "convolution"), _product),
     "embedding": _embedding,
-    "activation": _activation,
     "attention": attention,
     "rotary": _rotary,
     "residual": _residual,

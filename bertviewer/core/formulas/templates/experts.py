@@ -1,6 +1,6 @@
 """Mixtures of experts: routers, experts, and the blocks that hold both (Shazeer et al. 2017)."""
 
-from functools import partial
+from dataclasses import replace
 
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.formula import match_of_steps
@@ -8,20 +8,20 @@ from bertviewer.core.formulas.steps.networks import KINDS
 from bertviewer.core.formulas.templates.template import Match, Template
 
 
-def _mixture(part: str, view: ModuleView) -> Match | None:
-    """Return what this part of a mixture computes, with the numbers of its experts."""
+def _mixture(view: ModuleView) -> Match | None:
+    """Return what a part of a mixture computes, with the numbers of its experts."""
     graph = view.graph
     if graph is None:
         return None
     router, experts = graph.sole("routing"), graph.sole("experts")
     if router is None:
-        found = "experts" if experts is not None and graph.only is experts else ""
+        case = "experts" if experts is not None and graph.only is experts else ""
     elif experts is not None:
-        found = "" if graph.of("residual") else "mixture"
+        case = "" if graph.of("residual") else "mixture"
     else:
-        found = "router" if len(graph.steps) < 3 and not graph.of("experts") else ""
+        case = "router" if len(graph.steps) < 3 and not graph.of("experts") else ""
     step = experts or router
-    if found != part or step is None:
+    if not case or step is None:
         return None
     count, chosen = (step.node.details.get(key) for key in ("experts", "chosen"))
     held, sizes = view.architecture.module(step.node.path or ""), None
@@ -29,13 +29,14 @@ def _mixture(part: str, view: ModuleView) -> Match | None:
     if isinstance(count, int) and isinstance(chosen, int) and total and total % count == 0:
         used = f"{chosen * (total // count):,} ({chosen} × {total // count:,})"
         sizes = f"{total:,} parameters, of which one position uses {used}"
-    return match_of_steps(
+    found = match_of_steps(
         view,
         some=f"{chosen if isinstance(chosen, int) else 'some'} of {count} experts",
         count=count,
         shared=" A shared expert processes every position." if graph.of(*KINDS) else "",
         sizes=sizes,
     )
+    return found and replace(found, case=case)
 
 
 _ROUTER = (
@@ -50,44 +51,39 @@ _LOAD = (
     "Different positions can choose different experts. If most of them chose the same ones, the "
     "others would not be trained; models are trained with a loss or a bias that balances the load."
 )
-_KEYS = ("width", "feed-forward", "experts", "activation")
 _SOURCE = "Shazeer et al. 2017, section 2"
-
-EXPERTS = (
-    Template(
-        "experts",
-        partial(_mixture, "mixture"),
-        title="Mixture of experts",
-        summary="Routes each position to {some} and adds their outputs, weighted by the router."
-        "{shared}",
-        notes=(
-            _ROUTER,
-            _SIZE,
-            "{shared?} What all positions need is left to the shared expert, so that the routed "
-            "experts can specialise (Dai et al. 2024, section 3.2).",
-            _LOAD,
-            "{steps}",
+EXPERTS = Template(
+    "experts",
+    _mixture,
+    keys=("width", "feed-forward", "experts", "activation"),
+    source=_SOURCE,
+    cases={
+        "mixture": Template(
+            title="Mixture of experts",
+            summary="Routes each position to {some} and adds their outputs, weighted by the router."
+            "{shared}",
+            notes=(
+                _ROUTER,
+                _SIZE,
+                "{shared?} What all positions need is left to the shared expert, so that the "
+                "routed experts can specialise (Dai et al. 2024, section 3.2).",
+                _LOAD,
+                "{steps}",
+            ),
+            source=f"{_SOURCE}; Fedus et al. 2022, section 2.1",
         ),
-        keys=_KEYS,
-        source=f"{_SOURCE}; Fedus et al. 2022, section 2.1",
-    ),
-    Template(
-        "experts",
-        partial(_mixture, "experts"),
-        title="Experts",
-        summary="Applies to each position the experts that the router chose for it, of {count}, "
-        "and adds their outputs, weighted by the router.",
-        notes=(_SIZE, "{steps}"),
-        keys=_KEYS,
-        source=_SOURCE,
-    ),
-    Template(
-        "router",
-        partial(_mixture, "router"),
-        title="Router",
-        summary="Scores the experts for each position and chooses {some}, with their weights.",
-        notes=(_ROUTER, _LOAD, "{steps}"),
-        keys=("width", "experts"),
-        source=_SOURCE,
-    ),
+        "experts": Template(
+            title="Experts",
+            summary="Applies to each position the experts that the router chose for it, of "
+            "{count}, and adds their outputs, weighted by the router.",
+            notes=(_SIZE, "{steps}"),
+        ),
+        "router": Template(
+            "router",
+            title="Router",
+            summary="Scores the experts for each position and chooses {some}, with their weights.",
+            notes=(_ROUTER, _LOAD, "{steps}"),
+            keys=("width", "experts"),
+        ),
+    },
 )

@@ -1,7 +1,6 @@
 """Feed-forward networks: two linear layers with an activation between, or three with a gate."""
 
 from dataclasses import replace
-from functools import partial
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import drops_out
@@ -60,18 +59,18 @@ def half_of_network(view: ModuleView) -> str:
     return ""
 
 
-def _network(kind: str, view: ModuleView) -> Match | None:
-    """Return what a network, or its first half, computes; ``kind`` is what it must be."""
+def _network(view: ModuleView) -> Match | None:
+    """Return what a network, or its first half, computes."""
     graph, group = view.graph, view.only(*KINDS)
     if graph is None or not graph.results:
         return None
-    steps, found = graph.steps, ""
+    steps, kind, words = graph.steps, HALF, [step.operation for step in graph.steps]
     if group is not None:
-        steps, found = steps_of_network(group), group.operation
-    elif [step.operation for step in steps] == ["linear", "activation"]:
-        found = HALF if half_of_network(view) == "first" else ""
+        steps, kind = steps_of_network(group), group.operation
+    elif words != ["linear", "activation"] or half_of_network(view) != "first":
+        return None
     act, is_half = activation_of(steps), kind == HALF
-    first = view.affine_of(steps[0]) if act is not None and found == kind else None
+    first = None if act is None else view.affine_of(steps[0])
     if first is None or act is None:
         return None
     uses = uses_of(steps, PLAIN if is_half else kind)
@@ -108,6 +107,7 @@ def _network(kind: str, view: ModuleView) -> Match | None:
         write(replace(graph, steps=steps, results=results), view, naming),
         values=values,
         keys=view.keys("groups of features" if is_half else "dropout"),
+        case=kind,
     )
 
 
@@ -122,26 +122,27 @@ _NOTES = (
     "{half?} Without the non-linearity in between, the two linear layers would collapse into one.",
     DROPOUT,
 )
-_KEYS = ("width", "feed-forward", "activation")
 _START = "Projects each position’s vector from {inputs} to {inner} features"
 _SOURCE = "Vaswani et al. 2017, section 3.3"
-FEED_FORWARD = tuple(
-    Template(role, partial(_network, kind), title, f"{_START}{then}.", _NOTES, _KEYS, source)
-    for (kind, role, title), then, source in (
-        (
-            (PLAIN, PLAIN, "Feed-forward network"),
-            ", applies a non-linearity and projects the result back",
-            _SOURCE,
+FEED_FORWARD = Template(
+    PLAIN,
+    _network,
+    title="Feed-forward network",
+    summary=f"{_START}, applies a non-linearity and projects the result back.",
+    notes=_NOTES,
+    keys=("width", "feed-forward", "activation"),
+    source=_SOURCE,
+    cases={
+        GATED: Template(
+            title="Gated feed-forward network",
+            summary=f"{_START}, multiplies each of them by a gate and projects the result back.",
+            source=f"{_SOURCE}; gates: Shazeer 2020",
         ),
-        (
-            (GATED, PLAIN, "Gated feed-forward network"),
-            ", multiplies each of them by a gate and projects the result back",
-            f"{_SOURCE}; gates: Shazeer 2020",
+        HALF: Template(
+            HALF,
+            title="Feed-forward network, first half",
+            summary=f"{_START} and applies a non-linearity.",
+            source=f"{_SOURCE}; Devlin et al. 2019, appendix A.2",
         ),
-        (
-            (HALF, HALF, "Feed-forward network, first half"),
-            " and applies a non-linearity",
-            f"{_SOURCE}; Devlin et al. 2019, appendix A.2",
-        ),
-    )
+    },
 )

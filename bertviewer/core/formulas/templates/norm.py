@@ -65,12 +65,8 @@ def _matches(
 ) -> Callable[[ModuleView], Match | None]:
     """Return what recognises a module that is one norm over the last axis and nothing else.
 
-    Args:
-        operation: what the graph calls it.
-        vector: what is scaled.
-        statistics: how its statistics are computed: ``{n}`` is the number of features, ``{i}``
-            the index of the last one.
-        explained: the symbols of the statistics.
+    ``vector`` is what is scaled; in the line for its ``statistics``, ``{n}`` is the number of
+    features and ``{i}`` the index of the last one.
     """
 
     def match(view: ModuleView) -> Match | None:

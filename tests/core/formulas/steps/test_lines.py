@@ -1,5 +1,6 @@
 """What is written for a module is what its code does."""
 
+import re
 from typing import Any
 
 import pytest
@@ -179,3 +180,11 @@ def test_arguments_of_a_call_have_no_sizes(name: str, path: str, call: str) -> N
 def test_sizes_in_the_legend_alone_are_explained() -> None:
     symbols = {term.symbol for term in read_off("mixtral", "layers.0.mlp.gate").terms}
     assert {"S", "cal(E)"} <= symbols
+
+
+def test_weights_of_a_network_and_those_around_it_have_different_numbers() -> None:
+    formula = read_off("mobilebert", "encoder.layer.0")
+    meanings = {term.symbol: term.meaning for term in formula.terms}
+    assert "“intermediate.dense”" in meanings["W_1"]
+    assert "“bottleneck.input.dense”" in meanings["W_3"]
+    assert set(re.findall(r"W_\d", " ".join(formula.maths))) <= meanings.keys()
