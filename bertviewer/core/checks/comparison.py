@@ -139,18 +139,22 @@ def compare(
     # float64 cannot be compared with something finer; float32 shows how the rounding adds up.
     shrink = eps / torch.finfo(torch.float32).eps if stored == torch.float64 else 1.0
     given = actual.double()
-    errors, sizes = _largest_each(exact - given), _largest_each(given)
+    difference = exact - given
+    errors, sizes = _largest_each(difference), _largest_each(given)
     noises = _largest_each((exact - rough).double()) * shrink
     # The first is what the module works on; others may be masks of -10^38.
     least = _largest(inputs[0]) if inputs and actual.numel() < FEW else 0.0
-    usual = _is_usual(sizes)
+    usual = sizes <= OUTLYING * sizes.median()
+    if int((~usual).sum()) > len(usual) // FEW:
+        # Many large ones are no outliers: after an activation most of the others may be near 0.
+        usual = torch.ones_like(usual)
     found, tolerances = [], torch.empty_like(sizes)
     for chosen in (usual, ~usual) if not bool(usual.all()) else (usual,):
         error, noise, size = (float(each[chosen].max()) for each in (errors, noises, sizes))
         tolerance = max(FACTOR * noise, FLOOR * eps * max(size, least))
         tolerances[chosen] = tolerance
         found.append(Deviation(error, tolerance, error <= tolerance))
-    if not _same_places(exact, rough, actual):
+    if not bool(difference.sum().isfinite()) and not _same_places(exact, rough, actual):
         return _deviation(None, float(tolerances.max()), exact, actual)
     if not bool(actual.isfinite().any()):
         return None
@@ -165,14 +169,6 @@ def _deviation(error: float | None, tolerance: float, exact: Tensor, actual: Ten
     tolerances = torch.full((features,), tolerance, dtype=torch.float64)
     is_ok = error is not None and error <= tolerance
     return Deviation(error, tolerance, is_ok, (Compared(exact, actual, tolerances),))
-
-
-def _is_usual(sizes: Tensor) -> Tensor:
-    """Return which features are of the usual size [D]: all, unless a few are outliers."""
-    usual = sizes <= OUTLYING * sizes.median()
-    # Many large ones are no outliers: after an activation most of the others may be near 0.
-    is_few = int((~usual).sum()) <= len(usual) // FEW
-    return usual if is_few else torch.ones_like(usual)
 
 
 def _same_places(exact: Tensor, rough: Tensor, actual: Tensor) -> bool:
@@ -197,10 +193,8 @@ def _largest_each(values: Tensor) -> Tensor:
 
 def _largest(tensor: Tensor) -> float:
     """Return the largest absolute value, without what means infinity; 0 for none."""
-    if not tensor.numel():
-        return 0.0
-    sizes = _endless(tensor, torch.finfo(tensor.dtype).max / 4).nan_to_num(0.0, 0.0, 0.0).abs()
-    return float(sizes.max())
+    limit = torch.finfo(tensor.dtype).max / 4
+    return float(_largest_each(_endless(tensor, limit)).max()) if tensor.numel() else 0.0
 
 
 def _endless(values: Tensor, limit: float) -> Tensor:

@@ -5,6 +5,7 @@ norm, a projection, an activation, a projection and a sum, and the word is cut i
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bertviewer.core.analysis.attention_places import is_cross
@@ -48,14 +49,13 @@ def steps_of(call: Call) -> Iterator[tuple[str, Deviation]]:
         return
     items = list(_items(call))
     places = [place for place, item in enumerate(items) if item.kind]
-    seen: dict[str, int] = {}
+    seen = Counter[str]()
     for name, start, stop in _steps([items[place] for place in places]):
-        first = places[start] if start else 0
-        end = places[stop] if stop < len(places) else len(items)
-        found = list(_deviations(call, items, first, places[stop - 1], end))
-        if found:
-            seen[name] = count = seen.get(name, 0) + 1
-            yield name if count == 1 else f"{name} ({count})", max(found, key=badness)
+        first, end = places[start] if start else 0, [*places, len(items)][stop]
+        if found := list(_deviations(call, items, first, places[stop - 1], end)):
+            seen[name] += 1
+            again = f" ({seen[name]})" if seen[name] > 1 else ""
+            yield name + again, max(found, key=badness)
     if whole := [found for _, found in call.chosen(call.output)]:
         yield NEXT, max(whole, key=badness)
 
@@ -68,19 +68,17 @@ def _is_layer(call: Call) -> bool:
     if not call.path.rpartition(".")[2].isdecimal() or call.is_attention:
         return False
     word = "".join(item.kind for item in _items(call))
-    has_more = re.search(f"{PRODUCT}.*{ACTIVATION}.*{PRODUCT}", word) is not None
-    if not has_more or not re.search("[AC]", word):
-        return False
-    return not any(_is_layer(each) for each in call.calls if each is not call)
+    has_more = re.search(f"{PRODUCT}.*{ACTIVATION}.*{PRODUCT}", word) and re.search("[AC]", word)
+    return bool(has_more) and not any(_is_layer(each) for each in call.calls if each is not call)
 
 
 def _items(call: Call, around: tuple[Call, ...] = ()) -> Iterator[_Item]:
     """Yield what happens in a call; an attention, a norm and an activation are one item each."""
-    kinds = set(_kinds(call))
+    kinds = _kinds(call)
     single = next((kind for kind in (NORM, ACTIVATION) if kind in kinds), "")
     if around and call.is_attention:
         yield _Item("C" if is_cross(call.path) else "A", around)
-    elif around and single and not kinds & {PRODUCT, ATTENTION}:
+    elif around and single and PRODUCT not in kinds and ATTENTION not in kinds:
         yield _Item(single, around)
     else:
         for event in call.events:
@@ -92,13 +90,10 @@ def _items(call: Call, around: tuple[Call, ...] = ()) -> Iterator[_Item]:
                 yield _Item(event, around)
 
 
-def _kinds(call: Call) -> Iterator[str]:
-    """Yield the operations in a call and those below, in order."""
-    for each in call.events:
-        if isinstance(each, Call):
-            yield from _kinds(each)
-        elif isinstance(each, str):
-            yield each
+def _kinds(call: Call) -> str:
+    """Return the operations in a call and those below, in order."""
+    kinds = (_kinds(it) if isinstance(it, Call) else it for it in call.events)
+    return "".join(kind for kind in kinds if isinstance(kind, str))
 
 
 def _steps(items: Sequence[_Item]) -> Iterator[_Step]:
@@ -145,7 +140,7 @@ def _sum_name(operations: str, after: str) -> str:
 
 def _suffix(attention: Call) -> str:
     """Return what an attention's module does after the attention: ALBERT's adds and norms."""
-    last = "".join(_kinds(attention)).rpartition(ATTENTION)[2]
+    last = _kinds(attention).rpartition(ATTENTION)[2]
     if ADDITION not in last:
         return ""
     return " & add & norm" if NORM in last.partition(ADDITION)[2] else " & add"

@@ -32,7 +32,7 @@ _KINDS = {
     "add": ADDITION,
 }
 _CASTS = {"to", "type_as", "float", "half", "bfloat16", "double"}
-_KEEPS = ELEMENTWISE | _CASTS | {"dropout", "contiguous", "clone", "nan_to_num"}
+_KEEPS = ELEMENTWISE | _CASTS | {"dropout", "contiguous", "clone", "nan_to_num", "requires_grad"}
 """Functions that leave every element in its place."""
 _MOVES = (VIEWS | SELECTIONS | {"cat", "stack"}) - _KEEPS
 _MARK = "_reference_mark"
@@ -213,6 +213,7 @@ def mark_of(tensor: Tensor | None) -> Mark | None:
 
 def put_mark(tensor: Tensor, mark: Mark | None) -> None:
     """Note what a tensor has of an attention; heads in unknown places are nothing."""
+    vars(tensor).pop(_MARK, None)
     if mark is not None and mark.columns is not None and mark.columns.shape != tensor.shape:
         mark = replace(mark, columns=None)
     if mark is not None and (mark.is_weights or mark.columns is not None):
@@ -230,7 +231,7 @@ def _mark(scope: Call, tensor: Tensor, *, is_weights: bool = False) -> Mark:
 
 def _mixed(weights: Mark, function: Any, args: Any, kwargs: Any) -> Tensor | None:
     """Number the heads in weights · values: the same product of their numbers and ones."""
-    if weights.columns is None:
+    if weights.columns is None or not weights.columns.numel():
         return None
 
     def numbers(tensor: Tensor) -> Any:
@@ -252,6 +253,9 @@ def _moved(function: Any, args: Any, kwargs: Any) -> list[Tensor]:
         mark = mark_of(tensor)
         return None if mark is None else mark.columns
 
+    name, is_in_place = name_of(function)
+    if is_in_place:
+        function = getattr(Tensor, word_of(name))
     # The numbers of heads are expanded, which a view does not allow.
     move = Tensor.reshape if function is Tensor.view else function
     return tensors_in(move(*mapped_in(tuple(args), numbers), **mapped_in(kwargs, numbers)))

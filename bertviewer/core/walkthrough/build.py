@@ -140,7 +140,7 @@ class _Builder:
 
     def _add_steps(self, nodes: Sequence[Node]) -> None:
         """Add the steps of nodes, the ids before the tables in which they are looked up."""
-        is_first = self._sections[-1].kind == "embeddings" and bool(self._layers)
+        is_first = self._sections[-1].kind == "embeddings"
         steps = list((self._before if is_first else self._after).steps(nodes))
         tables = {step.name: step for step in reversed(steps)}
         if (table := tables.get(TOKEN_EMBEDDING)) is not None:
@@ -194,7 +194,6 @@ class _Builder:
         self._sections[-1] = replace(section, steps=(*section.steps, step), expected=expected)
 
     def _add_unused(self, below: str = "") -> None:
-        """Add the tensors below a module that no step counts."""
         for path, tensors in self._counter.unused(below).items():
             paths = self._counter.modules(tensors, path)
             own = ", ".join(tensor.name.rpartition(".")[2] for tensor in tensors)
@@ -202,7 +201,6 @@ class _Builder:
             self._add(Step(name, paths, path or None, note=UNUSED), tensors)
 
     def _layer(self, node: Node, layers: EqualLayers, side: str) -> None:
-        """Show the first of equal layers in its own section."""
         self._passed.update(node.layers)
         path = layers.paths[0]
         flow, layer = self._flows.flow(path), self._architecture.module(path)

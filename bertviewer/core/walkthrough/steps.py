@@ -46,12 +46,8 @@ _NAMES = {
     "div": "Divide",
 }
 """What steps are called, by their operation; others after it."""
-_NAMES_OF_EMBEDDINGS = {
-    "Norm": "Embedding norm",
-    "Linear": "Embedding projection",
-    "Dropout": "Embedding dropout",
-}
-"""What steps before the layers are called."""
+_OF_EMBEDDINGS = {"Norm": "norm", "Linear": "projection", "Dropout": "dropout"}
+"""What steps before the layers are called, after the word "Embedding"."""
 _NOTES = {
     TOKEN_EMBEDDING: "One vector per token id.",
     SEGMENT_EMBEDDING: "One vector per segment type.",
@@ -139,11 +135,9 @@ class StepReader:
             return []
         inside = self._operations(found)
         is_small = sum(each.kind not in ENDS for each in found.nodes) <= _MOST_NODES
-        is_open = {
-            "embeddings": True,
-            "layer": bool(inside & TRANSFORMS) or (is_small and bool(inside & NORMS)),
-            "rest": bool(inside & BLOCKS),
-        }[self._place]
+        is_layer = self._place == "layer"
+        is_open = bool(inside & (TRANSFORMS if is_layer else BLOCKS))
+        is_open |= self._place == "embeddings" or (is_layer and is_small and bool(inside & NORMS))
         return [f for path in node.layers if (f := self._flows.flow(path))] if is_open else []
 
     def _closed(self, node: Node) -> Flow | None:
@@ -213,7 +207,8 @@ class StepReader:
     def _name(self, operation: str) -> str:
         words = operation.replace("_", " ")
         name = _NAMES.get(operation, words[:1].upper() + words[1:])
-        return _NAMES_OF_EMBEDDINGS.get(name, name) if self._place == "embeddings" else name
+        is_own = self._place == "embeddings" and name in _OF_EMBEDDINGS
+        return f"Embedding {_OF_EMBEDDINGS[name]}" if is_own else name
 
     def _name_of(self, node: Node) -> str:
         if self._attends(node):

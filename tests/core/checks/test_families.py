@@ -169,6 +169,15 @@ def test_heads_are_seen_before_the_projection(family: str, path: str, count: int
     assert steps[-2:] == ["output (eager)", "weights (eager)"]
 
 
+def test_heads_of_attention_by_blocks_of_tokens() -> None:
+    sizes: dict[str, Any] = {"d_model": 24, "d_kv": 8, "d_ff": 40, "num_heads": 3}
+    layers: dict[str, Any] = {"num_layers": 1, "num_decoder_layers": 1, "local_radius": 1}
+    model = small_model("longt5", **sizes, **layers, vocab_size=97)
+    path = "encoder.block.0.layer.0.LocalSelfAttention"
+    steps = [step.step for step in check_run(model, run(model)).at(path)]
+    assert [step for step in steps if step.startswith("head ")] == ["head 0", "head 1", "head 2"]
+
+
 def test_each_call_of_a_shared_layer_is_checked() -> None:
     model = small_model("albert", num_hidden_layers=3)
     capture = run(model)
