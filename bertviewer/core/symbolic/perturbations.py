@@ -87,13 +87,16 @@ class Perturbations:
         """Yield changes of many numbers at once, each number by a different rule in each of them.
 
         First sizes, whose parts keep their values; then the parts, once alone and once with odd
-        multiples of them.
+        multiples of them; then depths that no model takes another value of alone.
         """
         variables, parts = self.observed.variables, self.parts
         yield from self._by_rules(v for v in variables if v.letter not in parts)
         for change in self._by_rules(v for v in variables if v.letter in parts):
             yield change
             yield {**self._multiples(self.divisors, change, is_odd=True), **change}
+        free = {symbol.letter for variable in variables for symbol in variable.symbols}
+        depths = (s.letter for s in self.symbols if quantity_of(s) == "layers")
+        yield {x: 2 * self.observed.values[x] for x in depths if x not in free}
 
     def random(self, draw: random.Random, conditions: Iterable[str]) -> Change:
         """Return random values of about half of the numbers that meet divisibility conditions."""

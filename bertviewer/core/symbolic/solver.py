@@ -136,7 +136,7 @@ class Solver:
         """
         fresh = islice(self._perturbations.fresh(self._probes.variant), PROOFS)
         changes = chain(self._observed.mismatches, self._perturbations.structured())
-        for change in chain(changes, (change for change, _ in fresh)):
+        for change in filter(None, chain(changes, (change for change, _ in fresh))):
             self._compare(change)
         with suppress(OverBudget):
             for seed in range(_RANDOM):

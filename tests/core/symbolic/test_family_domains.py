@@ -3,6 +3,7 @@
 import pytest
 
 from bertviewer.core.expressions.domains import holds_in
+from bertviewer.core.expressions.evaluation import evaluate, letters_of
 from bertviewer.core.symbolic.counts import derive
 from tests.core.symbolic.small_builds import assert_never_wrong, root, size_of, values_of
 from tests.core.symbolic.test_counting import builder, config_of
@@ -87,3 +88,21 @@ def test_swin_finds_the_depths_of_its_stages() -> None:
     assert {symbol.letter for symbol in found.symbols} >= {"depths_0", "depths_1"}
     assert root(found, depths_1=4) == size_of(builder(), {**config, "depths": [1, 4]})
     assert_never_wrong(config, found, builder())
+
+
+@pytest.mark.parametrize("model_type", ["mpnet", "albert", "gpt2", "t5", "bart", "llama"])
+def test_formulas_hold_for_other_configurations(model_type: str) -> None:
+    config, build = config_of(model_type), builder()
+    found = derive(config, build)
+    assert found.unproven == {}
+    assert letters_of(found.counts[""])
+    assert_never_wrong(config, found, build)
+    doubled, more = ("D", "E", "I", "I_e"), ("V", "L", "N", "N_e", "N_d", "T")
+    changed = {s.letter: 2 * s.value for s in found.symbols if s.letter in doubled}
+    changed |= {s.letter: s.value + 1 for s in found.symbols if s.letter in more}
+    keys = {symbol.letter: symbol.key for symbol in found.symbols}
+    model = build({**config, **{keys[letter]: value for letter, value in changed.items()}})
+    shapes = {name: tensor.shape for name, tensor in model.named_parameters()}
+    values = values_of(found, **changed)
+    for name in shapes.keys() & found.shapes.keys():
+        assert tuple(evaluate(size, values) for size in found.shapes[name]) == shapes[name], name
