@@ -166,13 +166,16 @@ def _explain(
     observed = observe(builder, real, every_kind=True)
     repeats, shapes = fit_repeats(observed), fit_shapes(observed)
     without, lengths = unfitted(observed, shapes), observed.base.lengths
-    changing = {letter for letters in without.values() for letter in letters}
-    changing |= {
-        letter
-        for letter, points in observed.seen.items()
-        for _, model in points
-        if any(model.lengths.get(path, 0) != lengths[path] for path in lengths.keys() - repeats)
+    lengthening = {
+        path: [
+            letter
+            for letter, points in observed.seen.items()
+            if any(model.lengths.get(path, 0) != length for _, model in points)
+        ]
+        for path, length in lengths.items()
     }
+    changing = {letter for letters in without.values() for letter in letters}
+    changing |= {letter for path in lengths.keys() - repeats for letter in lengthening[path]}
     depths = (s.letter for s in symbols if observed.is_depth(s))
     unfollowed = frozenset(changing.intersection(depths))
     if unfollowed and not is_last:
@@ -198,7 +201,19 @@ def _explain(
         for name, template in templates.items()
         if template in verified and _gives(verified[template], real.facts[name], builder.values)
     }
-    conditions = {name: solver.conditions.get(templates[name], {}) for name in proven}
+    conditions = {
+        name: [
+            *solver.conditions.get(templates[name], ()),
+            # In a list whose length has no formula a number may mean another block elsewhere.
+            *(
+                f"{letter} == {builder.values[letter]}"
+                for path in owners(name)
+                if path not in proven
+                for letter in lengthening.get(path, ())
+            ),
+        ]
+        for name in proven
+    }
     missing = {
         name: reasons.get(template, "it could not be verified")
         for name, template in templates.items()

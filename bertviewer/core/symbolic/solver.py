@@ -272,13 +272,15 @@ class Solver:
             lost = sum(not other.meets(conditions) for other in right)
             return lost, sum(other.meets(conditions) for other in wrong)
 
+        def is_allowed(conditions: Conditions) -> bool:
+            if not all(self._unlimited.isdisjoint(letters_in(text)) for text in conditions):
+                return False
+            # A least value has to exclude all that is wrong with other values.
+            alike = [other for other in wrong if other.changed.keys() == probe.changed.keys()]
+            return ">=" not in conditions[-1] or not any(x.meets(conditions) for x in alike)
+
         broken = self._candidates.broken_by(probe, letters)
-        allowed = (
-            texts
-            for texts in broken
-            if all(self._unlimited.isdisjoint(letters_in(text)) for text in texts)
-        )
-        return min(allowed, key=cost, default=None)
+        return min(filter(is_allowed, broken), key=cost, default=None)
 
     def _choose_again(self) -> None:
         """Choose all conditions again, as early ones may be superfluous with later ones."""
