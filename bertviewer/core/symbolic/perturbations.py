@@ -141,7 +141,7 @@ class Perturbations:
             # With as many heads as features, each has one.
             return [main, value * 2, uneven, 1, value // 2, *wholes]
         if value <= SMALL:
-            return [1, value + 1, value - 1, value + 2, value * 3]
+            return [main, 1, value + 1, value - 1, value + 2, value * 3]
         step = self.step(letter)
         rules = [main, value + step, value - step, value * 3 // 2 // step * step]
         for size in self.sizes_of_parts(letter):
@@ -153,6 +153,8 @@ class Perturbations:
 
     def _main(self, symbol: Symbol) -> int:
         """Return the width, or the heads, of the hidden state in a symbol's part of the model."""
+        if self.observed.values[symbol.letter] <= SMALL and not standard_letter(symbol):
+            return self.observed.values[symbol.letter]  # it may be no width
         main = {"width": "D", "heads": "A"}.get(quantity_of(symbol))
         like = (s for s in self.symbols if standard_letter(s) == main)
         near = (s.letter for s in like if place_of(s) == place_of(symbol))
