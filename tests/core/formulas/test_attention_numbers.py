@@ -61,6 +61,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
             "rope_parameters": {"rope_type": "default", "rope_theta": BASE},
         },
     ),
+    "nystromformer": (
+        "encoder.layer.0.attention.self",
+        {**SMALL, "segment_means_seq_len": 8, "num_landmarks": 8, "conv_kernel_size": 3},
+    ),
 }
 
 
@@ -214,7 +218,17 @@ def evaluated(symbols: Symbols) -> Tensor:
             assert sink is not None
             powers = found.exp()
             found = powers / (sink[head].exp() + powers.sum(-1, keepdim=True))
-        heads.append(eval(python_of(output), {}, {**scope, "P_h": found}))
+        result = eval(python_of(output.partition(" + w_h")[0]), {}, {**scope, "P_h": found})
+        if "w_h ast" in output:
+            kernel = symbols.tensor("conv.weight")
+            assert kernel is not None
+            result = (
+                result
+                + torch.conv2d(
+                    value[None, None, :, columns], kernel[head : head + 1], padding=(1, 0)
+                )[0, 0]
+            )
+        heads.append(result)
     joined = torch.cat(heads, dim=-1)
     if "W_O" not in " ".join(t.symbol for t in symbols.formula.terms):
         return joined

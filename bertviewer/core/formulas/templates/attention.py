@@ -155,6 +155,14 @@ def _softmax(view: ModuleView) -> Match | None:
     return Match(("p_i = e^(x_i) / (sum_j e^(x_j))",), terms)
 
 
+def _product(view: ModuleView) -> Match | None:
+    step = view.only("matmul")
+    if step is None or view.tensors or len({operand.node for operand in step.tensors}) != 2:
+        return None
+    left, right = "the first input: queries, or probabilities", "the second input: keys, or values"
+    return Match(("Y = A B",), (Term("A", left), Term("B", right), Term("Y", "their product")))
+
+
 ATTENTION = (
     Template(
         "self-attention",
@@ -180,6 +188,15 @@ ATTENTION = (
         source=SOURCE,
     ),
     Template(
+        "product",
+        _product,
+        title="Matrix product",
+        summary="Multiplies two matrices; it is a separate module only so that its operations can "
+        "be counted.",
+        notes=(NO_PARAMETERS,),
+        source="transformers’ code",
+    ),
+    Template(
         "softmax",
         _softmax,
         title="Softmax",
@@ -188,4 +205,4 @@ ATTENTION = (
         source="torch.nn.Softmax",
     ),
 )
-"""Attention in all its variants, and the softmax as a module."""
+"""Attention in all its variants, and modules that are one step of it."""

@@ -86,6 +86,7 @@ def _score_lines(heads: Heads, variant: Variant) -> tuple[str, ...]:
     source = "S'" if heads.is_cross else "S"
     value = _of_head(heads, "V", heads.value)
     output = f"{sized('O_h', 'S', heads.value_size)} = P_h {value}"
+    output += f" + w_h ast {value}" if heads.kernel else ""
     lines: tuple[str, ...] = (f"{sized('P_h', 'S', source)} = {SOFTMAX} ({text})", output)
     if heads.scores.of("sinks"):
         lines = (

@@ -112,6 +112,9 @@ NOTES: tuple[str, ...] = (
     "{is_convolution?} The convolutions look at one position, like linear layers. The module’s "
     "tensors have one column per position; the formula has one row per position.",
     "{limits?} Queries, keys and values are clipped, which bounds the scores.",
+    "The convolution adds to each head’s output a weighted sum of the values at the {kernel} "
+    "nearest positions, the same for all features of the head.",
+    *LANDMARKS,
     DROPOUT,
 )
 """What a learner asks about attention, the most asked first."""
@@ -157,6 +160,11 @@ CHANGES = (
     Term("u_h", "learnt vector of head h, added to all queries", "[{size}]"),
 )
 PROBABILITIES = (
+    Term(
+        "w_h",
+        "kernel of head h of a convolution over positions (ast is the convolution)",
+        "[{kernel}]",
+    ),
     Term("A_h", "scores of head h"),
     Term("z_h", "learnt score of head h that belongs to no position", "[{count}]"),
     Term(

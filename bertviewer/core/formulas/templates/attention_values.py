@@ -25,8 +25,11 @@ def values_of(heads: Heads, variant: Variant) -> dict[str, object]:
     clip, is_multi, is_grouped = query.step("clamp"), heads.key_heads == 1 < count, heads.shared > 1
     window = _window(view)
     after = " with convolutions" if query.layer.convolution else ""
+    after = " with convolution" if heads.kernel else after
     return {
         **vars(heads),
+        **landmarks_of(view),
+        "kernel": heads.kernel or None,
         "manner": "Multi-query" if is_multi else "Grouped-query" if is_grouped else "Multi-head",
         "kind": "cross-attention" if heads.is_cross else "self-attention",
         "after": " with add & norm" if heads.norm else after,

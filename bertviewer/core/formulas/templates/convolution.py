@@ -5,6 +5,7 @@ import json
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.templates.linear import purpose_of
 from bertviewer.core.formulas.templates.template import Match, Template
 
 
@@ -39,6 +40,7 @@ def _convolution(view: ModuleView) -> Match | None:
     is_patch = axes > 1 and list(stride) == sizes and not any(padding)
     around = "position" if set(sizes) == {1} else "position and its neighbours"
     what = "image patch" if is_patch else around if axes == 1 else "window"
+    layer = view.affine() if axes == 1 else None  # of kernel size 1
     return Match(
         maths=(f"y_({channel}{', '.join(outer)}) = {sums} {product}{bias and f' + {bias}'}",),
         terms=(
@@ -49,8 +51,9 @@ def _convolution(view: ModuleView) -> Match | None:
         ),
         values={
             "axes": axes,
-            "outputs": outputs,
-            "what": what,
+            "purpose": purpose_of(view, layer)
+            if layer
+            else f"Computes {outputs} features from each {what}, with the same weights everywhere.",
             "pixels": " × ".join(map(str, sizes)) if is_patch else None,
             "stride": max(stride) if max(stride) > 1 and not is_patch else None,
             "pointwise": set(sizes) == {1},
@@ -72,7 +75,7 @@ CONVOLUTION = Template(
     "convolution",
     _convolution,
     title="{axes}D convolution",
-    summary="Computes {outputs} features from each {what}, with the same weights everywhere.",
+    summary="{purpose}",
     notes=(
         "The stride equals the kernel size, so the patches do not overlap: this is one linear "
         "layer applied to each patch of {pixels} pixels.",
@@ -82,7 +85,8 @@ CONVOLUTION = Template(
         "not mixed.",
         "{depthwise?} Depthwise: every feature is convolved with its own kernel; features are not "
         "mixed.",
-        "The features are divided into {groups} groups; each output feature reads one group only.",
+        "The features are divided into {groups} groups; each output feature reads one group only: "
+        "{groups} times fewer weights and products.",
         "{not bias?} This layer has no bias.",
     ),
     keys=("groups of features",),

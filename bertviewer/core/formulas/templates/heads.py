@@ -75,6 +75,8 @@ class Heads:
         output: the output projection in this module.
         residual: the input that the module adds to the projected output, "" for none.
         norm: of that sum.
+        kernel: the positions that a convolution of the values reads whose result is added to the
+            heads' outputs, 0 without one (Nyströmformer).
         is_cross: whether keys and values come from another input than queries.
         is_text: whether the positions are those of a text.
         is_masked: whether the scores can be masked.
@@ -93,6 +95,7 @@ class Heads:
     output: Affine | None = None
     residual: str = ""
     norm: Norm | None = None
+    kernel: int = 0
     is_cross: bool = False
     is_text: bool = True
     is_masked: bool = True
@@ -133,6 +136,7 @@ class Variant:
         scores: what goes into the softmax; ``{}`` is what is read from the graph.
         projections: the lines of queries, keys and values, if not those of three layers.
         layers: the terms of further layers.
+        purposes: what each of these is for, by path.
     """
 
     lines: tuple[str, ...] = ()
@@ -143,6 +147,7 @@ class Variant:
     scores: str = "{}"
     projections: tuple[str, ...] = ()
     layers: tuple[Term, ...] = ()
+    purposes: Mapping[str, str] = field(default_factory=dict)
 
 
 def own_attentions(view: ModuleView) -> tuple[Step, ...]:
@@ -311,26 +316,32 @@ def _kind(view: ModuleView, graph: ModuleGraph, step: Step) -> str:
 
 def _after(
     view: ModuleView, graph: ModuleGraph, step: Step
-) -> tuple[Affine | None, str, Norm | None] | None:
-    """Return output projection, residual and norm; ``None`` if anything else follows."""
+) -> tuple[Affine | None, str, Norm | None, int] | None:
+    """Return output projection, residual, norm and kernel; ``None`` if anything else follows."""
     output: Affine | None = None
-    residual, norm = "", None
+    residual, norm, kernel = "", None, 0
     while not graph.is_result(step):
         users = graph.users(step)
         if len(users) != 1:
             return None
         user = users[0]
         layer = layer_of(view, user)
+        other = next((o for o in user.tensors if o.node != step.node.id), None)
+        maker = graph.maker(other)
         if layer is not None and output is None and not residual:
             output = layer
         elif user.operation == "residual" and output is not None and not residual:
-            residual = next((o.node for o in user.tensors if o.node != step.node.id), "")
+            residual = other.node if other else ""
         elif is_norm(user) and residual and norm is None:
             norm = Norm.of(user)
+        elif user.operation == "add" and maker and maker.operation == "convolution":
+            if step.roles.get("value") not in maker.tensors:
+                return None
+            kernel = max(view.parameter_shape(f"{maker.node.path}.weight"), default=0)
         else:
             return None
         step = user
-    return output, residual, norm
+    return output, residual, norm, kernel
 
 
 def source_of(graph: ModuleGraph, operand: Operand | None) -> str:

@@ -237,7 +237,7 @@ def _surroundings(view: ModuleView, branch: Branch, case: str) -> dict[str, obje
     """Return which modules compute the attention, its projection and the residual, in words."""
     if case in ("block", "open attention"):
         inner, outer = child_of(view, _attention(branch)), child_of(view, branch.last)
-        return {"inner": inner, "outer": outer} if inner != outer else {}
+        return {"both": inner} if inner == outer else {"inner": inner, "outer": outer}
     parent = view.at(view.node.parent or "")
     if case == "second half":
         follows_cross = parent is not None and "crossattention" in parent.children
@@ -258,6 +258,8 @@ def _surroundings(view: ModuleView, branch: Branch, case: str) -> dict[str, obje
 _NOTES = (
     "Its children are the parts: “{inner}” is the attention, “{outer}” the output projection with "
     "{addition}.",
+    "The child “{both}” is the attention with its output projection; the norm belongs to this "
+    "module.",
     "The module has two inputs: {added}, and R is the input of the {skip}, that is, the output of "
     "{before}.",
     "Residual connection: each sub-layer’s input is added to its output, so that it need only "

@@ -11,8 +11,9 @@ from bertviewer.core.formulas.notation import Affine, indices, sized
 from bertviewer.core.formulas.place import Place, places
 from bertviewer.core.formulas.steps.networks import GATED, KINDS, activation_of
 from bertviewer.core.formulas.steps.origins import ROLES, compressed_for, projections
-from bertviewer.core.formulas.templates.heads import sparse_heads
+from bertviewer.core.formulas.templates.heads import sole_heads, sparse_heads
 from bertviewer.core.formulas.templates.norm import NORMS, is_norm
+from bertviewer.core.formulas.templates.position_scores import bias_of
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import ModuleGraph, Step, is_first
 
@@ -67,7 +68,7 @@ def _linear(view: ModuleView) -> Match | None:
         ),
         values={
             "stored": "" if layer.transposed else ", stored transposed (Conv1D)",
-            "purpose": _purpose(view, layer),
+            "purpose": purpose_of(view, layer),
             "transposed": layer.transposed,
             "bias": layer.bias,
             "per position": _is_per_position(view),
@@ -82,13 +83,13 @@ def _is_per_position(view: ModuleView) -> bool:
     """Return whether a layer receives one vector for each position of a sequence."""
     if view.graph is None or not view.graph.inputs:
         return _torch_attention(view)
-    around = next(places(view), None)
-    if view.config.get("share_att_key") is True and around and around.graph.of("position bias"):
-        return False  # DeBERTa projects distances with the layers of queries and keys
-    return not view.lengths.isdisjoint(view.graph.inputs[0].shape[:-1])
+    # DeBERTa may project distances with the layers of queries and keys, too.
+    calls = next((place.steps for place in places(view)), ())
+    shapes = (view.graph.inputs[0].shape, *(step.node.shape for step in calls))
+    return not any(view.lengths.isdisjoint(shape[:-1]) for shape in shapes)
 
 
-def _purpose(view: ModuleView, layer: Affine) -> str:
+def purpose_of(view: ModuleView, layer: Affine) -> str:
     """Return what a layer is for: the first place in which its use is clear."""
     around = view.at(view.node.parent or "")
     name, _, globally = view.node.name.partition("_")
@@ -100,6 +101,15 @@ def _purpose(view: ModuleView, layer: Affine) -> str:
     for place in places(view):
         if text := _in_group(place, place.group) if place.group else _in_graph(view, layer, place):
             return text
+    if around is not None and around.graph is not None and around.graph.steps:
+        # BigBird closes the module that the layer begins.
+        outside, first = next(places(around), None), around.graph.steps[0]
+        if first.node.path == view.node.path and outside and _mixes_heads(view, outside):
+            return _OUTPUT
+    heads = None if around is None else sole_heads(around)
+    bias = None if heads is None else bias_of(heads)
+    if bias is not None and view.node.path in bias.purposes:
+        return bias.purposes[view.node.path]
     if layer.outputs == 1:
         return "Computes one number from each vector, a weighted sum."
     is_wider, is_same = layer.outputs > layer.inputs, layer.outputs == layer.inputs
@@ -128,11 +138,6 @@ def _in_graph(view: ModuleView, layer: Affine, place: Place) -> str:
     """Return what a layer does in an attention, or before the first layer or after the last."""
     graph, step = place.graph, place.steps[0]
 
-    def is_attention(made: Step) -> bool:
-        module = view.at(made.node.path or "")
-        is_sparse = module is not None and sparse_heads(module) is not None
-        return made.operation == "attention" or is_sparse
-
     def is_table(made: Step) -> bool:
         module = view.at(made.node.path or "") if made.node.kind == "module" else None
         inner = None if module is None else module.graph
@@ -145,7 +150,7 @@ def _in_graph(view: ModuleView, layer: Affine, place: Place) -> str:
     letters = "".join(sorted(projections(graph).get(step.node.id, ()), key="QKV".index))
     if letters in _PROJECTIONS:
         return _PROJECTIONS[letters]
-    if _reads(graph, step, is_attention, through=("add", "cat")):
+    if _mixes_heads(view, place):
         return _OUTPUT
     if any(part.isdigit() for part in view.node.path.split(".")):
         return ""
@@ -158,6 +163,15 @@ def _in_graph(view: ModuleView, layer: Affine, place: Place) -> str:
         if is_norm(_sole_user(graph, after)):
             return "Transforms each position’s vector for the prediction of its token."
     return _scores(view, step) if _reaches_result(graph, step) else ""
+
+
+def _mixes_heads(view: ModuleView, place: Place) -> bool:
+    def is_attention(made: Step) -> bool:
+        module = view.at(made.node.path or "")
+        is_sparse = module is not None and sparse_heads(module) is not None
+        return made.operation == "attention" or is_sparse
+
+    return _reads(place.graph, place.steps[0], is_attention, through=("add", "cat"))
 
 
 def _reads(

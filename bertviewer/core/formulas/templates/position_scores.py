@@ -247,15 +247,15 @@ def _distances(heads: Heads, product: _Product, factor: float) -> Variant:
 
 _COMPARED = {
     "query": (
-        *("key", "keys", "Q_(h, i) dot K^r_(h, b(i - j))"),
+        *("key", "keys", "what each distance is matched by", "Q_(h, i) dot K^r_(h, b(i - j))"),
         "content to position (the token’s query with the key of the distance)",
     ),
     "key": (
-        *("query", "queries", "K_(h, j) dot Q^r_(h, b(i - j))"),
+        *("query", "queries", "what each distance looks for", "K_(h, j) dot Q^r_(h, b(i - j))"),
         "position to content (the other token’s key with the query of the distance)",
     ),
 }
-"""What distances are in a product with queries or keys, in one and many, its text and its kind."""
+"""What distances are in a product with queries or keys, in one, many and words; text and kind."""
 
 
 def _disentangled(heads: Heads, found: Mapping[str, _Product]) -> Variant:
@@ -263,10 +263,10 @@ def _disentangled(heads: Heads, found: Mapping[str, _Product]) -> Variant:
     rows, width, count = next(iter(found.values())).rows, heads.query.layer.inputs, 1 + len(found)
     terms = [Term("R", "distance vectors, from the encoder", f"[{rows}, {width}]")]
     summands, kinds = ["Q_(h, i) dot K_(h, j)"], ["content to content"]
-    made: list[str] = []
+    made, purposes = list[str](), dict[str, str]()
     weights: list[str] = []
     for role in (role for role in _COMPARED if role in found):
-        one, many, summand, kind = _COMPARED[role]
+        one, many, what, summand, kind = _COMPARED[role]
         each, letter = found[role], ROLES[one]
         index = f'"{letter},r"'
         if f"{each.path.rpartition('.')[2]}.weight" == heads.parts[one].holder:
@@ -274,6 +274,7 @@ def _disentangled(heads: Heads, found: Mapping[str, _Product]) -> Variant:
             weights.insert(0, f"W_{letter}")
         else:
             terms += each.layer.terms(f"the projection of distances to {many}", index)
+            purposes[each.path] = f"Computes the {many} of relative distances: {what}."
         made.append(f"{letter}^r = {each.layer.maths(sized('R', rows, width), index, sizes=False)}")
         shape = f"[{rows}, {each.layer.outputs}]"
         terms.append(Term(f"{letter}^r", f"{many} of the distances", shape))
@@ -308,4 +309,5 @@ def _disentangled(heads: Heads, found: Mapping[str, _Product]) -> Variant:
         keys=heads.view.keys("distances"),
         scores="A_h",
         layers=tuple(terms),
+        purposes=purposes,
     )
