@@ -5,6 +5,7 @@ import json
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.notation import indices
 from bertviewer.core.formulas.templates.linear import purpose_of
 from bertviewer.core.formulas.templates.template import Match, Template
 
@@ -40,20 +41,34 @@ def _convolution(view: ModuleView) -> Match | None:
     is_patch = axes > 1 and list(stride) == sizes and not any(padding)
     around = "position" if set(sizes) == {1} else "position and its neighbours"
     what = "image patch" if is_patch else around if axes == 1 else "window"
-    layer = view.affine() if axes == 1 else None  # of kernel size 1
+    maths = [f"y_({channel}{', '.join(outer)}) = {sums} {product}{bias and f' + {bias}'}"]
+    kind, given = f"{axes}D convolution", f"input, one vector for each {axis}; 0 outside of it"
+    purpose = f"Computes {outputs} features from each {what}, with the same weights everywhere."
+    grouped: tuple[Term, ...] = ()
+    layer = view.affine() if axes == 1 else None
+    if layer is not None:  # of one position, maybe in groups (Iandola et al. 2020, section 3)
+        kind, given = "Convolution with kernel size 1", "input vector of one position"
+        purpose = purpose_of(view, layer)
+        read, bias = f"x_({shape[1]} g(j) + i)" if groups > 1 else "x_i", bias and "b_j"
+        product = f"sum_(i=0)^({shape[1] - 1}) {read} W_(j, i){bias and f' + {bias}'}"
+        maths = [f"y_j = {product}, quad j = {indices(outputs)}"]
+        if groups > 1:
+            kind = "Grouped convolution with kernel size 1"
+            maths.append(f"g(j) = floor(j \\/ {outputs // groups})")
+            grouped = (Term("g(j)", "group of output feature j", f"{groups} groups"),)
     return Match(
-        maths=(f"y_({channel}{', '.join(outer)}) = {sums} {product}{bias and f' + {bias}'}",),
+        maths=tuple(maths),
         terms=(
-            Term("x", f"input, one vector for each {axis}; 0 outside of it", f"[{inputs}]"),
+            Term("x", given, f"[{inputs}]"),
             Term("W", f"kernel, stored [out, in, kernel size{each}]", shape_text(shape)),
-            *((Term("b", "bias, one per output feature", f"[{outputs}]"),) if bias else ()),
+            *((Term(bias, "bias, one per output feature", f"[{outputs}]"),) if bias else ()),
+            *grouped,
             Term("y", f"output, one vector for each {axis}", f"[{outputs}]"),
         ),
         values={
+            "kind": kind,
             "axes": axes,
-            "purpose": purpose_of(view, layer)
-            if layer
-            else f"Computes {outputs} features from each {what}, with the same weights everywhere.",
+            "purpose": purpose,
             "pixels": " × ".join(map(str, sizes)) if is_patch else None,
             "stride": max(stride) if max(stride) > 1 and not is_patch else None,
             "pointwise": set(sizes) == {1},
@@ -74,7 +89,7 @@ def _of_axes(text: str, axes: int) -> list[int]:
 CONVOLUTION = Template(
     "convolution",
     _convolution,
-    title="{axes}D convolution",
+    title="{kind}",
     summary="{purpose}",
     notes=(
         "The stride equals the kernel size, so the patches do not overlap: this is one linear "
