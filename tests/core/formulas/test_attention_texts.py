@@ -15,6 +15,14 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "longformer": {**SMALL, "attention_window": 4},
     "xlnet": {"vocab_size": 97, "d_model": 32, "n_layer": 1, "n_head": 4, "d_inner": 40},
     "nystromformer": {**SMALL, "segment_means_seq_len": 12, "num_landmarks": 4},
+    "nystromformer in full": {
+        **{**SMALL, "segment_means_seq_len": 8, "num_landmarks": 8, "conv_kernel_size": 3},
+        "model_type": "nystromformer",
+    },
+    "squeezebert": {**SMALL, "embedding_size": 32},
+    "big_bird": {**SMALL, "attention_type": "block_sparse", "block_size": 2},
+    "deberta": {**SMALL, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
+    "deberta-v2": {**SMALL, "relative_attention": True, "pos_att_type": ["p2c"]},
     "mpt": {**SMALL, "d_model": 32, "n_heads": 4, "n_layers": 1},
     "gpt_neo": {
         **{"vocab_size": 97, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "window_size": 5},
@@ -34,7 +42,7 @@ CONFIGS["whisper"] |= {"decoder_ffn_dim": 40, "max_source_positions": 20, "num_m
 
 @cache
 def made(family: str) -> Architecture:
-    return with_flows({**CONFIGS[family], "model_type": family})
+    return with_flows({"model_type": family, **CONFIGS[family]})
 
 
 def words(family: str, path: str) -> str:
@@ -55,6 +63,15 @@ def words(family: str, path: str) -> str:
         ("xlnet", "layer.0.rel_attn", "(Q_(h, i) + v_h) dot R_(h, i - j)", "W_Q^top"),
         ("xlnet", "layer.0.rel_attn", 'op("LayerNorm")(X + O', "W_Q^top"),
         ("nystromformer", "encoder.layer.0.attention.self", "Nyström approximation", "in full"),
+        ("nystromformer in full", "encoder.layer.0.attention.self", "P_h V_h + w_h ast V_h", "H_1"),
+        ("nystromformer in full", "encoder.layer.0.attention.self", "at the 3 nearest", "the 4"),
+        ("squeezebert", "encoder.layers.0.attention.matmul_qkv", "Y = A B", "X_1"),
+        ("squeezebert", "encoder.layers.0.attention.value", "Computes the values:", "sum_(u=0)"),
+        ("squeezebert", "encoder.layers.0.output.conv1d", "back to the hidden size", "s + u"),
+        ("big_bird", "encoder.layer.0.attention.output.dense", "Mixes the heads", "Maps each"),
+        ("deberta", "encoder.layer.0.attention.self.pos_proj", "the keys of relative", "queries"),
+        ("deberta", "encoder.layer.0.attention.self.pos_q_proj", "the queries of relative", "keys"),
+        ("deberta-v2", "encoder.layer.0.attention.self.pos_query_proj", "looks for", "keys"),
         ("mpt", "blocks.0.attn", "B_(h, i j) = m_h j", "later positions, and positions"),
         ("gpt_neo", "h.1.attn.attention", "less than 5 away", "sqrt(d_k)"),
         ("gpt_neo", "h.0.attn.attention", "does not divide the scores", "away"),

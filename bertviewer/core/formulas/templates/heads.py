@@ -337,7 +337,7 @@ def _after(
         elif user.operation == "add" and maker and maker.operation == "convolution":
             if step.roles.get("value") not in maker.tensors:
                 return None
-            kernel = max(view.parameter_shape(f"{maker.node.path}.weight"), default=0)
+            kernel = max(view.parameter_shape(f"{maker.node.path}.weight")[2:], default=0)
         else:
             return None
         step = user
