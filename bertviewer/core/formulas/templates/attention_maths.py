@@ -24,10 +24,11 @@ def attention_lines(heads: Heads, variant: Variant) -> tuple[str, ...]:
     """Return all lines of an attention."""
     rotation = heads.query.step("rotary")
     base = None if any(key in heads.view.config for key in _BASES) else 10000
+    # What the scores are instead of the usual ones comes before them, what is added after them.
+    lines, is_instead = _score_lines(heads, variant), "{}" not in variant.scores
     return (
         *(variant.projections or _projection_lines(heads)),
-        *_score_lines(heads, variant),
-        *variant.lines,
+        *((*variant.lines, *lines) if is_instead else (*lines, *variant.lines)),
         *_output_lines(heads),
         *(variant.last or pair_lines(rotation, heads.size, base)),
     )

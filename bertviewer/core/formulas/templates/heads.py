@@ -128,7 +128,7 @@ class Variant:
     """How an attention differs from the common one.
 
     Attributes:
-        lines: after those of the scores.
+        lines: after those of the scores, or before them if ``scores`` has no ``{}``.
         last: the last lines.
         terms: of what is done to the scores; the texts may have placeholders.
         values: for the texts, instead of the usual ones.

@@ -286,8 +286,8 @@ def _disentangled(heads: Heads, found: Mapping[str, _Product]) -> Variant:
     unplaced = " No position vectors are added to the token vectors." if is_unplaced else ""
     return Variant(
         lines=(
-            f"A_(h, i j) = ({' + '.join(summands)}) / sqrt({count} dot {heads.size})",
             ", quad ".join(made),
+            f"A_(h, i j) = ({' + '.join(summands)}) / sqrt({count} dot {heads.size})",
         ),
         terms=(Term("b(i - j)", "row of this distance", f"0 to {rows - 1}"),),
         values={
