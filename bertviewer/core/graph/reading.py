@@ -9,6 +9,7 @@ from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node, NodeKin
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.budget import OverBudget
+from bertviewer.core.graph.inputs.texts import TARGET_TOKENS
 from bertviewer.core.graph.operation_names import CONVOLUTIONS
 from bertviewer.core.graph.partition import GraphNode, partition, partition_pattern, signature
 from bertviewer.core.graph.patterns.finding import find_patterns
@@ -59,8 +60,12 @@ class FlowReader:
     def flows(self, lengths: Mapping[str, int]) -> Flows:
         """Return the flows of all modules that were called, once for those that do the same.
 
-        At a limit in force the other modules have the reason instead of a flow.
+        ``lengths`` of inputs that the model does not read are left out. At a limit in force the
+        other modules have the reason instead of a flow.
         """
+        inputs = [value.name for value in self.trace.values if value.kind == "input"]
+        if not any(name.startswith("decoder_input") for name in inputs):
+            lengths = {letter: size for letter, size in lengths.items() if letter != TARGET_TOKENS}
         distinct: dict[str, Flow] = {}
         like: dict[str, str] = {}
         firsts: dict[Hashable, str] = {}
