@@ -3,7 +3,7 @@
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from bertviewer.core.formulas.facts import drops_out
+from bertviewer.core.formulas.facts import drops_out, rotates
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
@@ -89,6 +89,7 @@ def _embeddings(view: ModuleView) -> Match | None:
         "segments": segments > 1,
         "one_segment": segments == 1,
         "no_segments": positions and not segments,
+        "rotates": len(lookups) == 1 and rotates(view),
         "position_note": counted,
         "masks": masked and others[-1].operation == "mul",
         "norm": norm and norm.name,
@@ -135,6 +136,8 @@ EMBEDDINGS = Template(
         "{position_note}",
         "{no_segments?} This model has no segments: two sentences are distinguished by the "
         "separator.",
+        "{rotates?} There are no position vectors and no segments: attention rotates queries and "
+        "keys according to their positions instead.",
         "{rescales?} A masked token gives a row of zeros. In training, 15% of the tokens were "
         "chosen and 80% of those masked, which made the sums smaller; the factor compensates for "
         "this.",

@@ -32,6 +32,7 @@ _BRANCHES = {
 """How branches are called in lines, in sentences and in terms."""
 _HEADS = "outputs of the heads, side by side"
 _INPUTS = {
+    "sum": ("Z", "output of the sub-layer", "sub-layer", "", ""),
     "output": ("Z", _HEADS, "attention", "output projection", "O"),
     "second half": ("H", "output of the first half", "first half", "second linear layer", "2"),
 }
@@ -88,6 +89,7 @@ def _layer(view: ModuleView) -> Match | None:
         naming.symbols[entry.node.id, ()] = "X'"
         if not is_norm(entry) and not text.child(view, entry, path.start):
             return None
+    _name_scales(text, view, graph, path)
     for branch in path.branches:
         added = _add(text, view, graph, path, branch)
         if added is None:
@@ -103,16 +105,30 @@ def _layer(view: ModuleView) -> Match | None:
     return replace(written, values=_values(view, path, text.words, case), case=case)
 
 
+def _name_scales(text: _Text, view: ModuleView, graph: ModuleGraph, path: ResidualPath) -> None:
+    """Name what branches are scaled by; those that a child scales are written as the product."""
+    scales = [branch.scale for branch in path.branches if branch.scale is not None]
+    parameters = [node.id for node in graph.given.values() if node.kind == "parameter"]
+    learnt = [(s, o) for s in scales for o in s.operands if o.parameter or o.node in parameters]
+    for number, (scale, operand) in enumerate(learnt, 1):
+        symbol = f"lambda_{number}" if len(learnt) > 1 else "lambda"
+        width = view.width_of(scale)
+        text.naming.meanings[symbol] = f"learnt scale of each of the {width} features (layer scale)"
+        text.naming.symbols[operand.node or symbol, ()] = symbol
+        if operand.parameter:
+            operands = (Operand(symbol) if each is operand else each for each in scale.operands)
+            node = replace(scale.node, kind="operation")
+            text.calls[node.id] = replace(scale, node=node, operands=tuple(operands))
+
+
 def _add(
     text: _Text, view: ModuleView, graph: ModuleGraph, path: ResidualPath, branch: Branch
 ) -> str | None:
     """Add a branch; return the case of the only one, "" for others, ``None`` if it is not known."""
     naming, is_sole = text.naming, len(path.branches) == 1 and path.entry is None
-    for operand in () if branch.scale is None else branch.scale.operands:
-        if (given := graph.given.get(operand.node)) is not None and given.kind == "parameter":
-            naming.meanings[quoted(given.name)] = "learnt scale of each feature (layer scale)"
     if branch.kind == "input":
-        case = "second half" if feed_forward.half_of_network(view) == "second" else "output"
+        half = feed_forward.half_of_network(view)
+        case = "sum" if not branch.core else "second half" if half == "second" else "output"
         symbol, meaning, residual, use, index = _INPUTS[case]
         naming.symbols.update({(path.start, ()): "R", (branch.reads, ()): symbol})
         naming.meanings.update({symbol: meaning, "R": f"residual: the input of the {residual}"})
@@ -155,13 +171,19 @@ def _attention(branch: Branch) -> Step:
     return next(step for step in branch.core if step.operation == "attention")
 
 
+_PRE = ("pre-norm", "each preceded by {} and followed by a residual connection")
 _ORDERS = {
     "after": ("post-norm", "each followed by a residual connection and {}", ""),
     "before": (
-        "pre-norm",
-        "each preceded by {} and followed by a residual connection",
+        *_PRE,
         "Pre-norm: each sub-layer normalises its own input, and the residual path runs from the "
         "first layer to the last without normalisation.",
+    ),
+    "bare": (
+        *_PRE,
+        "The first layer has no norm before its attention because the embeddings end with one. "
+        "Otherwise it is pre-norm: each sub-layer normalises its own input, and the residual path "
+        "is not normalised.",
     ),
     "before inside": (
         "norms before and after",
@@ -195,7 +217,7 @@ def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -
     norm = Norm.of(path.norms[0]) if path.norms else None
     placement, order, where = _ORDERS.get(path.order, _ORDERS["mixed"])
     is_parallel = len({branch.sum.node.id for branch in path.branches}) < len(kinds)
-    is_pre = path.order == "before"
+    is_pre = placement == "pre-norm"
     sources = {
         "; pre-norm: Radford et al. 2019, section 2.3, and Xiong et al. 2020": is_pre,
         "; with RMS norms: Raffel et al. 2020, section 2.1": norm is not None
@@ -293,6 +315,14 @@ LAYER = Template(
     keys=("width", "heads", "feed-forward", "activation", "norm first"),
     source=f"{_PAPER} 3.1{{source}}",
     cases={
+        "sum": Template(
+            "add & norm",
+            title="Add & norm",
+            summary="Adds the sub-layer’s input (the residual) to its output and normalises the "
+            "sum.",
+            keys=("width", _EPSILON),
+            source=f"{_PAPER} 3.1; He et al. 2016, section 3",
+        ),
         "output": Template(
             "{end}",
             title="Output projection, {end}",

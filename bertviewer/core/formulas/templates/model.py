@@ -9,10 +9,10 @@ from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates import model_facts
 from bertviewer.core.formulas.templates.embeddings import lookups_of
-from bertviewer.core.formulas.templates.layers import is_tower, runs_of, stacks_of
+from bertviewer.core.formulas.templates.layers import is_tower, runs_of, stacks_of, uncalled
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.residual import residual_path
-from bertviewer.core.formulas.templates.stack import calls_of
+from bertviewer.core.formulas.templates.stack import calls_of, given_to
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
@@ -47,6 +47,7 @@ def _model(view: ModuleView) -> Match | None:
     results = ("Y", "p") if ranks == [3, 2] else ("Y",) if ranks[0] == 3 else ()
     pooled = calls.maker(calls.results[1][1]) if len(results) > 1 else None
     is_base = stack is not None and len(calls.steps) > 1
+    is_alone = not is_base and "shared" in view.children
     naming = Naming(
         results,
         symbols={(start.node.id, ()): "X_0"} if start is not None and len(start.ids) == 1 else {},
@@ -64,6 +65,7 @@ def _model(view: ModuleView) -> Match | None:
         "summary": summary,
         "position_note": lookups_of(view).get("position", (0, ""))[1],
         "rotated": model_facts.rotated(view),
+        "given": "" if run is None else given_to(run, calls, view).note,
         "bias": run and model_facts.distance_bias(view, run),
         "mixing": model_facts.MIXING.get(mixing),
         "pooling": pooled and model_facts.pooling(view, pooled),
@@ -78,7 +80,9 @@ def _model(view: ModuleView) -> Match | None:
         "final_norm": _final_norm(view, last, run),
         "no_pooler": len(results) == 1 and (is_base or holds_lookups),
         "stack": stack.node.name if stack is not None and is_base else "",
-        "alone": stack is not None and not is_base and "shared" in view.children,
+        "child": stack.node.name if stack is not None and not (is_base or is_alone) else "",
+        "alone": stack is not None and is_alone,
+        "unused": next((name for name in uncalled(view) if name.endswith("_head")), ""),
     }
     return replace(write(calls, view, naming), values=values)
 
@@ -161,15 +165,18 @@ def _pair(view: ModuleView, calls: ModuleGraph, stacks: tuple[Step, ...]) -> Mat
 
 _NOTES = (
     "“{stack}” holds the stack of layers.",
+    "All is computed by the child “{child}”, embeddings included.",
     "{alone?} It is the encoder of an encoder-decoder; this model has no decoder.",
     "{position_note}",
     "{rotated}",
+    "{given}",
     "{bias}",
     "{mixing}",
     "The layers are pre-norm, so a final {final_norm} follows the last one.",
     "{two kinds?} Some layers attend to the whole sequence, the others to a window around each "
     "position; the configuration key layer_types lists which.",
     "{direction}",
+    "“{unused}” is not part of a normal forward pass.",
     "{pooling}",
     "{no_pooler?} This model has no pooler: heads read the last hidden state directly.",
 )

@@ -18,7 +18,7 @@ class Branch:
     """What is added to a residual path: a core with optional norms.
 
     Attributes:
-        kind: what the core is; ``input`` for a linear layer on another input of the module.
+        kind: what the core is; ``input`` for another input of the module, or a linear layer on it.
         core: its steps.
         sum: the addition; parallel branches have the same.
         before: the norm of its input; parallel branches can share one.
@@ -66,12 +66,17 @@ class ResidualPath:
 
     @property
     def order(self) -> str:
-        """Where branches have norms, as in ``Branch``; ``mixed`` if they differ."""
-        found = {
+        """Where branches have norms, as in ``Branch``; ``mixed`` if they differ.
+
+        ``bare`` if only the first has none, and the others have theirs before.
+        """
+        found = [
             " ".join(name for name in ("before", "inside", "after") if getattr(branch, name))
             for branch in self.branches
-        }
-        return found.pop() if len(found) == 1 else "mixed"
+        ]
+        if found[0] == "" and {*found} == {"", "before"}:
+            return "bare"
+        return found[0] if len({*found}) == 1 else "mixed"
 
 
 def residual_path(view: ModuleView) -> ResidualPath | None:
@@ -130,8 +135,10 @@ def _branch(
     norms = [step for step in steps if is_norm(step) and [o.node for o in step.tensors] == [state]]
     core = tuple(step for step in steps if step not in norms)
     if state not in found:
-        is_input = len(graph.inputs) == 2 and [step.operation for step in core] == ["linear"]
-        reads = core[0].tensors[0].node if is_input else ""
+        operations = [step.operation for step in core]
+        is_input = operations == ["linear"] or (not core and after is not None)
+        reads = core[0].tensors[0].node if core else addend.node
+        is_input = is_input and len(graph.inputs) == 2
         return Branch("input", core, total, after=after, reads=reads) if is_input else None
     if not core:
         return None

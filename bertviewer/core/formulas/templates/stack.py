@@ -3,13 +3,16 @@
 from dataclasses import replace
 
 from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.formulas.facts import has_positions, rotates
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import INTO
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
+from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.text.numerals import count_text
 
@@ -18,17 +21,97 @@ _MEANINGS = {
     "shared": {"E": "output of the embeddings"},
     "group": {"l": "index of the layer in the group, counted from 0"},
 }
+_PAPER = "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3"
+_GIVEN = {
+    "distances": (
+        "Positions enter {where} the embeddings: every layer compares its tokens with the vectors "
+        "of the distances between them.",
+        *("R", "distance vectors, for all layers", "He et al. 2021 (DeBERTa), section 3.1"),
+    ),
+    "biases": (
+        "The table {table} has a row for each distance bucket and a column for each head. Its "
+        "values are added to the scores of every layer.",
+        *("B", "distance bias on the scores, one per head and pair of positions", _PAPER),
+    ),
+    "angles": (
+        "Positions enter here, not in the embeddings: every layer’s attention rotates its queries "
+        "and keys by these angles.",
+        *("P", "sines and cosines of all positions, for all layers", "Su et al. 2021, section 3.2"),
+    ),
+    "sines": (
+        "There are no position vectors: every layer is given the sines and cosines of the "
+        "distances between positions, with which its attention compares the tokens.",
+        *("", "", _PAPER),
+    ),
+    "other": (
+        "Positions enter here: what is computed from them is given to every layer.",
+        *("", "", _PAPER),
+    ),
+    "": ("", "", "", _PAPER),
+}
+"""A note on what of positions layers are given, its symbol and meaning, and the paper."""
 
 
-def _gives_positions(calls: ModuleGraph, run: Step) -> bool:
-    """Return whether a run's layers are given what is computed from positions, not from inputs."""
-    inputs = {node.id for node in calls.inputs}
-    made = (calls.sources(operand).values() for operand in run.tensors[1:])
-    return any(
-        any(step.node.reads for step in steps)
-        and not any(o.node in inputs for step in steps for o in step.read)
-        for steps in made
-    )
+@frozen
+class Given:
+    """What is made from positions and given to all layers.
+
+    Attributes:
+        note: what the layers do with it, "" if they are given nothing.
+        symbol: its symbol, "" for the usual one.
+        meaning: what the symbol means.
+        paper: the source.
+        step: what computes it, ``None`` if it is stored.
+    """
+
+    note: str
+    symbol: str
+    meaning: str
+    paper: str
+    step: Step | None
+
+
+def given_to(run: Step, calls: ModuleGraph, view: ModuleView) -> Given:
+    """Return what is made from positions and given to all layers of a run."""
+    made = _from_positions(calls, run)
+    constants = [calls.given[o.node].name for o in run.operands if o.node in calls.given]
+    tables = [step for step in made if step.operation == "embedding"]
+    shapes = [step.node.shape for step in tables]
+    kinds = {
+        "biases": any(len(shape) == 3 and shape[0] == shape[1] for shape in shapes),
+        "angles": bool(tables) and rotates(view),
+        "distances": _reads_vectors(view, run, made),
+        "sines": "sines and cosines" in constants and not rotates(view),
+        "other": bool(made),
+    }
+    note, *texts = _GIVEN[next((kind for kind, holds in kinds.items() if holds), "")]
+    name = next((name for step in tables for name in step.node.reads), "")
+    table = name.removesuffix(".weight").rpartition(".")[2]
+    values = {
+        "where": "both here and in" if has_positions(view) else "here, not in",
+        "table": f"{table}, {list(view.parameter_shape(name))},",
+    }
+    return Given(note.format_map(values), *texts, next(iter(tables or made), None))
+
+
+def _from_positions(calls: ModuleGraph, run: Step) -> list[Step]:
+    """Return the steps that compute what layers are given from positions, not from inputs."""
+    inputs, found = {node.id for node in calls.inputs}, list[Step]()
+    for operand in run.tensors[1:]:
+        step, steps = calls.maker(operand), calls.sources(operand).values()
+        reads_input = any(o.node in inputs for each in steps for o in each.read)
+        if step is not None and not reads_input and any(each.node.reads for each in steps):
+            found.append(step)
+    return found
+
+
+def _reads_vectors(view: ModuleView, run: Step, made: list[Step]) -> bool:
+    """Return whether layers read a table of vectors that their stack stores (DeBERTa)."""
+    start = f"{view.node.path}." if view.node.path else ""
+    inside = f"{(run.node.path or '').rpartition('.')[0]}."
+    names = [name for step in (run, *made) for name in step.node.reads]
+    outside = [n for n in names if n.startswith(start) and not n.startswith(inside)]
+    return any(view.parameter_shape(name)[1:] == run.node.shape[-1:] for name in outside)
 
 
 def calls_of(run: Step) -> int:
@@ -79,12 +162,18 @@ def _stack(view: ModuleView) -> Match | None:
         kind = "stage"
     elif len({each.node.shape for each in run.parts}) > 1:
         kind = "stages"
+    symbols: dict[Place, str] = {} if before is None else {(start.node, ()): "E"}
+    meanings = {"Y": "output, one row per position", **_MEANINGS.get(kind, {})}
+    positions = given_to(run, calls, view)
+    if positions.symbol and positions.step is not None:
+        symbols[positions.step.node.id, ()] = positions.symbol
+        meanings[positions.symbol] = positions.meaning
     projection = (INTO, "the projection to the hidden size")
     naming = Naming(
         results=("Y",),
-        symbols={} if before is None else {(start.node, ()): "E"},
+        symbols=symbols,
         layers={} if before is None else {before.node.id: projection},
-        meanings={"Y": "output, one row per position", **_MEANINGS.get(kind, {})},
+        meanings=meanings,
         functions={run.node.id: _CALLED.get(kind, '"Layer"')},
     )
     ends_model = calls.results[0][0].name == "last hidden state"
@@ -103,7 +192,9 @@ def _stack(view: ModuleView) -> Match | None:
         "groups": count_text(groups, "1 group", "{0} groups"),
         "uses": count_text(count, "1 application", "{0} applications"),
         "narrow": _narrow(view, before),
-        "given": _gives_positions(calls, run),
+        "given": positions.note,
+        "paper": positions.paper,
+        "turned": _turned(calls.inputs[0].shape, run.node.shape),
         "states": count + 1,
         "count": count,
         "last": f"the final {norm.name}{place}" if norm else "nothing follows it",
@@ -127,6 +218,12 @@ def _follows(calls: ModuleGraph, run: Step, end: Step) -> bool:
     return end.node.kind == "module" and run in [calls.maker(operand) for operand in end.tensors]
 
 
+def _turned(given: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
+    """Return how many features layers have that take them before the positions."""
+    is_turned = len(shape) == 3 and shape != given and shape[1:] == given[:0:-1]
+    return shape[1] if is_turned else None
+
+
 def _narrow(view: ModuleView, before: Step | None) -> int | None:
     """Return the width of embeddings where a projection to the layers' saves parameters."""
     affine, words = before and view.affine_of(before), view.config.get("vocab_size")
@@ -143,13 +240,15 @@ STACK = Template(
     title="Stack of layers",
     summary="{runs}.",
     notes=(
-        "{given?} Positions enter here: what is computed from them is given to every layer.",
+        "{given}",
+        "Convolutions need the features before the positions: the input and output of each layer "
+        "have shape [{turned}, S], those of the stack [S, {turned}].",
         "There are {states} hidden states: state 0 is the input, state {count} the output "
         "of the last layer; {last}.",
         "All hidden states have the same shape, so each layer refines the same vectors.",
     ),
     keys=("layers",),
-    source="Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3",
+    source="{paper}",
     cases={
         "shared": Template(
             title="Stack with shared layers",

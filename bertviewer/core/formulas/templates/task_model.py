@@ -19,6 +19,7 @@ _ROW, _MEAN = ("row",), ("mean",)
 """What is taken of vectors where one row is looked up, or those that are no padding averaged."""
 
 _RESULTS = {"words": ("L",), "pretraining": ("L", "z"), "tokens": ("Z",), "answers": ("Z",)}
+_CONSTANTS = {("words", "add"): 'b_"final"', ("answers", "sub"): "q"}
 _USES = {"words": "the vocabulary scores", "answers": "the span head"}
 _SCORES = {"classes": "logits, one per class", "discriminator": "one logit per token"}
 _MEANINGS = {
@@ -37,6 +38,7 @@ _MEANINGS = {
     "z": "{scores}",
     '"bias"': "bias, a tensor of this module itself",
     'b_"final"': "a buffer of zeros, not learnt",
+    "q": "10^6 for the question’s tokens, 0 for the first token and for the text",
 }
 
 
@@ -147,10 +149,11 @@ def _symbols(
         before = graph.maker(next(iter(step.tensors), None))
         if before is not None and before not in found and before.operation not in ("mul", "div"):
             yield (before.node.id, ()), "T" if len(before.node.shape) == 3 else "h"
-    for step in graph.of("add") if kind == "words" else ():
+    for step in graph.of("add", "sub"):
         given = [graph.given[o.node] for o in step.tensors if o.node in graph.given]
-        if graph.is_result(step) and given and given[0].kind == "constant":
-            yield (given[0].id, ()), 'b_"final"'
+        symbol = _CONSTANTS.get((kind, step.operation))
+        if graph.is_result(step) and symbol and given and given[0].kind == "constant":
+            yield (given[0].id, ()), symbol
 
 
 def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) -> Values:
@@ -180,6 +183,7 @@ def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) 
         "bias": "bias" if any(each is not None and each.tied_to for each in biases) else "",
         "cap": _factor(graph.steps[-1]) if "tanh" in functions else "",
         "factor": next((n for n, d in factors if n and abs(d * float(n) ** 2 - 1) < 1e-3), ""),
+        "masked": bool(graph.of("sub")),
         "data": "Image" if is_image else "Sequence",
         "whole": "image" if is_image else "sequence",
         "read": f" from the vector of the {read}" if read else "",
@@ -282,6 +286,8 @@ TASK_MODELS = Template(
             summary="Scores every token as the start and as the end of the answer.",
             notes=(
                 "Here softmax runs over the positions, once for the start and once for the end.",
+                "{masked?} The question is everything up to and including the first separator. "
+                "The first token remains a candidate: it represents “no answer”.",
             ),
             source="Devlin et al. 2019, section 4.2",
         ),
