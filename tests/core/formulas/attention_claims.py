@@ -276,3 +276,9 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     kinds = {"p2c": "W_Q", "c2p": "W_K"}
     used = {kinds[kind] for kind in module.pos_att_type}
     return set(groups[0].split(" and ")) == used and not hasattr(module, "pos_key_proj")
+
+
+@claims(r"Positions enter (both )?here.* in the embeddings: .* vectors of the distances .*")
+def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
+    names = [name for name, _ in case.model.named_parameters() if "position_embeddings" in name]
+    return bool(names) is bool(groups[0])

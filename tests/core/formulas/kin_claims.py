@@ -27,10 +27,11 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     )  # fmt: skip
 
 
-@claims(r"Positions enter here: what is computed from them is given to every layer")
+@claims(r"Positions enter here, not in the embeddings: every layer’s attention rotates .*")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    tables = {"embed_positions", "rel_embeddings", "relative_attention_bias"}
-    return not tables.isdisjoint(name for name, _ in module_of(case, node).named_children())
+    names = [name for name, _ in case.model.named_parameters()]
+    inside = f"{node.path}.embed_positions.weight"
+    return [name for name in names if "position" in name] == [inside]
 
 
 @claims(r"The table is listed as a tensor but is not trained")
@@ -126,6 +127,14 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     number = case.model.config.num_random_blocks
     return (int(groups[0]), groups[1]) == (number, "one" if number == 1 else str(number))
+
+
+@claims(r"Convolutions need the features .* \[(\d+), S\], those of the stack \[S, (\d+)\]")
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
+    width = case.model.config.hidden_size
+    layer = case.calls(f"{node.path}.layers.0")
+    shapes = {call.given.shape for call in layer}
+    return [int(group) for group in groups] == [width, width] and shapes <= {(1, width, TOKENS)}
 
 
 @claims(r"The kernel size is 1, so it is equivalent to a linear layer: .*",

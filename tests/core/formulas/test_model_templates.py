@@ -11,6 +11,22 @@ from tests.small_models import small_configuration
 
 LOOKED_UP = 'W_"word")'
 
+_IMAGE = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 3, "image_size": 4}
+MORE: dict[str, dict[str, Any]] = {
+    "xlnet": {"vocab_size": 97, "d_model": 24, "n_layer": 2, "n_head": 3, "d_inner": 40},
+    "opt": {
+        **{"vocab_size": 97, "hidden_size": 24, "ffn_dim": 40, "word_embed_proj_dim": 24},
+        **{"num_hidden_layers": 1, "num_attention_heads": 3, "max_position_embeddings": 32},
+    },
+    "beit": {**_IMAGE, "intermediate_size": 40, "patch_size": 2},
+    "dinov2": {**_IMAGE, "mlp_ratio": 2, "patch_size": 2},
+    "pegasus_x": {
+        **{"vocab_size": 97, "d_model": 24, "encoder_layers": 1, "decoder_layers": 1},
+        **{"encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "block_size": 16},
+        **{"encoder_attention_heads": 3, "decoder_attention_heads": 3},
+    },
+}
+
 CASES: list[tuple[str, dict[str, Any], str, str, str, str]] = [
     # Of one layer the steps are part of the stack's own graph.
     ("bert", {"num_hidden_layers": 1}, "base", "", "Encoder model", '"Encoder"(X_0)'),
@@ -88,6 +104,7 @@ OTHERS = [
     ("fnet", "", "Encoder model", '= "Embeddings"(t, g)'),
     ("xlnet", "", "Encoder model", LOOKED_UP),
     ("opt", "decoder", "Decoder with its embeddings", 'W_"pos")'),
+    ("fnet", "encoder.layer.0.fourier.output", "Add & norm", "limits(R)_(S times 768) + limits(Z)"),
 ]
 
 
@@ -97,6 +114,55 @@ def test_a_pattern_of_another_family(family: str, path: str, title: str, part: s
     formula = formula_at(with_flows(configuration, "base"), path)
     assert formula.title == title
     assert part in " ".join(formula.maths)
+
+
+SPECIAL: list[tuple[str, dict[str, Any], str, str]] = [
+    # What layers are given that is made from positions.
+    *(
+        ("deberta", {"position_biased_input": is_added}, "encoder", f"Positions enter {where}")
+        for is_added, where in ((True, "both here and in the"), (False, "here, not in the"))
+    ),
+    ("deberta-v2", {}, "encoder", "R: distance vectors, for all layers"),
+    ("deberta-v2", {"norm_rel_ebd": "none"}, "encoder", "the vectors of the distances"),
+    ("mpnet", {}, "encoder", "B: distance bias on the scores, one per head and pair"),
+    ("mpnet", {}, "encoder", "The table relative_attention_bias, [32, 3], has a row for each"),
+    ("mpnet", {}, "encoder.layer.0.attention", "The child “attn” is the attention with its output"),
+    ("roformer", {}, "encoder", "P: sines and cosines of all positions, for all layers"),
+    ("roformer", {}, "encoder", "Su et al. 2021, section 3.2"),
+    ("xlnet", {}, "", "every layer is given the sines and cosines of the distances"),
+    # What is special to a family's norms, embeddings, children and scales.
+    ("modernbert", {}, "layers.0", "Transformer layer, pre-norm"),
+    ("modernbert", {}, "layers.0", "each preceded by a layer norm"),
+    ("modernbert", {}, "layers.0", "The first layer has no norm before its attention"),
+    ("modernbert", {}, "embeddings", "attention rotates queries and keys according to their"),
+    ("esm", {}, "", "“contact_head” is not part of a normal forward pass."),
+    ("opt", {}, "", "All is computed by the child “decoder”, embeddings included."),
+    ("beit", {}, "layers.0", "lambda_2: learnt scale of each of the 24 features (layer scale)"),
+    ("beit", {}, "layers.0", "limits(lambda_1)_(24) dot.o"),
+    ("dinov2", {}, "encoder.layer.0", '"Attention"(op("LayerNorm")(X)) dot.o lambda_1'),
+]
+
+
+@pytest.mark.parametrize(("family", "changes", "path", "said"), SPECIAL)
+def test_what_is_special_to_a_family(
+    family: str, changes: dict[str, Any], path: str, said: str
+) -> None:
+    configuration = TINY.get(family) or MORE[family]
+    formula = formula_at(with_flows({**configuration, "model_type": family, **changes}), path)
+    terms = (f"{term.symbol}: {term.meaning}" for term in formula.terms)
+    texts = (formula.title, formula.summary, *formula.maths, *terms, *formula.notes, formula.source)
+    assert said in "\n".join(texts)
+
+
+@pytest.mark.parametrize("tokens", [2, 12, 16])
+def test_global_tokens_are_no_position_table(tokens: int) -> None:
+    configuration = {**MORE["pegasus_x"], "num_global_tokens": tokens}
+    architecture = with_flows({**configuration, "model_type": "pegasus_x"})
+    encoder = formula_at(architecture, "encoder")
+    assert not [note for note in encoder.notes if "osition table" in note or "enter" in note]
+    assert 'W_"pos"' not in " ".join(encoder.maths)
+    summary = formula_at(architecture, "encoder.embed_global").summary
+    assert summary == "Maps each index to a learnt vector."
 
 
 def test_what_mixes_positions_without_attention() -> None:

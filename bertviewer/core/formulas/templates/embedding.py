@@ -47,7 +47,18 @@ def index_kind(step: Step, view: ModuleView) -> str:
     # Of several tables whose rows are computed, those of hashes or boxes have a constant.
     read = [_given_index(each, view) for each in view.graph.of("embedding")] if view.graph else []
     computed = [i for i in read if i is None or (i.kind == "constant" and "ids" not in i.name)]
-    return "position" if given.kind == "constant" and len(computed) < 2 else ""
+    is_counted = given.kind == "constant" and len(computed) < 2
+    return "position" if is_counted and not _is_input(step, view) else ""
+
+
+def _is_input(step: Step, view: ModuleView) -> bool:
+    """Return whether all rows of a table are given to layers as further positions (PegasusX)."""
+    rows = [view.parameter_shape(o.parameter)[:1] for o in step.operands if o.parameter]
+    users = () if view.graph is None else view.graph.users(step)
+    own = view.node.path.count(".") + 1 if view.node.path else 0
+    paths = [(user.node.path or "").split(".")[own:] for user in users]
+    are_layers = all(any(name.isdecimal() for name in path) for path in paths)
+    return step.node.shape[-2:-1] in rows and bool(users) and are_layers
 
 
 def _given_index(step: Step, view: ModuleView) -> Node | None:

@@ -10,6 +10,7 @@ from bertviewer.core.formulas.notation import INTO
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
+from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.frozen import frozen
@@ -73,14 +74,16 @@ class Given:
 
 def given_to(run: Step, calls: ModuleGraph, view: ModuleView) -> Given:
     """Return what is made from positions and given to all layers of a run."""
-    made = _from_positions(calls, run)
+    made = _from_positions(run, calls, view)
     constants = [calls.given[o.node].name for o in run.operands if o.node in calls.given]
     tables = [step for step in made if step.operation == "embedding"]
     shapes = [step.node.shape for step in tables]
+    vectors = [run, *(step for step in made if step not in tables)]
+    widths = [view.parameter_shape(name)[1:] for name in _stored_by(view, run, *vectors)]
     kinds = {
         "biases": any(len(shape) == 3 and shape[0] == shape[1] for shape in shapes),
         "angles": bool(tables) and rotates(view),
-        "distances": _reads_vectors(view, run, made),
+        "distances": run.node.shape[-1:] in widths,
         "sines": "sines and cosines" in constants and not rotates(view),
         "other": bool(made),
     }
@@ -94,24 +97,26 @@ def given_to(run: Step, calls: ModuleGraph, view: ModuleView) -> Given:
     return Given(note.format_map(values), *texts, next(iter(tables or made), None))
 
 
-def _from_positions(calls: ModuleGraph, run: Step) -> list[Step]:
+def _from_positions(run: Step, calls: ModuleGraph, view: ModuleView) -> list[Step]:
     """Return the steps that compute what layers are given from positions, not from inputs."""
     inputs, found = {node.id for node in calls.inputs}, list[Step]()
     for operand in run.tensors[1:]:
         step, steps = calls.maker(operand), calls.sources(operand).values()
         reads_input = any(o.node in inputs for each in steps for o in each.read)
-        if step is not None and not reads_input and any(each.node.reads for each in steps):
+        is_table = step is not None and step.operation == "embedding"
+        if step is None or reads_input or not _stored_by(view, run, *steps):
+            continue
+        if not is_table or index_kind(step, view) == "position":
             found.append(step)
     return found
 
 
-def _reads_vectors(view: ModuleView, run: Step, made: list[Step]) -> bool:
-    """Return whether layers read a table of vectors that their stack stores (DeBERTa)."""
+def _stored_by(view: ModuleView, run: Step, *steps: Step) -> list[str]:
+    """Return the parameters that steps read, those that a stack has besides its layers' own."""
     start = f"{view.node.path}." if view.node.path else ""
     inside = f"{(run.node.path or '').rpartition('.')[0]}."
-    names = [name for step in (run, *made) for name in step.node.reads]
-    outside = [n for n in names if n.startswith(start) and not n.startswith(inside)]
-    return any(view.parameter_shape(name)[1:] == run.node.shape[-1:] for name in outside)
+    names = [name for step in steps for name in step.node.reads]
+    return [name for name in names if name.startswith(start) and not name.startswith(inside)]
 
 
 def calls_of(run: Step) -> int:
