@@ -81,6 +81,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str, str]] = [
     ),
     ("gemma", {}, "sequence-classification", "", "Sequence classification model", "Z_e"),
     ("bert", {}, "pretraining", "", "Pretraining model", ', limits(z)_(2) = "Head"(X, p)'),
+    ("big_bird", {}, "question-answering", "", "Question answering model", "limits(q)_(S times 1)"),
     ("t5", {}, "pretraining", "", "Encoder-decoder language model", '"Decoder"(u, X_"enc")'),
     ("bart", {}, "causal-lm", "", "Causal language model", 'limits(X)_(S times 24) = "Base"'),
 ]
@@ -129,6 +130,9 @@ SPECIAL: list[tuple[str, dict[str, Any], str, str]] = [
     ("mpnet", {}, "encoder.layer.0.attention", "The child “attn” is the attention with its output"),
     ("roformer", {}, "encoder", "P: sines and cosines of all positions, for all layers"),
     ("roformer", {}, "encoder", "Su et al. 2021, section 3.2"),
+    # Of one layer the steps are part of the stack's own graph.
+    ("deberta", {"num_hidden_layers": 1}, "encoder", "the vectors of the distances between them."),
+    ("roformer", {"num_hidden_layers": 1}, "encoder", "limits(P)_(S times 8) = "),
     ("xlnet", {}, "", "every layer is given the sines and cosines of the distances"),
     # What is special to a family's norms, embeddings, children and scales.
     ("modernbert", {}, "layers.0", "Transformer layer, pre-norm"),
@@ -137,6 +141,7 @@ SPECIAL: list[tuple[str, dict[str, Any], str, str]] = [
     ("modernbert", {}, "embeddings", "attention rotates queries and keys according to their"),
     ("esm", {}, "", "“contact_head” is not part of a normal forward pass."),
     ("opt", {}, "", "All is computed by the child “decoder”, embeddings included."),
+    ("squeezebert", {}, "encoder", "each layer have shape [24, S], those of the stack [S, 24]."),
     ("beit", {}, "layers.0", "lambda_2: learnt scale of each of the 24 features (layer scale)"),
     ("beit", {}, "layers.0", "limits(lambda_1)_(24) dot.o"),
     ("dinov2", {}, "encoder.layer.0", '"Attention"(op("LayerNorm")(X)) dot.o lambda_1'),

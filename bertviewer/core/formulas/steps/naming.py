@@ -202,7 +202,7 @@ class Names:
                 if each in self.own and (each, ()) not in self.places:
                     parts = () if each in self.rounds else _all_numbered(taken.get(each, ()))
                     places: list[Place] = [(each, (part,)) for part in parts]
-                    if not places or any(place in known for place in places):
+                    if not places or any(place in known for place in (*places, (each, ()))):
                         places = [(each, ())]
                     self.places |= dict.fromkeys(places, letter)
                     new += places

@@ -78,7 +78,8 @@ def given_to(run: Step, calls: ModuleGraph, view: ModuleView) -> Given:
     constants = [calls.given[o.node].name for o in run.operands if o.node in calls.given]
     tables = [step for step in made if step.operation == "embedding"]
     shapes = [step.node.shape for step in tables]
-    vectors = [run, *(step for step in made if step not in tables)]
+    inside = [part for layer in run.parts for part in layer.parts]  # of a single layer
+    vectors = [run, *inside, *(step for step in made if step not in tables)]
     widths = [view.parameter_shape(name)[1:] for name in _stored_by(view, run, *vectors)]
     kinds = {
         "biases": any(len(shape) == 3 and shape[0] == shape[1] for shape in shapes),
