@@ -22,35 +22,6 @@ _MEANINGS = {
     "shared": {"E": "output of the embeddings"},
     "group": {"l": "index of the layer in the group, counted from 0"},
 }
-_PAPER = "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3"
-_GIVEN = {
-    "distances": (
-        "Positions enter {where} the embeddings: every layer compares its tokens with the vectors "
-        "of the distances between them.",
-        *("R", "distance vectors, for all layers", "He et al. 2021 (DeBERTa), section 3.1"),
-    ),
-    "biases": (
-        "The table {table} has a row for each distance bucket and a column for each head. Its "
-        "values are added to the scores of every layer.",
-        *("B", "distance bias on the scores, one per head and pair of positions", _PAPER),
-    ),
-    "angles": (
-        "Positions enter here, not in the embeddings: every layer’s attention rotates its queries "
-        "and keys by these angles.",
-        *("P", "sines and cosines of all positions, for all layers", "Su et al. 2021, section 3.2"),
-    ),
-    "sines": (
-        "There are no position vectors: every layer is given the sines and cosines of the "
-        "distances between positions, with which its attention compares the tokens.",
-        *("", "", _PAPER),
-    ),
-    "other": (
-        "Positions enter here: what is computed from them is given to every layer.",
-        *("", "", _PAPER),
-    ),
-    "": ("", "", "", _PAPER),
-}
-"""A note on what of positions layers are given, its symbol and meaning, and the paper."""
 
 
 @frozen
@@ -65,11 +36,42 @@ class Given:
         step: what computes it, ``None`` if it is stored.
     """
 
-    note: str
-    symbol: str
-    meaning: str
-    paper: str
-    step: Step | None
+    note: str = ""
+    symbol: str = ""
+    meaning: str = ""
+    paper: str = "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3"
+    step: Step | None = None
+
+
+_GIVEN = {
+    "biases": Given(
+        "The table {table} has a row for each distance bucket and a column for each head. Its "
+        "values are added to the scores of every layer.",
+        symbol="B",
+        meaning="distance bias on the scores, one per head and pair of positions",
+    ),
+    "angles": Given(
+        "Positions enter here, not in the embeddings: every layer’s attention rotates its queries "
+        "and keys by these angles.",
+        symbol="P",
+        meaning="sines and cosines of all positions, for all layers",
+        paper="Su et al. 2021, section 3.2",
+    ),
+    "distances": Given(
+        "Positions enter {where} the embeddings: every layer compares its tokens with the vectors "
+        "of the distances between them.",
+        symbol="R",
+        meaning="distance vectors, for all layers",
+        paper="He et al. 2021 (DeBERTa), section 3.1",
+    ),
+    "sines": Given(
+        "There are no position vectors: every layer is given the sines and cosines of the "
+        "distances between positions, with which its attention compares the tokens."
+    ),
+    "other": Given("Positions enter here: what is computed from them is given to every layer."),
+    "": Given(),
+}
+"""By what layers do with it."""
 
 
 def given_to(run: Step, calls: ModuleGraph, view: ModuleView) -> Given:
@@ -88,14 +90,15 @@ def given_to(run: Step, calls: ModuleGraph, view: ModuleView) -> Given:
         "sines": "sines and cosines" in constants and not rotates(view),
         "other": bool(made),
     }
-    note, *texts = _GIVEN[next((kind for kind, holds in kinds.items() if holds), "")]
+    found = _GIVEN[next((kind for kind, holds in kinds.items() if holds), "")]
     name = next((name for step in tables for name in step.node.reads), "")
     table = name.removesuffix(".weight").rpartition(".")[2]
     values = {
         "where": "both here and in" if has_positions(view) else "here, not in",
         "table": f"{table}, {list(view.parameter_shape(name))},",
     }
-    return Given(note.format_map(values), *texts, next(iter(tables or made), None))
+    note, step = found.note.format_map(values), next(iter(tables or made), None)
+    return replace(found, note=note, step=step)
 
 
 def _from_positions(run: Step, calls: ModuleGraph, view: ModuleView) -> list[Step]:
