@@ -2,7 +2,7 @@
 
 All numbers of a configuration are changed at once, so that two or three models tell nearly all
 expressions apart. Expressions are made of the configuration's symbols and of the formulas that are
-verified already, the simplest first.
+verified already: those of standard letters first, and the simplest first.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +10,7 @@ from itertools import chain, islice, permutations
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
+from bertviewer.core.expressions.letters import STANDARD_LETTERS
 from bertviewer.core.expressions.symbols import Symbol, quantity_of
 from bertviewer.core.symbolic.models import Change, ModelBuilder, ModelSizes, Values
 from bertviewer.core.symbolic.observations import Observations, Variable
@@ -113,10 +114,12 @@ def _expressions(architecture: Architecture, points: Sequence[Values]) -> Iterat
     atoms = list(dict.fromkeys((*letters, *sizes)))
     yield from atoms
     whole = [atom if atom.isidentifier() else f"({atom})" for atom in atoms]
-    for form in _OF_ONE:
-        yield from (form.format(one) for one in whole)
-    for form in _OF_TWO:
-        yield from (form.format(one, other) for one, other in permutations(whole, 2))
     simple = [atom for atom in whole if atom.isidentifier()]
+    standard = [atom for atom in simple if atom in STANDARD_LETTERS]
+    for some in (standard, simple, whole):
+        for form in _OF_ONE:
+            yield from (form.format(one) for one in some)
+        for form in _OF_TWO:
+            yield from (form.format(one, other) for one, other in permutations(some, 2))
     pairs = permutations(whole, 2)
     yield from (f"{one}*{other}*{third}" for one, other in pairs for third in simple)
