@@ -33,7 +33,7 @@ def _convolution(view: ModuleView) -> Match | None:
         for i in range(axes)
     ]
     sums = " ".join(f"sum_({i}=0)^({size - 1})" for i, size in zip(inner, sizes, strict=True))
-    # Of features: what y, W and x have before the places; those of a group are summed over.
+    # Indices of features in y, W and x: one of y reads all, its own one, or those of its group.
     made, used, read = ("", ":, ", "") if groups == 1 else ("c, ", "c, ", "c, ")
     lines: tuple[str, ...] = ()
     if groups > 1 and not is_depthwise:
@@ -43,7 +43,7 @@ def _convolution(view: ModuleView) -> Match | None:
             sums = f"sum_(d=0)^({each_reads - 1}) {sums}"
         lines = (f"g(c) = floor(c \\/ {outputs // groups})",)
     product = f"W_({used}{', '.join(inner)}) x_({read}{', '.join(places)})"
-    stored_in = "in per group" if groups > 1 else "in"
+    read_by_one = "in per group" if groups > 1 else "in"
     axis, each = ("position", "") if axes == 1 else ("place in the image", " of each axis")
     is_patch = axes > 1 and list(stride) == sizes and not any(padding)
     what = "image patch" if is_patch else "position and its neighbours" if axes == 1 else "window"
@@ -54,12 +54,8 @@ def _convolution(view: ModuleView) -> Match | None:
         ),
         terms=(
             Term("x", f"input, one vector for each {axis}; 0 outside of it", f"[{inputs}]"),
-            Term(
-                "W",
-                f"kernel, stored [out, {stored_in}, kernel size{each}]",
-                shape_text(shape),
-            ),
-            *((Term("b", "bias, one per output feature", f"[{outputs}]"),) if bias else ()),
+            Term("W", f"kernel, stored [out, {read_by_one}, kernel size{each}]", shape_text(shape)),
+            *((Term(bias, "bias, one per output feature", f"[{outputs}]"),) if bias else ()),
             *((Term("g(c)", "group of output feature c", f"{groups} groups"),) if lines else ()),
             Term("y", f"output, one vector for each {axis}", f"[{outputs}]"),
         ),

@@ -8,12 +8,13 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import listing
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
+from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
-_LEARNT = ('x_"cls"', 'x_"dist"', "x_3", "x_4", "x_5")
+_LEARNT = ['x_"cls"', 'x_"dist"', "x_3", "x_4", "x_5"]
 _FIRST = {
     0: None,
     1: "The first position is a learnt vector instead of a patch",
@@ -48,9 +49,9 @@ def _patches(view: ModuleView) -> Match | None:
     learnt, tables, joins = list[Node](), list[Node](), 0
     for each in after:
         parameters = [
-            given
+            graph.given[operand.node]
             for operand in each.tensors
-            if (given := graph.given.get(operand.node)) and given.kind == "parameter"
+            if operand.node in graph.given and graph.given[operand.node].kind == "parameter"
         ]
         if each.operation == "cat" and len(parameters) == len(each.tensors) - 1:
             learnt, joins = [*learnt, *parameters], joins + 1
@@ -69,11 +70,12 @@ def _patches(view: ModuleView) -> Match | None:
     steps = [replace(each, node=rows) if each is step else each for each in graph.steps]
     drawn = replace(
         graph,
-        given=graph.given | given,
+        given={**graph.given, **given},
         steps=tuple(each for each in steps if each.node.id not in given),
     )
-    symbols = {(node.id, ()): symbol for node, symbol in zip(learnt, _LEARNT, strict=False)}
-    symbols |= {(node.id, ()): "P" for node in tables} | {(image, ()): "I"}
+    symbols: dict[Place, str] = {(image, ()): "I"}
+    for node, symbol in zip([*tables, *learnt], ["P"] * len(tables) + _LEARNT, strict=False):
+        symbols[node.id, ()] = symbol
     if after:
         symbols[step.node.id, ()] = "Z"
     known = {"P": f"learnt position vectors “{tables[0].name}”"} if tables else {}
