@@ -137,9 +137,22 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return [int(group) for group in groups] == [width, width] and shapes <= {(1, width, TOKENS)}
 
 
-@claims(r"The kernel size is 1, so it is equivalent to a linear layer: .*",
-        r"The features are divided into (\d+) groups; .*")  # fmt: skip
+@claims(
+    r"It is equivalent to a linear layer"
+    r"(?: with a block-diagonal matrix of (\d+) blocks: (\d+) times fewer weights and products)?"
+)
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
-    assert module.kernel_size == (1,)
-    return {module.groups} == {int(group) for group in groups} if groups else True
+    outputs, inputs = module.out_channels, module.in_channels
+    if {int(group) for group in groups if group} not in (set(), {module.groups}):
+        return False
+    matrix = torch.block_diag(*module.weight[..., 0].chunk(module.groups))
+    vectors = torch.randn(1, inputs, 4)
+    product = torch.nn.functional.linear(vectors.transpose(1, 2), matrix, module.bias)
+    is_fewer = module.weight.numel() * module.groups == outputs * inputs
+    return is_fewer and torch.allclose(module(vectors), product.transpose(1, 2), atol=1e-5)
+
+
+@claims(r"The features are divided into (\d+) groups; .*")
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
+    return int(groups[0]) == module_of(case, node).groups
