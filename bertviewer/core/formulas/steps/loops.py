@@ -105,7 +105,7 @@ def _loop(
     If its last round is not whole, rounds may begin at another step, after an incomplete first one.
     """
     plain = _loop_from(steps, first, stop, length, ())
-    if plain is not None and (plain.stop - first) % length == 0:
+    if plain is None or (plain.stop - first) % length == 0:
         return plain
     for start in range(first, min(first + length, stop - (_FEW - 1) * length + 1)):
         lacking = range(1, min(_LACKING, length - 1) + 1)

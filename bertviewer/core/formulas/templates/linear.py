@@ -114,8 +114,12 @@ def _is_per_position(view: ModuleView) -> bool:
     """Return whether a layer receives one vector for each position of a sequence."""
     if view.graph is None or not view.graph.inputs:
         return _torch_attention(view)
-    # DeBERTa may project distances with the layers of queries and keys, too.
-    calls = next((place.steps for place in places(view)), ())
+    # DeBERTa may project distances with the layers of queries and keys, too, even if unread.
+    around = next(places(view), None)
+    is_shared = view.config.get("share_att_key") is True
+    if around is not None and is_shared and around.graph.of("position bias"):
+        return False
+    calls = () if around is None else around.steps
     shapes = (view.graph.inputs[0].shape, *(step.node.shape for step in calls))
     return not any(view.lengths.isdisjoint(shape[:-1]) for shape in shapes)
 
