@@ -150,9 +150,10 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     vectors = torch.randn(1, inputs, 4)
     product = torch.nn.functional.linear(vectors.transpose(1, 2), matrix, module.bias)
     is_fewer = module.weight.numel() * module.groups == outputs * inputs
-    return is_fewer and torch.allclose(module(vectors), product.transpose(1, 2), atol=1e-5)
+    is_same = torch.allclose(module(vectors), product.transpose(1, 2), atol=1e-5)
+    return bool(is_fewer and is_same)
 
 
 @claims(r"The features are divided into (\d+) groups; .*")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    return int(groups[0]) == module_of(case, node).groups
+    return bool(int(groups[0]) == module_of(case, node).groups)
