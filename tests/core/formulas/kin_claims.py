@@ -137,9 +137,24 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return [int(group) for group in groups] == [width, width] and shapes <= {(1, width, TOKENS)}
 
 
-@claims(r"The kernel size is 1, so it is equivalent to a linear layer: .*",
-        r"The features are divided into (\d+) groups; .*")  # fmt: skip
+@claims(
+    r"It is equivalent to a linear layer"
+    r"(?: with a block-diagonal matrix of (\d+) blocks: (\d+) times fewer weights and products)?"
+)
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
-    assert module.kernel_size == (1,)
-    return {module.groups} == {int(group) for group in groups} if groups else True
+    outputs, inputs = module.out_channels, module.in_channels
+    if {int(group) for group in groups if group} not in (set(), {module.groups}):
+        return False
+    blocks = module.weight[..., 0].chunk(module.groups)
+    vectors = torch.randn(1, inputs, 4)
+    parts = zip(vectors.transpose(1, 2).chunk(module.groups, -1), blocks, strict=True)
+    product = torch.cat([part @ block.T for part, block in parts], -1) + module.bias
+    is_fewer = module.weight.numel() * module.groups == outputs * inputs
+    is_same = torch.allclose(module(vectors), product.transpose(1, 2), atol=1e-5)
+    return bool(is_fewer and is_same)
+
+
+@claims(r"The features are divided into (\d+) groups; .*")
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
+    return bool(int(groups[0]) == module_of(case, node).groups)

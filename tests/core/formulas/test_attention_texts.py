@@ -76,6 +76,12 @@ def words(family: str, path: str) -> str:
         ("gpt_neo", "h.1.attn.attention", "less than 5 away", "sqrt(d_k)"),
         ("gpt_neo", "h.0.attn.attention", "does not divide the scores", "away"),
         ("mobilebert", "encoder.layer.0.attention.self", "X_V: input of the values", "X_\"enc\""),
+        ("mobilebert", "encoder.layer.0.bottleneck.input.dense", "internal hidden size.", "Maps"),
+        ("mobilebert", "encoder.layer.0.output.bottleneck.dense", "size of the model.", "Maps"),
+        ("squeezebert", "encoder.layers.0.attention.key", "Computes the keys:", "queries"),
+        ("squeezebert", "encoder.layers.0.post_attention.conv1d", "Mixes the heads", "Maps"),
+        ("squeezebert", "encoder.layers.0.intermediate.conv1d", "Expands each", "1D"),
+        ("squeezebert", "encoder.layers.0.output.conv1d", "floor(j \\/ 8)", "1D"),
         (
             "mobilebert",
             "encoder.layer.0.bottleneck.attention.dense",

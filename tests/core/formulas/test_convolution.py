@@ -49,6 +49,46 @@ def test_stride_padding_and_dilation_are_in_the_index(
     assert found.maths == (f"y_(s) = sum_(u=0)^(2) W_(:, u) x_({place})",)
 
 
+@pytest.mark.parametrize(
+    ("shape", "groups", "maths"),
+    [
+        (
+            (6, 2, 3),
+            2,
+            (
+                "y_(c, s) = sum_(d=0)^(1) sum_(u=0)^(2) W_(c, d, u) x_(2 g(c) + d, s + u)",
+                "g(c) = floor(c \\/ 3)",
+            ),
+        ),
+        (
+            (8, 1, 3),  # two features from each one
+            4,
+            (
+                "y_(c, s) = sum_(u=0)^(2) W_(c, u) x_(g(c), s + u)",
+                "g(c) = floor(c \\/ 2)",
+            ),
+        ),
+        ((4, 1, 3), 4, ("y_(c, s) = sum_(u=0)^(2) W_(c, u) x_(c, s + u)",)),
+        (
+            (6, 2, 3, 3),
+            2,
+            (
+                "y_(c, i, j) = sum_(d=0)^(1) sum_(u=0)^(2) sum_(v=0)^(2) "
+                "W_(c, d, u, v) x_(2 g(c) + d, i + u, j + v)",
+                "g(c) = floor(c \\/ 3)",
+            ),
+        ),
+    ],
+)
+def test_a_feature_reads_its_group(
+    shape: tuple[int, ...], groups: int, maths: tuple[str, ...]
+) -> None:
+    found = convolution(shape, "[1]", "[0]", "[1]", str(groups))
+    assert found is not None
+    assert found.maths == maths
+    assert {term.symbol: term.value for term in found.terms}["x"] == f"[{shape[1] * groups}]"
+
+
 def test_a_transposed_convolution_has_plain_steps() -> None:
     found = convolution((6, 4, 3), "[2]", "[0]", "[0]", "1", "[1]")
     assert found is not None

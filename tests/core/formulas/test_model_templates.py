@@ -100,7 +100,10 @@ def test_a_pattern_of_an_unusual_configuration(
 
 OTHERS = [
     ("vit", "", "Image encoder", '= "Embeddings"(I)'),
-    ("vit", "embeddings", "Patch embeddings", 'x_"cls", Z'),
+    ("vit", "embeddings", "Patch embeddings", '(x_"cls", z_0, dots, z_195) + limits(P)_(197'),
+    ("deit", "embeddings", "Patch embeddings", '(x_"cls", x_"dist", z_0, dots, z_195) + limits(P)'),
+    ("clip_vision_model", "embeddings", "Patch embeddings", "z_48) + limits(P)_(50 times 768)"),
+    ("beit", "embeddings", "Patch embeddings", '= (x_"cls", z_0, dots, z_195)'),
     ("mamba", "", "Decoder-only model", LOOKED_UP),
     ("fnet", "", "Encoder model", '= "Embeddings"(t, g)'),
     ("xlnet", "", "Encoder model", LOOKED_UP),

@@ -7,7 +7,7 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.notation import SOFTMAX, number_maths
 from bertviewer.core.formulas.steps.expression import (
     ATOM,
-    PRODUCT,
+    FACTOR,
     Expression,
     call,
     over,
@@ -198,7 +198,7 @@ def score_maths(
         if change.kind == "scale":
             found = scaled(found, change.number, size)
         elif change.kind == "cap":
-            found = Expression(f"{number} tanh (({found.text}) / {number})", PRODUCT)
+            found = Expression(f"{number} tanh (({found.text}) / {number})", FACTOR)
         elif change.kind != "sinks" and (other := added(change)) is not None:
             found = plus(found, other if number == "1" else times(number, other))
     return found
@@ -261,7 +261,7 @@ def _written(writer: Writer, step: Step, of: Of) -> Expression:
     sinks = [added(change).text for change in scores.of("sinks")]
     if sinks:  # the probabilities of the sinks are left out
         whole = call(SOFTMAX, call('op("Concat")', found.text, *sinks).text)
-        return times(Expression(f'{whole.text} thin "[…, :-1]"', PRODUCT), value)
+        return times(Expression(f'{whole.text} thin "[…, :-1]"', FACTOR), value)
     return times(call(SOFTMAX, found.text), value)
 
 

@@ -6,8 +6,12 @@ from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, SOFTMAX, num
 from bertviewer.core.formulas.templates.activation import ACTIVATIONS, FUNCTIONS
 from bertviewer.core.frozen import frozen
 
-SUM, EACH, PRODUCT, ATOM = 1, 2, 3, 4
-"""How tightly an expression binds; ``EACH`` is an element-wise product."""
+SUM, NO_SUM, EACH, PRODUCT, FACTOR, ATOM = 1, 2, 3, 4, 5, 6
+"""How tightly an expression binds.
+
+``EACH`` is an element-wise product, ``PRODUCT`` one of matrices, ``FACTOR`` a fraction, a part or a
+product with a number; ``NO_SUM`` is what may follow a minus.
+"""
 
 _MOST_ARGUMENTS = 6
 _CLOSE = 1e-5
@@ -21,11 +25,15 @@ class Expression:
     binds: int = ATOM
 
     def within(self, binds: int) -> str:
-        """Return it for a place that binds so tightly, in brackets where needed."""
-        return self.text if self.binds >= binds else f"({self.text})"
+        """Return it for a place that binds so tightly, in brackets where needed.
+
+        A product of matrices needs them next to an element-wise one: which is first is not clear.
+        """
+        is_unclear = binds == EACH and self.binds == PRODUCT
+        return f"({self.text})" if self.binds < binds or is_unclear else self.text
 
     def __format__(self, binds: str) -> str:
-        """Return ``within`` for an f-string: ``f"{x:3}"``; without a number, the text."""
+        """Return ``within`` for an f-string: ``f"{x:4}"``; without a number, the text."""
         return self.within(int(binds)) if binds else self.text
 
 
@@ -43,29 +51,30 @@ def plus(one: Expression, other: Expression) -> Expression:
 
 def times(one: Expression | str, other: Expression) -> Expression:
     """Return a product of matrices, or with a number."""
-    left = f"{one} thin" if isinstance(one, str) else f"{one:3}"
-    return Expression(f"{left} {other:3}", PRODUCT)
+    if isinstance(one, Expression):
+        return Expression(f"{one:4} {other:4}", PRODUCT)
+    return Expression(f"{one} thin {other:4}", PRODUCT if other.binds == PRODUCT else FACTOR)
 
 
 def over(one: Expression, other: str) -> Expression:
     """Return a fraction."""
-    return Expression(f"({one}) / {other}", PRODUCT)
+    return Expression(f"({one}) / {other}", FACTOR)
 
 
 _PATTERNS: Mapping[str, tuple[str, int]] = {
     "add": ("{0:1} + {1:1}", SUM),
     "sub": ("{0:1} - {1:2}", SUM),
     "rsub": ("{1:1} - {0:2}", SUM),
-    "mul": ("{0:2} dot.o {1:2}", EACH),
-    **dict.fromkeys(("matmul", "bmm"), ("{0:3} {1:3}", PRODUCT)),
-    "div": ("({0}) / ({1})", PRODUCT),
-    "rdiv": ("({1}) / ({0})", PRODUCT),
+    "mul": ("{0:3} dot.o {1:3}", EACH),
+    **dict.fromkeys(("matmul", "bmm"), ("{0:4} {1:4}", PRODUCT)),
+    "div": ("({0}) / ({1})", FACTOR),
+    "rdiv": ("({1}) / ({0})", FACTOR),
     "maximum": ("max({0}, {1})", ATOM),
     "minimum": ("min({0}, {1})", ATOM),
     "neg": ("-{0:2}", SUM),
     "exp": ("e^({0})", ATOM),
-    "rsqrt": ("1 / sqrt({0})", PRODUCT),
-    "reciprocal": ("1 / ({0})", PRODUCT),
+    "rsqrt": ("1 / sqrt({0})", FACTOR),
+    "reciprocal": ("1 / ({0})", FACTOR),
     "square": ("({0})^2", ATOM),
 }
 """Operations of one or two operands, with how tightly the result binds."""
@@ -78,6 +87,10 @@ _OF_FIRST = {
 }
 """Functions of their first operand; the others say no more about them."""
 _NAMES = {"cat": "Concat", "topk": "TopK", "__setitem__": "set"}
+
+
+_JOINS = ("cat", "stack")
+"""The sizes of their results show along which axis they put tensors together."""
 
 
 def operation(
@@ -101,8 +114,10 @@ def operation(
     if word == "look-up" and len(operands) > 1 and not named:
         rest = ", ".join(texts[1:])
         is_part = rest.startswith('"[')
-        whole = f"{operands[0]:4} thin {rest}" if is_part else f"{operands[0]:4} [{rest}]"
-        return Expression(whole, PRODUCT if is_part else ATOM)
+        whole = f"{operands[0]:6} thin {rest}" if is_part else f"{operands[0]:6} [{rest}]"
+        return Expression(whole, FACTOR if is_part else ATOM)
+    if word in _JOINS:
+        texts, named = [text for text in texts if not _is_number(text)], ()
     options = [f"{quoted(key)} = {value}" for key, value in named]
     return call(f"op({quoted(_NAMES.get(word, word))})", *texts, *options)
 

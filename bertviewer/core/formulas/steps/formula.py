@@ -28,6 +28,17 @@ _MEANINGS = {
     "attention": "output of the attention",
     "activation": "output of the activation",
     "mul": "product",
+    "matmul": "matrix product",
+    "div": "quotient",
+    "sub": "difference",
+    "neg": "negative",
+    "exp": "power of e",
+    "maximum": "the larger number of each pair",
+    "minimum": "the smaller number of each pair",
+    "clamp": "bounded numbers",
+    "cat": "tensors joined",
+    "stack": "tensors stacked",
+    "__setitem__": "tensor with a part replaced",
 }
 _BY_NAME = ("linear", "embedding", "convolution")
 

@@ -7,9 +7,9 @@ the next position, and reads results of the round before.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import starmap
 
 from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 AT = "at "
@@ -23,8 +23,26 @@ _FEW = 4
 _LONGEST = 40
 _NUMBER = re.compile(r"\d+")
 
-_Places = Mapping[str, tuple[int, int]]
-"""For each node of a loop its round, and its number in the round."""
+_LACKING = 3
+"""So many steps may be missing in the first round."""
+_T = re.compile(r"\bt([+-]\d+)?\b")
+
+
+@frozen
+class _Loop:
+    """Steps from number ``first`` to the one before ``stop``.
+
+    Attributes:
+        first: the first step's number.
+        stop: the number of the step after the last one.
+        places: for each node its round, and its number in the round.
+        inside: the steps of any round t.
+    """
+
+    first: int
+    stop: int
+    places: Mapping[str, tuple[int, int]]
+    inside: Sequence[Step]
 
 
 def rounds_of(graph: ModuleGraph) -> dict[str, int]:
@@ -35,12 +53,10 @@ def rounds_of(graph: ModuleGraph) -> dict[str, int]:
 
 def folded(graph: ModuleGraph) -> ModuleGraph:
     """Return a graph with its longest loop as one round, any round t."""
-    loops = _loops(graph.steps)
-    found = max(loops, key=lambda each: each[1] - each[0], default=None)
+    found = max(_loops(graph.steps), key=lambda each: each.stop - each.first, default=None)
     if found is None:
         return graph
-    first, stop, length, inside = found
-    place = _places(graph.steps[first:stop], length)
+    place, inside = found.places, found.inside
 
     def at(operand: Operand, read: Sequence[int] = ()) -> Operand:
         """Return an operand after the loop: of one round, or of all if several are read."""
@@ -54,74 +70,149 @@ def folded(graph: ModuleGraph) -> ModuleGraph:
         read = [place[each.node][1] for each in step.operands if each.node in place]
         return replace(step, operands=tuple(dict.fromkeys(at(o, read) for o in step.operands)))
 
-    count = (stop - first) // length
+    count = 1 + max(number for number, _ in place.values())
     rounds = (
         replace(step, node=replace(step.node, details={**step.node.details, _ROUNDS: count}))
         for step in inside
     )
-    steps = (*graph.steps[:first], *rounds, *map(after, graph.steps[stop:]))
+    steps = (*graph.steps[: found.first], *rounds, *map(after, graph.steps[found.stop :]))
     results = tuple((node, at(operand)) for node, operand in graph.results)
     return replace(graph, steps=steps, results=results)
 
 
-def _places(steps: Sequence[Step], length: int) -> _Places:
-    return {step.node.id: divmod(number, length) for number, step in enumerate(steps)}
-
-
-def _loops(steps: Sequence[Step]) -> Iterator[tuple[int, int, int, Sequence[Step]]]:
-    """Yield loops: their first step, the one after the last, the length of a round, round t."""
+def _loops(steps: Sequence[Step]) -> Iterator[_Loop]:
     names = [step.operation or step.node.name for step in steps]
     words = ["add" if name == "residual" else name for name in names]
     for length in range(1, _LONGEST + 1):
         first = 0
         while first + _FEW * length <= len(words):
             stop = first + length
-            while words[first : first + length] == words[stop : stop + length]:
-                stop += length
-            is_long = stop - first >= _FEW * length
-            inside = _any_round(steps[first:stop], length) if is_long else ()
-            if inside:
-                yield first, stop, length, inside
-            first = stop if inside else first + 1
+            while stop < len(words) and words[stop] == words[stop - length]:
+                stop += 1
+            found = None
+            if stop - first >= _FEW * length:
+                found = _loop(steps, words, first, stop, length)
+            if found is not None:
+                yield found
+            first = first + 1 if found is None else max(first + 1, found.stop)
 
 
-def _any_round(steps: Sequence[Step], length: int) -> Sequence[Step]:
-    """Return the steps of any round t, from the second: the first has nothing before it.
+def _loop(
+    steps: Sequence[Step], words: Sequence[str], first: int, stop: int, length: int
+) -> _Loop | None:
+    """Return the loop in steps whose words repeat.
 
-    None if the third round differs in more than t, or no round reads the one before.
+    If its last round is not whole, rounds may begin at another step, after an incomplete first one.
     """
-    place, inside = _places(steps, length), list[Step]()
-    second, third = steps[length : 2 * length], steps[2 * length : 3 * length]
-    for one, other in zip(second, third, strict=True):
-        operands: list[Operand] = []
-        for read, later in zip(one.operands, other.operands, strict=False):
-            number, which = place.get(read.node, (0, 0))
-            is_inside, texts = read.node in place, (read.plain, *read.parts)
-            same = (number + 1, which) if is_inside else None
-            both = zip(texts, (later.plain, *later.parts), strict=False)
-            plain, *parts = starmap(_for_any, both)
-            is_same = place.get(later.node) == same and (is_inside or read.node == later.node)
-            if not is_same or None in (plain, *parts) or len(read.parts) != len(later.parts):
-                return ()
-            time = (NOW if number == 1 else BEFORE,) if is_inside else ()
-            node = second[which].node.id if is_inside else read.node
-            taken = (*time, *map(str, parts))
-            operands.append(replace(read, node=node, plain=str(plain), parts=taken))
-        if not len(operands) == len(one.operands) == len(other.operands):
+    plain = _loop_from(steps, first, stop, length, ())
+    if plain is None or (plain.stop - first) % length == 0:
+        return plain
+    for start in range(first, min(first + length, stop - (_FEW - 1) * length + 1)):
+        lacking = range(1, min(_LACKING, length - 1) + 1)
+        for head in filter(None, (_head(words, start, length, count) for count in lacking)):
+            if (found := _loop_from(steps, start, stop, length, head)) is not None:
+                return found
+    return plain
+
+
+def _head(words: Sequence[str], start: int, length: int, lacking: int) -> tuple[int, ...]:
+    """Return the numbers in a round of the steps before it, if they are a round but for some."""
+    found: list[int] = []
+    inside, before = words[start : start + length], words[:start][lacking - length :]
+    for word in before:
+        after = found[-1] + 1 if found else 0
+        if word not in inside[after:]:
             return ()
-        inside.append(replace(one, operands=tuple(operands)))
-    return inside if any(BEFORE in o.parts for step in inside for o in step.operands) else ()
+        found.append(inside.index(word, after))
+    return tuple(found) if len(found) == length - lacking else ()
 
 
-def _for_any(one: str, other: str) -> str | None:
-    """Return a text of round 1 with t for what grows by 1 in round 2; ``None`` if more differs."""
+def _loop_from(
+    steps: Sequence[Step], start: int, stop: int, length: int, head: Sequence[int]
+) -> _Loop | None:
+    """Return the loop whose whole rounds begin at ``start``; before them is the ``head``.
+
+    Its last round may lack the steps at its end, which nothing reads then. ``None`` if rounds
+    differ in more than t, or no round reads the one before.
+    """
+    first, before = start - len(head), length if head else 0
+    numbers = [(0, which) for which in head]
+    numbers += [divmod(n, length) for n in range(before, before + stop - start)]
+    ids = [step.node.id for step in steps[first:stop]]
+    places = dict(zip(ids, numbers, strict=True))
+    second = start + length  # the first round has nothing before it
+    any_ids, inside = [each.node.id for each in steps[second : second + length]], list[Step]()
+    for number in range(second, stop - length):
+        operands = _in_any_round(steps[number], steps[number + length], places, any_ids)
+        if len(inside) == length and operands != inside[(number - second) % length].operands:
+            stop = start + (number + length - start) // length * length
+            break
+        if operands is None:
+            return None
+        if len(inside) < length:
+            inside.append(replace(steps[number], operands=operands))
+    reads_before = any(BEFORE in o.parts for step in inside for o in step.operands)
+    if not reads_before or (before + stop - start) // length < _FEW:
+        return None
+    if head and not _is_first(steps[first:start], head, inside, any_ids):
+        return None
+    return _Loop(first, stop, dict(list(places.items())[: stop - first]), inside)
+
+
+def _in_any_round(
+    one: Step, other: Step, places: Mapping[str, tuple[int, int]], ids: Sequence[str]
+) -> tuple[Operand, ...] | None:
+    """Return what a step of any round t reads, ``None`` if the next round differs in more."""
+    round_number, _ = places[one.node.id]
+    operands: list[Operand] = []
+    for read, later in zip(one.operands, other.operands, strict=False):
+        number, which = places.get(read.node, (round_number, 0))
+        is_inside, texts = read.node in places, (read.plain, *read.parts)
+        same = (number + 1, which) if is_inside else None
+        both = zip(texts, (later.plain, *later.parts), strict=False)
+        plain, *parts = (_for_any(*each, round_number) for each in both)
+        is_same = places.get(later.node) == same and (is_inside or read.node == later.node)
+        is_near = number in (round_number, round_number - 1)
+        if not (is_same and is_near) or None in (plain, *parts):
+            return None
+        if len(read.parts) != len(later.parts):
+            return None
+        time = (NOW if number == round_number else BEFORE,) if is_inside else ()
+        node = ids[which] if is_inside else read.node
+        operands.append(replace(read, node=node, plain=str(plain), parts=(*time, *map(str, parts))))
+    return tuple(operands) if len(operands) == len(one.operands) == len(other.operands) else None
+
+
+def _is_first(
+    steps: Sequence[Step], head: Sequence[int], inside: Sequence[Step], ids: Sequence[str]
+) -> bool:
+    """Return whether steps are round 0 but for initial values, which other steps compute later."""
+    own = {step.node.id: ids[which] for step, which in zip(steps, head, strict=True)}
+    lacking = [step for which, step in enumerate(inside) if which not in head]
+    if any(operand.parts[:1] == (NOW,) for step in lacking for operand in step.operands):
+        return False
+    for step, which in zip(steps, head, strict=True):
+        if len(step.operands) != len(inside[which].operands):
+            return False
+        for read, usual in zip(step.operands, inside[which].operands, strict=True):
+            time, *parts = usual.parts if usual.node in ids else ("", *usual.parts)
+            is_initial = time == BEFORE or (time == NOW and usual.node not in own.values())
+            texts = [_T.sub(lambda t: str(int(t[1] or 0)), text) for text in (usual.plain, *parts)]
+            is_same = own.get(read.node, read.node) == usual.node
+            if not is_initial and not (is_same and texts == [read.plain, *read.parts]):
+                return False
+    return True
+
+
+def _for_any(one: str, other: str, round_number: int) -> str | None:
+    """Return a text of a round with t for what is larger by 1 in the next, or ``None``."""
     if _NUMBER.sub("", one) != _NUMBER.sub("", other):
         return None
     both = list(zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=False))
     if any(int(after) - int(number) not in (0, 1) for number, after in both):
         return None
     grown = (
-        number if number == after else f"t{int(number) - 1:+}".removesuffix("+0")
+        number if number == after else f"t{int(number) - round_number:+}".removesuffix("+0")
         for number, after in both
     )
     return _NUMBER.sub(lambda _: next(grown), one)

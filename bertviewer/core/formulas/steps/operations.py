@@ -70,7 +70,7 @@ def _product(writer: Writer, step: Step, of: Of) -> Expression:
     layer = view.affine(node.path or "") if is_module and not is_kernel else None
     if is_module and not is_kernel and layer is None:
         return _closed(writer, step, of)
-    states = f"{of(_data(step)):3}"
+    states = f"{of(_data(step)):4}"
     if layer is not None:
         _, use = writer.names.naming.layers.get(node.id, ("", ""))
         index = writer.names.indices.get(node.id, "")

@@ -10,7 +10,7 @@ from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.expression import (
     ATOM,
-    PRODUCT,
+    FACTOR,
     Expression,
     operation,
     plain_maths,
@@ -74,6 +74,10 @@ class Writer:
         operands = [of(each) for each in step.operands if not each.key]
         if word == "mul" and len(operands) == 2:
             self.legend.add("dot.o", "element-wise product")
+        elif word == "__setitem__":
+            self.legend.add(
+                'op("set")', "the first tensor, with that part replaced by the last one"
+            )
         named = [(each.key, of(each).text) for each in step.operands if each.key]
         return operation(word, operands, named)
 
@@ -149,7 +153,7 @@ class Writer:
                 shown.append(quoted(part.removeprefix("part ")))
         if inner == whole.within(ATOM) and not shown:
             return whole
-        return Expression(" thin ".join((inner, *shown)), PRODUCT if shown else ATOM)
+        return Expression(" thin ".join((inner, *shown)), FACTOR if shown else ATOM)
 
     def arguments(self, step: Step, of: Of) -> tuple[str, ...]:
         """Return the tensors that a call reads, each once.

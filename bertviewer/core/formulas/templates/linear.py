@@ -51,24 +51,26 @@ def _torch_attention(view: ModuleView) -> bool:
 
 def _linear(view: ModuleView) -> Match | None:
     layer = _layer(view)
-    if layer is None or layer.convolution:
+    if layer is None:
         return None
+    x = Term("x", "input vector of one position", shape_text((layer.inputs,)))
+    domain = f"{' + b_j' if layer.bias else ''}, quad j = {indices(layer.outputs)}"
+    if layer.convolution:
+        return _pointwise(view, layer, x, domain)
     entry = "W_(j, i)" if layer.transposed else "W_(i, j)"
-    bias = " + b_j" if layer.bias else ""
     return Match(
         maths=(
             f"{sized('y', layer.outputs)} = {layer.maths(sized('x', layer.inputs))}",
-            f"y_j = sum_(i=0)^({layer.inputs - 1}) x_i {entry}{bias}, "
-            f"quad j = {indices(layer.outputs)}",
+            f"y_j = sum_(i=0)^({layer.inputs - 1}) x_i {entry}{domain}",
         ),
         terms=(
-            Term("x", "input vector of one position", shape_text((layer.inputs,))),
+            x,
             *layer.terms("this layer"),
             Term("y", "output vector of that position", shape_text((layer.outputs,))),
         ),
         values={
             "stored": "" if layer.transposed else ", stored transposed (Conv1D)",
-            "purpose": purpose_of(view, layer),
+            "purpose": _purpose(view, layer),
             "transposed": layer.transposed,
             "bias": layer.bias,
             "per position": _is_per_position(view),
@@ -79,17 +81,50 @@ def _linear(view: ModuleView) -> Match | None:
     )
 
 
+def _pointwise(view: ModuleView, layer: Affine, x: Term, domain: str) -> Match:
+    """Return a convolution of one position, which may be in groups (Iandola et al. 2020, 3)."""
+    shape, groups = view.shape("weight") or (), view.integer("groups") or 1
+    each, is_grouped = layer.inputs // groups, groups > 1
+    read = f"x_({each} g(j) + i)" if is_grouped else "x_i"
+    stored = f"weight, stored [out, in per group{', 1' * len(shape[2:])}]"
+    bias = Term("b_j", "bias of feature j", shape_text((layer.outputs,)))
+    group = Term("g(j)", "group of output feature j", f"{groups} groups")
+    return Match(
+        maths=(
+            f"y_j = sum_(i=0)^({each - 1}) {read} W_(j, i){domain}",
+            *((f"g(j) = floor(j \\/ {layer.outputs // groups})",) if is_grouped else ()),
+        ),
+        terms=(
+            x,
+            Term("W", stored, shape_text(shape)),
+            *((bias,) if layer.bias else ()),
+            *((group,) if is_grouped else ()),
+        ),
+        values={
+            "kind": "Grouped convolution" if is_grouped else "Convolution",
+            "purpose": _purpose(view, layer),
+            "groups": groups if is_grouped else None,
+            "bias": layer.bias,
+        },
+        case="convolution",
+    )
+
+
 def _is_per_position(view: ModuleView) -> bool:
     """Return whether a layer receives one vector for each position of a sequence."""
     if view.graph is None or not view.graph.inputs:
         return _torch_attention(view)
-    # DeBERTa may project distances with the layers of queries and keys, too.
-    calls = next((place.steps for place in places(view)), ())
+    # DeBERTa may project distances with the layers of queries and keys, too, even if unread.
+    around = next(places(view), None)
+    is_shared = view.config.get("share_att_key") is True
+    if around is not None and is_shared and around.graph.of("position bias"):
+        return False
+    calls = () if around is None else around.steps
     shapes = (view.graph.inputs[0].shape, *(step.node.shape for step in calls))
     return not any(view.lengths.isdisjoint(shape[:-1]) for shape in shapes)
 
 
-def purpose_of(view: ModuleView, layer: Affine) -> str:
+def _purpose(view: ModuleView, layer: Affine) -> str:
     """Return what a layer is for: the first place in which its use is clear."""
     around = view.at(view.node.parent or "")
     name, _, globally = view.node.name.partition("_")
@@ -152,6 +187,8 @@ def _in_graph(view: ModuleView, layer: Affine, place: Place) -> str:
         return _PROJECTIONS[letters]
     if _mixes_heads(view, place):
         return _OUTPUT
+    if text := _changes_width(layer, place):
+        return text
     if any(part.isdigit() for part in view.node.path.split(".")):
         return ""
     if _reads(graph, step, is_table, through=("add", "cat", *NORMS)):
@@ -172,6 +209,21 @@ def _mixes_heads(view: ModuleView, place: Place) -> bool:
         return made.operation == "attention" or is_sparse
 
     return _reads(place.graph, place.steps[0], is_attention, through=("add", "cat"))
+
+
+def _changes_width(layer: Affine, place: Place) -> str:
+    """Return what a layer does around a numbered layer of smaller vectors (MobileBERT)."""
+    graph, step = place.graph, place.steps[0]
+    users = graph.users(step)
+    skips = {user.roles["residual"].node for user in users if "residual" in user.roles}
+    if not place.view.node.name.isdigit():
+        return ""
+    if layer.outputs > layer.inputs and not skips.isdisjoint(graph.given):
+        return "Projects the layer’s output back to the hidden size of the model."
+    reads_given = all(operand.node in graph.given for operand in step.tensors)
+    if layer.outputs < layer.inputs and reads_given and any(map(is_norm, users)):
+        return "Reduces the layer’s input to the layer’s internal hidden size."
+    return ""
 
 
 def _reads(
@@ -236,4 +288,17 @@ LINEAR = Template(
         "{not bias?} This layer has no bias.",
     ),
     source="{source}",
+    cases={
+        "convolution": Template(
+            title="{kind} with kernel size 1",
+            notes=(
+                "{not groups?} It is equivalent to a linear layer.",
+                "It is equivalent to a linear layer with a block-diagonal matrix of {groups} "
+                "blocks: {groups} times fewer weights and products.",
+                "{not bias?} This layer has no bias.",
+            ),
+            keys=("groups of features",),
+            source="Iandola et al. 2020, section 3",
+        ),
+    },
 )

@@ -1,17 +1,20 @@
 """Patches of an image as the positions of a sequence."""
 
+import re
 from dataclasses import replace
 
+from bertviewer.core.architecture.flow import Node
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.notation import listing
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
-from bertviewer.core.graph.module_graph import Step
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
-_LEARNT = ('x_"cls"', 'x_"dist"', "x_3", "x_4", "x_5")
+_LEARNT = ['x_"cls"', 'x_"dist"', "x_3", "x_4", "x_5"]
 _FIRST = {
     0: None,
     1: "The first position is a learnt vector instead of a patch",
@@ -23,7 +26,6 @@ _MEANINGS = {
     "ast": "convolution: here one product for each patch",
     "b": "bias of the convolution",
     "Z": "one row for each patch",
-    "P": "learnt position vectors",
     "Y": "output",
     **dict.fromkeys(_LEARNT, "learnt vector that is put before the patches"),
 }
@@ -44,39 +46,67 @@ def _patches(view: ModuleView) -> Match | None:
     is_image = image in graph.given and len(graph.given[image].shape) == len(shape) == 4
     if not is_image or str(list(shape[2:])) not in {operand.plain for operand in step.operands}:
         return None  # patches overlap
-    learnt, positions, symbols = 0, False, dict[Place, str]()
+    learnt, tables, joins = list[Node](), list[Node](), 0
     for each in after:
-        given = [o for o in each.tensors if o.node in graph.given]
-        parameters = [o for o in given if graph.given[o.node].kind == "parameter"]
+        parameters = [
+            graph.given[operand.node]
+            for operand in each.tensors
+            if operand.node in graph.given and graph.given[operand.node].kind == "parameter"
+        ]
         if each.operation == "cat" and len(parameters) == len(each.tensors) - 1:
-            symbols |= {(o.node, ()): _LEARNT[learnt + n] for n, o in enumerate(parameters)}
-            learnt += len(parameters)
+            learnt, joins = [*learnt, *parameters], joins + 1
         elif each.operation in ("add", "residual"):
-            makers = [maker for o in each.tensors if (maker := graph.maker(o)) is not None]
-            lookups = [made for made in makers if made.operation == "embedding"]
-            if not parameters and "position" not in [index_kind(made, view) for made in lookups]:
+            parameters += _looked_up(view, graph, each)
+            if not parameters:
                 return None
-            positions, symbols = True, symbols | {(o.node, ()): "P" for o in parameters}
+            tables += parameters
         elif not is_norm(each):
             return None
     width, channels, high, wide = shape
     *_, down, across = step.node.shape
     rows = replace(step.node, shape=(1, down * across, width), symbolic_shape=None)
-    steps = tuple(replace(each, node=rows) if each is step else each for each in graph.steps)
+    given = {node.id: replace(node, shape=node.shape[-1:]) for node in learnt}
+    given |= {node.id: replace(node, shape=node.shape[-2:]) for node in tables}
+    steps = [replace(each, node=rows) if each is step else each for each in graph.steps]
+    drawn = replace(
+        graph,
+        given={**graph.given, **given},
+        steps=tuple(each for each in steps if each.node.id not in given),
+    )
+    symbols: dict[Place, str] = {(image, ()): "I"}
+    for node, symbol in zip([*tables, *learnt], ["P"] * len(tables) + _LEARNT, strict=False):
+        symbols[node.id, ()] = symbol
     if after:
         symbols[step.node.id, ()] = "Z"
-    naming = Naming(("Y",), symbols | {(image, ()): "I"}, meanings=_MEANINGS)
+    known = {"P": f"learnt position vectors “{tables[0].name}”"} if tables else {}
+    written = write(drawn, view, Naming(("Y",), symbols, meanings=_MEANINGS | known))
+    # The learnt vectors and the patches are rows of one matrix.
+    joined = re.compile(rf'(?:op\("Concat"\)\(.*?){{{joins}}}\bZ\){{{joins}}}')
+    listed = f"({', '.join((*_LEARNT[: len(learnt)], listing('z_{}', down * across)))})"
+    maths = (joined.sub(listed, line) if joins else line for line in written.maths)
     values = {
-        "then": ", then adds a vector for its position" if positions else "",
+        "then": ", then adds a vector for its position" if tables else "",
         "patch": f"{high} × {wide} pixels in {channels} channels",
         "count": f"{down} × {across} = {down * across}",
         "first": _FIRST.get(
-            learnt, f"The first {learnt} positions are learnt vectors instead of patches"
+            len(learnt), f"The first {len(learnt)} positions are learnt vectors instead of patches"
         ),
-        "positions": "position vectors" if positions else "",
+        "positions": "position vectors" if tables else "",
     }
     keys = (*(key for key in _KEYS if key in view.config), *view.keys("width"))
-    return replace(write(replace(graph, steps=steps), view, naming), values=values, keys=keys)
+    return replace(written, maths=tuple(maths), values=values, keys=keys)
+
+
+def _looked_up(view: ModuleView, graph: ModuleGraph, step: Step) -> list[Node]:
+    """Return the tables of positions whose rows a step adds, as the parameters that they are."""
+    made = [maker for operand in step.tensors if (maker := graph.maker(operand)) is not None]
+    return [
+        replace(each.node, kind="parameter", shape=view.parameter_shape(operand.parameter))
+        for each in made
+        if each.operation == "embedding" and index_kind(each, view) == "position"
+        for operand in each.operands
+        if operand.parameter
+    ]
 
 
 PATCHES = Template(

@@ -7,6 +7,7 @@ import pytest
 
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.steps.expression import Expression, operation
 from bertviewer.core.formulas.steps.formula import formula_of_steps
 from tests.core.formulas.flow_models import traced, with_flows
 from tests.core.formulas.found_formulas import formula_at, node_at, values
@@ -48,7 +49,7 @@ def test_shared_keys_rotation_and_a_gate() -> None:
     formula = read_off("llama", "layers.0")
     lines = "\n".join(formula.maths)
     assert 'op("RoPE")(Q, p) op("RoPE")(K, p)^top' in lines
-    assert 'op("FFN")(x) = (op("SiLU")(x  W_G^top) dot.o x  W_U^top)  W_D^top' in lines
+    assert 'op("FFN")(x) = (op("SiLU")(x  W_G^top) dot.o (x  W_U^top))  W_D^top' in lines
     assert values(formula)["W_K"] == "[12, 24]"
     assert "2 key/value heads" in next(t.meaning for t in formula.terms if t.symbol == "A")
 
@@ -122,6 +123,9 @@ MAMBA = {
 }
 
 
+RWKV = {"hidden_size": 24, "num_hidden_layers": 1, "vocab_size": 97}
+
+
 def test_a_loop_over_positions_stands_once() -> None:
     formula = read_off("mamba", "layers.0.mixer", **MAMBA)
     (state,) = (line for line in formula.maths if line.endswith("quad t = 0, dots, 11"))
@@ -129,6 +133,49 @@ def test_a_loop_over_positions_stands_once() -> None:
     assert symbol.replace("t)", "t-1)") in state  # it hangs on the round before
     assert '"[:, :, t]"' in state
     assert len(formula.maths) < 12
+
+
+def test_a_loop_with_an_incomplete_first_and_last_round() -> None:
+    formula = read_off("rwkv", "blocks.0.attention", **RWKV)
+    maths = formula.maths
+    (first,) = (line for line in maths if line.endswith("quad t = 0, dots, 11"))
+    assert '"[:, t]" + "time_first"' in first
+    assert '"[:, 0]"' not in "".join(maths)
+    assert len(maths) < 20
+    (written,) = (line for line in maths if 'op("set")' in line)
+    symbol = written.partition(" = ")[0].replace("t)", "11)")
+    assert symbol in maths[-1]
+
+
+@pytest.mark.parametrize(
+    ("operation_name", "left", "whole"),
+    [
+        ("mul", ("matmul", "A", "B"), "(A B) dot.o C"),
+        ("matmul", ("mul", "A", "B"), "(A dot.o B) C"),
+        ("mul", ("mul", "2", "A"), "2 thin A dot.o C"),
+        ("mul", ("div", "A", "B"), "(A) / (B) dot.o C"),
+        ("sub", ("matmul", "A", "B"), "A B - C"),
+        ("rsub", ("matmul", "A", "B"), "C - A B"),
+    ],
+)
+def test_products_of_two_kinds_are_in_brackets(
+    operation_name: str, left: tuple[str, str, str], whole: str
+) -> None:
+    inner = operation(left[0], [Expression(left[1]), Expression(left[2])])
+    assert operation(operation_name, [inner, Expression("C")]).text == whole
+
+
+def test_a_factor_on_a_product_of_matrices() -> None:
+    product = operation("matmul", [Expression("A"), Expression("B")])
+    scaled = operation("mul", [Expression("2"), product])
+    assert operation("mul", [Expression("C"), scaled]).text == "C dot.o (2 thin A B)"
+
+
+@pytest.mark.parametrize("word", ["cat", "stack"])
+def test_joined_tensors_are_without_the_axis(word: str) -> None:
+    parts = [Expression("A"), Expression("B")]
+    assert operation(word, [*parts, Expression("-1")]).text.endswith("(A, B)")
+    assert operation(word, parts, [("dim", "1")]).text.endswith("(A, B)")
 
 
 def test_inputs_have_the_usual_symbols() -> None:
