@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bertviewer import __version__
 
-FORMAT = 13
+FORMAT = 14
 """To be raised whenever what is derived changes, within one version of the program too.
 
 That is what is kept of a model: counts, costs, flows, formulas, and how they are written. What

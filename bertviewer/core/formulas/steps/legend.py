@@ -78,9 +78,10 @@ class Legend:
 
     def sized(self, symbol: str, node: Node) -> str:
         """Return a symbol with its sizes below it, if it is one vector for each position."""
-        if self.is_in_call or (self.teaches and symbol in self._sized):
-            return symbol
+        is_known = self.teaches and symbol in self._sized
         self._sized.add(symbol)
+        if self.is_in_call or is_known:
+            return symbol
         *before, last = self._sizes(node) or ("",)
         is_row = len(before) == 1 and before[0] in _LETTERS
         is_shown = is_row or (self.teaches and len(before) < 2)
