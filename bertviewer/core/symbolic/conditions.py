@@ -73,10 +73,15 @@ class Candidates:
         )
 
     def multiples_near(self, letter: str) -> Iterator[int]:
-        """Yield further values to try a number at: after a step, after twice as much, and so on."""
+        """Yield further values to try a number at: after a step, after twice as much, and so on.
+
+        Small ones stay small, as they may count parts of a model.
+        """
+        value = self.observed.values[letter]
         step = 0 if self.is_depth(letter) else self.perturbations.step(letter)
-        for doubling in range(_DOUBLINGS + 1 if step else 0):
-            yield self.observed.values[letter] + (step << doubling)
+        doublings = 1 if value <= SMALL else _DOUBLINGS
+        for doubling in range(doublings + 1 if step else 0):
+            yield value + (step << doubling)
 
     def _of_sizes(self, probe: Probe, used: Collection[str]) -> Iterator[Conditions]:
         """Yield divisions, multiples, equal and different numbers, and least values."""

@@ -80,8 +80,11 @@ def derive_costs(
     layers = tuple(symbol.letter for symbol in symbols if quantity_of(symbol) == "layers")
     trials.append((real, builder.values))
     peak, peak_fixed = derive_peak(builder, observed, layers, trials)
-    # Shapes depend on numbers that share out the work; multiply-adds do not.
-    fixed = fixed_numbers(builder, replace(real, shapes={}), others_of(config))
+    # Sizes of chunks share out the work, which shapes depend on, but not multiply-adds.
+    others = [symbol for symbol in others_of(config) if not symbol.key.startswith("chunk_size_")]
+    are_places = any(symbol.key.rpartition(".")[2].isdigit() for symbol in others)
+    start, values = (real, {}) if are_places else (observed.base, observed.values)
+    fixed = fixed_numbers(builder, replace(start, shapes={}), others, values)
     modules, domain = _modules(builder, observed, layers, trials, fixed)
     followed = {symbol.letter: observed.variable_of(symbol.letter) for symbol in symbols}
     variables = {letter: variable for letter, variable in followed.items() if variable}

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import combinations, islice, product
+from types import MappingProxyType
 
 from bertviewer.core.budget import OverBudget
 from bertviewer.core.expressions.letters import Quantity
@@ -337,24 +338,35 @@ def _change_pairs(
 
 
 def fixed_numbers(
-    builder: ModelBuilder, real: ModelSizes, numbers: Sequence[Symbol]
+    builder: ModelBuilder,
+    start: ModelSizes,
+    numbers: Sequence[Symbol],
+    values: Values = MappingProxyType({}),
 ) -> dict[str, dict[str, None]]:
     """Return which formulas need which of some numbers to keep their values, by name.
 
     These are ids, places of layers, numbers that are 0, and depths. They are changed by one, all
     of them at once, and fewer where a model differs or refuses them.
 
+    Args:
+        builder: builds the models.
+        start: the model that changes start from.
+        numbers: those that are changed.
+        values: the values of other symbols in ``start`` that are not the real ones.
+
     Raises:
         OverBudget: a limit was reached, and not all numbers are among the builder's symbols.
     """
     every = replace(builder, symbols=tuple(dict.fromkeys((*builder.symbols, *numbers))))
+    others = {(x, value) for x, value in values.items() if value != every.values[x]}
     wrong: list[Symbol] = []
     try:
         for by in (1, -1):
 
             def changes_nothing(some: Sequence[Symbol], by: int = by) -> bool:
-                model = every.variant(every.values | {s.letter: s.value + by for s in some})
-                return model is not None and not _affected(real, model)
+                change = {s.letter: s.value + by for s in some}
+                model = every.variant({**every.values, **values, **change})
+                return model is not None and not _affected(start, model)
 
             wrong += refused_items((s for s in numbers if s.value + by >= 0), changes_nothing)
     except OverBudget:
@@ -364,11 +376,13 @@ def fixed_numbers(
     found: dict[str, dict[str, None]] = {}
     for symbol in dict.fromkeys(wrong):
         models = [
-            m for key, m in builder.built.items() if m and dict(key).keys() == {symbol.letter}
+            model
+            for key, model in builder.built.items()
+            if model and others <= key and dict(key - others).keys() == {symbol.letter}
         ]
-        names = set[str]().union(*(_affected(real, model) for model in models))
+        names = set[str]().union(*(_affected(start, model) for model in models))
         is_held = not models and symbol in builder.symbols
-        for name in real.facts if is_held else sorted(names):
+        for name in start.facts if is_held else sorted(names):
             found.setdefault(name, {})[f"{symbol.letter} == {symbol.value}"] = None
     return found
 

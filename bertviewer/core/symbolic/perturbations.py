@@ -128,7 +128,7 @@ class Perturbations:
         if len(variable.symbols) > 1:
             return [value * 2, value * 3]
         if self.observed.is_depth(variable.symbols[0]):
-            return [value + 1, value - 1, 2 * value + 3]
+            return [value + 1, value - 1, 2 * value + 3 if standard_letter(symbol) else value + 3]
         if standard_letter(symbol) == "K":
             return [value + 1, 1, value + 2, value // 2]
         main = self._main(symbol)
