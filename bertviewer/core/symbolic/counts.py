@@ -195,11 +195,12 @@ def _explain(
         for path in (TENSOR + name, *owners(name)):
             varying = ", ".join(letters)
             reasons.setdefault(path, f"no formula fits {name}, which varies with {varying}")
-    templates = {name: template_path(name, lengths) for name in real.facts}
+    facts = real.facts
+    templates = {name: template_path(name, lengths) for name in facts}
     proven = {
         name: verified[template]
         for name, template in templates.items()
-        if template in verified and _gives(verified[template], real.facts[name], builder.values)
+        if template in verified and _gives(verified[template], facts[name], builder.values)
     }
     conditions = {
         name: [
