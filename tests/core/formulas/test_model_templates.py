@@ -219,3 +219,8 @@ def test_sub_layers_of_t5_name_its_paper() -> None:
     ):
         architecture = with_flows({**TINY[family], "model_type": family})
         assert ("Raffel et al. 2020" in formula_at(architecture, path).source) is is_named
+
+
+def test_numbers_may_be_lists_with_one_for_each_stage() -> None:
+    model = with_flows({"model_type": "cvt"})
+    assert model.root.forward_formula is not None
