@@ -33,7 +33,7 @@ _KINDS = {
 }
 _CASTS = {"to", "type_as", "float", "half", "bfloat16", "double"}
 _KEEPS = ELEMENTWISE | _CASTS | {"dropout", "contiguous", "clone", "nan_to_num", "requires_grad"}
-"""Functions that leave every element in its place."""
+"""Functions that keep the order of all elements."""
 _MOVES = (VIEWS | SELECTIONS | {"cat", "stack"}) - _KEEPS
 _MARK = "_reference_mark"
 

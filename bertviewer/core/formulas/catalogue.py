@@ -66,8 +66,7 @@ def with_formulas(architecture: Architecture) -> Architecture:
     for node in architecture.modules:
         facts = _facts(node, architecture)
         if facts not in written:
-            view = views.get(node.path) or ModuleView.of(node, architecture, views)
-            written[facts] = _explained(view)
+            written[facts] = _explained(ModuleView.of(node, architecture, views))
         formula, role = written[facts]
         modules.append(
             replace(

@@ -146,7 +146,8 @@ class Solver:
         self._limit_to_tried_multiples()
         for probe in self._probes:
             for name in self._wrong(probe):
-                self._drop(name, probe)  # there was no time to find a condition
+                if name in self.formulas:  # it was not dropped with a part of it
+                    self._drop(name, probe)  # there was no time to find a condition
 
     def verified(self) -> Formulas:
         """Return the formulas that hold often enough.
@@ -251,8 +252,9 @@ class Solver:
             letter, _, fixed = conditions[-1].partition(" == ")
             if fixed.isdigit() and letter in probe.changed and letter not in letters:
                 # What chooses which blocks have a part may choose any of them in other models.
+                pattern = blanked(name)
                 for other in self.formulas:
-                    if blanked(other) == blanked(name):
+                    if blanked(other) == pattern:
                         self._learn(other, conditions)
 
     def _condition(
@@ -276,8 +278,8 @@ class Solver:
             if not all(self._unlimited.isdisjoint(letters_in(text)) for text in conditions):
                 return False
             # A least value has to exclude all that is wrong with other values.
-            alike = [other for other in wrong if other.changed.keys() == probe.changed.keys()]
-            return ">=" not in conditions[-1] or not any(x.meets(conditions) for x in alike)
+            same = [other for other in wrong if other.changed.keys() == probe.changed.keys()]
+            return ">=" not in conditions[-1] or not any(x.meets(conditions) for x in same)
 
         broken = self._candidates.broken_by(probe, letters)
         return min(filter(is_allowed, broken), key=cost, default=None)

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 import torch
 
+from bertviewer.core.budget import OverBudget
 from bertviewer.core.errors import Cancelled
+from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.symbolic.models import Build
 from tests.core.symbolic.test_counting import assert_true_of, builder, config_of
@@ -85,3 +87,28 @@ def test_progress_is_told_and_can_stop_the_work() -> None:
 def test_what_the_real_model_raises_comes_through() -> None:
     with pytest.raises(ValueError, match="multiple"):
         derive(config_of("bert", hidden_size=10, num_attention_heads=4), builder())
+
+
+@pytest.mark.parametrize("builds", range(26, 40))
+def test_what_there_was_no_time_to_limit_is_a_plain_number(builds: int) -> None:
+    done = 0
+
+    def progress(*_: object) -> None:
+        nonlocal done
+        done += 1
+        if done >= builds:
+            raise OverBudget
+
+    config = {"d_model": 32, "ffn_dim": 56}
+    size = 32 + 56
+
+    def build(config: Mapping[str, Any]) -> torch.nn.Module:
+        rows = (config["d_model"] + 3) // 4 * 4 + (config["ffn_dim"] + 6) // 7 * 7
+        return linear(lambda _: rows)(config)
+
+    try:
+        found = derive(config, build, progress)
+    except OverBudget:
+        return  # nothing was found by then
+    values = {symbol.letter: symbol.value for symbol in found.symbols}
+    assert evaluate(found.counts[""], values) == 4 * size + 14

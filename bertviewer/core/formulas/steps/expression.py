@@ -87,8 +87,6 @@ _OF_FIRST = {
 }
 """Functions of their first operand; the others say no more about them."""
 _NAMES = {"cat": "Concat", "topk": "TopK", "__setitem__": "set"}
-
-
 _JOINS = ("cat", "stack")
 """The sizes of their results show along which axis they put tensors together."""
 

@@ -26,7 +26,7 @@ _MEANINGS = {
 
 @frozen
 class Given:
-    """What is made from positions and given to all layers.
+    """What is computed from positions and given to all layers.
 
     Attributes:
         note: what the layers do with it, "" if they are given nothing.
@@ -75,7 +75,7 @@ _GIVEN = {
 
 
 def given_to(run: Step, calls: ModuleGraph, view: ModuleView) -> Given:
-    """Return what is made from positions and given to all layers of a run."""
+    """Return what is computed from positions and given to all layers of a run."""
     made = _from_positions(run, calls, view)
     constants = [calls.given[o.node].name for o in run.operands if o.node in calls.given]
     tables = [step for step in made if step.operation == "embedding"]
