@@ -93,7 +93,7 @@ def test_what_the_real_model_raises_comes_through() -> None:
 def test_what_there_was_no_time_to_limit_is_a_plain_number(builds: int) -> None:
     done = 0
 
-    def progress(*_: object) -> None:
+    def progress(*_: object, **_more: object) -> None:
         nonlocal done
         done += 1
         if done >= builds:
