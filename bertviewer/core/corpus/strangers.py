@@ -1,7 +1,6 @@
 """Checks that the folder of a corpus, which may be a stranger's, holds what one of ours does."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from itertools import pairwise
 from typing import Any, get_args
 
@@ -183,7 +182,7 @@ def made_of(kind: Callable[..., Any], arrays: Arrays, axes: int) -> Any:
         TypeError: one is missing.
     """
     found = kind(**arrays)
-    own = [getattr(found, field.name) for field in fields(found)]
+    own = [getattr(found, name) for name in found.__struct_fields__]
     if any(one.shape != other.shape for one, other in pairwise(own)) or own[0].ndim != axes:
         raise ValueError("its arrays differ in shape")
     if any(one.dtype != dtype for one, dtype in zip(own, _DTYPES[type(found)], strict=True)):

@@ -1,21 +1,20 @@
 """What a person wishes of a report, kept from one report to the next."""
 
 import json
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 from PySide6.QtCore import QLocale, QSettings
 
-from bertviewer.core.frozen import frozen
 from bertviewer.report.choices import PAPERS, Choices, Paper, today
 from bertviewer.report.formats.formats import FORMATS
 
 SETTING, FOLDER = "report", "reportFolder"
 
 
-@frozen
-class Wishes:
+class Wishes(Struct, frozen=True):
     """How the report is to be.
 
     Attributes:

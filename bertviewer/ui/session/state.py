@@ -8,11 +8,12 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, field, replace
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
+
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.frozen import frozen
 
 LONGEST = 10_000
 """Characters of a sentence that is remembered."""
@@ -26,8 +27,7 @@ MOST_BYTES = 100_000
 NO_SENTENCE = Sentence("")
 
 
-@frozen
-class WindowState:
+class WindowState(Struct, frozen=True):
     """Where the window was.
 
     Attributes:
@@ -45,8 +45,7 @@ class WindowState:
     wished: Mapping[str, bool] = field(default_factory=dict)
 
 
-@frozen
-class ModelState:
+class ModelState(Struct, frozen=True):
     """What was looked at in a model.
 
     Attributes:
@@ -62,8 +61,7 @@ class ModelState:
     expanded: tuple[str, ...] | None = None
 
 
-@frozen
-class SessionState:
+class SessionState(Struct, frozen=True):
     """All of it. ``pages`` has the title of the page in sight by the tabs' object name."""
 
     window: WindowState = WindowState()

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from msgspec import Struct
+from msgspec.structs import force_setattr
 from torch import Tensor, nn
 
 from bertviewer.core.activations.check_step import Check
@@ -36,8 +37,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Sound:
+class Sound(Struct, frozen=True):
     """A model without faults, and what is found of it."""
 
     model: LoadedModel
@@ -75,8 +75,7 @@ def sound(family: str) -> Sound:
     return Sound(model, model.module(random_weights=True), check)
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """Where a check has to find a fault: in one of these steps, and in another module."""
 
     path: str
@@ -87,14 +86,14 @@ class Fault:
 @contextmanager
 def attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
     before = owner.__dict__.get(name, owner)
-    object.__setattr__(owner, name, value)
+    force_setattr(owner, name, value)
     try:
         yield
     finally:
         if before is owner:
             object.__delattr__(owner, name)
         else:
-            object.__setattr__(owner, name, before)
+            force_setattr(owner, name, before)
 
 
 def wrong_epsilon(it: Sound, stack: ExitStack) -> Fault | None:

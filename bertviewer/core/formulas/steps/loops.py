@@ -6,8 +6,9 @@ the next position, and reads results of the round before.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import starmap
+
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.graph.module_graph import ModuleGraph, Step

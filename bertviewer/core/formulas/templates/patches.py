@@ -1,6 +1,6 @@
 """Patches of an image as the positions of a sequence."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.formula import write

@@ -1,6 +1,6 @@
 """Stacks of layers: layers of one list, applied in sequence."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.formula import Term
