@@ -265,6 +265,6 @@ def words_of(value: object) -> Iterator[str]:
     elif isinstance(value, tuple):
         for one in value:
             yield from words_of(one)
-    elif isinstance(value, Struct) and not isinstance(value, type):
+    elif isinstance(value, Struct):
         for name in value.__struct_fields__:
             yield from words_of(getattr(value, name))

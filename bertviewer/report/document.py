@@ -71,7 +71,7 @@ def _data(value: object, numbers: Mapping[str, Numbered]) -> Any:
         return [_data(one, numbers) for one in value]
     if isinstance(value, date):
         return value.isoformat()
-    if not isinstance(value, Struct) or isinstance(value, type):
+    if not isinstance(value, Struct):
         return value
     data = {"kind": _kind(type(value))} | {
         name: _data(getattr(value, name), numbers) for name in value.__struct_fields__
