@@ -6,11 +6,13 @@ read names a class, a function or a file.
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 from msgspec import Struct, ValidationError
+from msgspec.structs import fields
 
 from bertviewer.core.text.json_text import check_containers
 from bertviewer.core.text.special_floats import KEY, decoded
@@ -19,6 +21,7 @@ LARGEST = 2**63
 """No count is as large; numbers that are drawn have to fit into a float."""
 
 _T = TypeVar("_T")
+_Struct = TypeVar("_Struct", bound=Struct)
 
 Hook = Callable[[type, Any], Any]
 """Converts plain data to a type that JSON does not have; raises ``ValueError``."""
@@ -97,6 +100,19 @@ def convert(data: Any, kind: type[_T], hook: Hook | None = None) -> _T:
         ValueError: it is something else; the message has the place.
     """
     return msgspec.convert(data, kind, dec_hook=hook)
+
+
+def convert_valid(data: Any, kind: type[_Struct]) -> _Struct:
+    """Return a Struct of those values in plain data that are valid; the others have their defaults.
+
+    For settings, which another version or a person may have written.
+    """
+    found: dict[str, Any] = {}
+    for field in fields(kind):
+        if isinstance(data, dict) and field.encode_name in data:
+            with suppress(ValidationError):
+                found[field.name] = convert(data[field.encode_name], field.type)
+    return kind(**found)
 
 
 def _check_integers(data: Any) -> None:

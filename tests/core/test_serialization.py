@@ -7,13 +7,18 @@ from typing import Any
 import pytest
 from msgspec import Struct, ValidationError, field
 
-from bertviewer.core.serialization import Document, decode, parse
+from bertviewer.core.serialization import Document, convert_valid, decode, parse
 from bertviewer.core.text.special_floats import Scalar
 
 
 class Leaf(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     size: float | None = None
+
+
+class Empty(Struct, frozen=True):
+    name: str = ""
+    size: int = 0
 
 
 class Tree(Document, frozen=True, rename={"class_name": "class"}):
@@ -103,3 +108,10 @@ def test_a_document_may_have_special_floats_and_long_fractions() -> None:
 def test_deep_nesting_is_an_error_and_ends_no_process() -> None:
     with pytest.raises(RecursionError):
         parse(b"[" * 200_000)
+
+
+def test_of_settings_the_valid_values_are_taken() -> None:
+    data = {"class": "a", "leaves": 5, "by_name": {"x": 1}, "count": 3}
+    assert convert_valid(data, Tree) == Tree("a", by_name={"x": 1})
+    assert convert_valid([], Empty) == Empty()
+    assert convert_valid({"size": "1", "name": "b"}, Empty) == Empty("b")
