@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from msgspec import Struct
-from msgspec.structs import force_setattr
 from torch import Tensor, nn
 
 from bertviewer.core.activations.check_step import Check
@@ -86,14 +85,14 @@ class Fault(Struct, frozen=True):
 @contextmanager
 def attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
     before = owner.__dict__.get(name, owner)
-    force_setattr(owner, name, value)
+    object.__setattr__(owner, name, value)
     try:
         yield
     finally:
         if before is owner:
             object.__delattr__(owner, name)
         else:
-            force_setattr(owner, name, before)
+            object.__setattr__(owner, name, before)
 
 
 def wrong_epsilon(it: Sound, stack: ExitStack) -> Fault | None:
