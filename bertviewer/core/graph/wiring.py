@@ -40,7 +40,7 @@ class Wire(NamedTuple):
     origin: Origin
 
 
-class Wiring(Struct, eq=False):
+class Wiring(Struct, eq=False, dict=True):
     """Finds the edges between the nodes of one call, and creates those of what is outside.
 
     Attributes:
