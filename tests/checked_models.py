@@ -3,9 +3,10 @@
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.backend import torch
@@ -37,8 +38,7 @@ _NARROW: Mapping[str, int] = {
 """Sizes of a small model, by the keys of configurations that have them."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckFinding:
+class CheckFinding(Struct, frozen=True):
     """What became of one model type.
 
     Attributes:

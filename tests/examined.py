@@ -3,9 +3,10 @@
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from bertviewer.core.backend import torch
 from bertviewer.core.building.building import build_config, build_on_meta
@@ -22,8 +23,7 @@ from bertviewer.core.text.special_floats import encoded
 from tests.fresh import try_costs, try_formulas
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What became of one model type.
 
     Attributes:

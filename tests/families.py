@@ -18,9 +18,10 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import asdict
 
 from tests.checked_models import CheckFinding, examine_check
 from tests.checked_models import summary as check_summary

@@ -7,8 +7,9 @@ domains are evaluated by plain Python, as another program would evaluate what ``
 
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.backend import torch
@@ -23,8 +24,7 @@ CONFIGURATIONS = 10
 _LONGEST = 700
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
+class Mistake(Struct, frozen=True):
     """A formula that gave another number than the model has."""
 
     path: str
@@ -44,8 +44,7 @@ class Mistake:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Trials:
+class Trials(Struct, frozen=True):
     """What became of one type's formulas.
 
     Attributes:

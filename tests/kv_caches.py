@@ -10,10 +10,11 @@ import logging
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from transformers.modeling_outputs import BaseModelOutput
 
 from bertviewer.core.architecture.architecture import Architecture
@@ -92,8 +93,7 @@ _MORE: Mapping[str, Mapping[str, Any]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What became of one type: its formula, the runs that were compared, and those that differ."""
 
     name: str

@@ -9,10 +9,10 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib.metadata import Distribution
 from pathlib import Path
 
+from msgspec import Struct
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -62,8 +62,7 @@ _NAME = re.compile(r"(?i)licen[cs]e|copying|notice|authors")
 _ENTRY = re.compile(r"^\* ([\w.-]+) (\S+):", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """A distribution: its name as indexes write it, its licence in a word, and its texts."""
 
     name: str

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 STATM = Path("/proc/self/statm")
 
@@ -18,8 +19,7 @@ def resident_memory() -> int:
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-@dataclass(slots=True)
-class Most:
+class Most(Struct):
     """The most bytes that were in memory at once; 0 where the system does not say."""
 
     bytes: int = 0

@@ -3,9 +3,11 @@
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.charts.flow.dot import dot_of
 from bertviewer.charts.flow.layout import draw
@@ -21,8 +23,7 @@ from bertviewer.core.text.special_floats import encoded
 from tests.small_models import configurations
 
 
-@dataclass(frozen=True, slots=True)
-class TraceFinding:
+class TraceFinding(Struct, frozen=True):
     """What became of one model type.
 
     Attributes:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ def chosen_attention(
     raise UserError(f"there is no attention {layer!r}; available: {paths}")
 
 
-@frozen(eq=False)
-class CloserLook:
+class CloserLook(Struct, frozen=True, eq=False):
     """A run, its model, and what was kept to look closer; ``None`` of a run that was saved."""
 
     model: "LoadedModel"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import asdict
 
 from bertviewer.api.corpus_comparison import CorpusComparison
 from bertviewer.api.errors import in_one_line
@@ -283,4 +284,4 @@ def _origin(data: core.Corpus, path: str, call: int) -> tuple[str, int]:
 
 
 def _arrays(found: core.Features | core.Heads) -> dict[str, NDArray[Any]]:
-    return {field.name: getattr(found, field.name) for field in fields(found)}
+    return {name: getattr(found, name) for name in found.__struct_fields__}

@@ -1,16 +1,16 @@
 """What one module counts and computes, as a script reads it."""
 
+from msgspec import Struct
+
 from bertviewer.api.notebook import paragraph_html, table_html
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import count_steps
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class Formula:
+class Formula(Struct, frozen=True):
     """The count of a module's parameters in three lines, and its forward maths.
 
         >>> import bertviewer

@@ -1,9 +1,10 @@
 """Opens models for scripts and commands."""
 
-from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import overload
+
+from msgspec.structs import replace
 
 from bertviewer.api.comparison import Comparison
 from bertviewer.api.corpus import Corpus

@@ -1,14 +1,15 @@
 """The figures of a run by their names: whoever adds one adds a line here."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.api.closer_look import CloserLook
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 
 if TYPE_CHECKING:
     from bertviewer.report.pictures import Picture
@@ -17,8 +18,7 @@ FigureName = Literal["layers", "norms", "similarity", "attention", "heads", "his
 FIGURE_NAMES: tuple[FigureName, ...] = get_args(FigureName)
 
 
-@frozen
-class Wish:
+class Wish(Struct, frozen=True):
     """What can be chosen of a figure.
 
     Attributes:

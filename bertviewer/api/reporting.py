@@ -1,10 +1,11 @@
 """A report that a script or a command wants: refused at once if it must be, written at the end."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from bertviewer.api.arguments import check_wishes
 from bertviewer.api.drawing import drawn

@@ -1,7 +1,8 @@
 """What one sentence did to a model, as a script reads it."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from msgspec.structs import replace
 
 from bertviewer.api.closer_look import CloserLook
 from bertviewer.api.errors import in_one_line

@@ -3,9 +3,10 @@
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
+
+from msgspec.structs import replace
 
 from bertviewer.api.arguments import check_wishes
 from bertviewer.api.run import Run

@@ -1,13 +1,12 @@
 """A grid as lines from its rows to its columns: which of its cells are drawn, and what they say."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.levels import Masked, Values
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text
 
 LEAST = 0.005
@@ -18,8 +17,7 @@ NAMED = 5
 """So many of a token's lines are told in words."""
 
 
-@frozen
-class Arc:
+class Arc(Struct, frozen=True):
     """A line from a row to a column, and its weight."""
 
     row: int
@@ -27,8 +25,7 @@ class Arc:
     weight: float
 
 
-@frozen
-class Arcs:
+class Arcs(Struct, frozen=True):
     """Lines, the weakest first, so that strong ones are drawn over them.
 
     ``each`` is how many of a row's weights are drawn at most, ``None`` where all of them are that

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.charts.comparison import Pairs, Partners
@@ -18,13 +19,11 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.head_figures import HeadFigures, Measure
 from bertviewer.core.analysis.token_classes import text_starts, token_classes
-from bertviewer.core.frozen import frozen
 
 Made = TypeVar("Made")
 
 
-@frozen(eq=False)
-class Attended:
+class Attended(Struct, frozen=True, eq=False):
     """A run, and what the heads of one of its attentions look at."""
 
     run: ActivationRun
@@ -32,8 +31,7 @@ class Attended:
     layer: AttentionLayer
 
 
-@frozen(eq=False)
-class AttentionPair:
+class AttentionPair(Struct, frozen=True, eq=False):
     """B and A, and which of A's queries and keys is which of B's."""
 
     b: Attended
@@ -45,8 +43,7 @@ class AttentionPair:
         return make(self.b), None if self.a is None else make(self.a)
 
 
-@frozen(eq=False)
-class AllHeadsChart(GridChart):
+class AllHeadsChart(GridChart, frozen=True, eq=False):
     """A figure of each head, and if wanted what it looks at: small pictures [A, n, n] by row."""
 
     pictures: Mapping[int, Shades] | None = None

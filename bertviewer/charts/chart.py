@@ -7,19 +7,18 @@ from math import inf
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from bertviewer.charts.head_differences import HeadDifferences
 from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.levels import Levels, Masked, Values
 from bertviewer.charts.place import Place, closest
 from bertviewer.charts.table import Cell, Table, column_header, corner_header, without
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text
 from bertviewer.core.text.text_direction import bare
 
 
-@frozen
-class Line:
+class Line(Struct, frozen=True):
     """A value and a place for each x, with gaps where a value is ``None``.
 
     Attributes:
@@ -61,8 +60,7 @@ class Line:
         return (self.measure, self.values), *found
 
 
-@frozen
-class LineChart:
+class LineChart(Struct, frozen=True):
     """Lines over the positions 0, 1, … of which ``ticks`` has the labels.
 
     A line may be shorter than the axis. ``is_log`` draws values from 1 on a logarithmic axis.
@@ -104,8 +102,7 @@ class LineChart:
         return (self.x_title, *(name for name, _ in columns)), rows
 
 
-@frozen(eq=False)
-class GridChart:
+class GridChart(Struct, frozen=True, eq=False):
     """Values as coloured cells; one that is not finite stays empty.
 
     Attributes:
@@ -196,8 +193,7 @@ class GridChart:
         return (corner, *map(bare, self.named_columns)), rows
 
 
-@frozen(eq=False)
-class HeadsChart:
+class HeadsChart(Struct, frozen=True, eq=False):
     """A grid of small grids: what each query token takes from each key token, head by head.
 
     Attributes:

@@ -4,11 +4,12 @@ B, the last run, comes before A here as in all that compares the two: there may 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import inf
 from typing import Literal, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.charts.chart import Chart, GridChart, HeadsChart, Line, LineChart
 from bertviewer.charts.head_differences import HeadDifferences
@@ -17,7 +18,6 @@ from bertviewer.charts.histograms import histogram_difference, histograms_overla
 from bertviewer.charts.levels import levels_of
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text
 
 ComparisonMode = Literal["overlay", "difference"]
@@ -164,8 +164,7 @@ def _difference(b: Sequence[float | None], a: Sequence[float | None], x: int) ->
     return None if own is None or mine is None else own - mine
 
 
-@frozen
-class Partners:
+class Partners(Struct, frozen=True):
     """Which of A's tokens is which of B's, and likewise the rows and the columns of a grid.
 
     ``None`` stands for rows or columns that have their partner at the same index.

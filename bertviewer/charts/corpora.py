@@ -1,9 +1,9 @@
 """What a model does to many sentences, as charts and tables of figures."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.charts.figures import Figure, FigureColumn, FigureTable, number, words

@@ -1,7 +1,8 @@
 """One feature of the hidden states, as charts: over the layers, and token by token."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.charts.naming import axis_labels, state_ticks

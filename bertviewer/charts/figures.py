@@ -3,16 +3,16 @@
 from math import isfinite
 from typing import Literal
 
+from msgspec import Struct
+
 from bertviewer.charts.place import Place
 from bertviewer.charts.table import Cell, Table, column_header
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text, with_minus
 
 Kind = Literal["text", "number", "bar", "shade"]
 
 
-@frozen
-class FigureColumn:
+class FigureColumn(Struct, frozen=True):
     """A column's title, and what its cells are.
 
     Words, numbers, numbers over a bar as long as their share, or words on a shade of it. ``name``
@@ -24,8 +24,7 @@ class FigureColumn:
     name: str = ""
 
 
-@frozen
-class Figure:
+class Figure(Struct, frozen=True):
     """A cell: its exact value, its text, the share that its bar or shade shows, and more words."""
 
     value: Cell
@@ -35,8 +34,7 @@ class Figure:
     is_bold: bool = False
 
 
-@frozen
-class FigureTable:
+class FigureTable(Struct, frozen=True):
     """Rows of figures; ``places`` has what each row stands for, or nothing at all."""
 
     columns: tuple[FigureColumn, ...]

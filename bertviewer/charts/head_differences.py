@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from bertviewer.charts.levels import Levels, Values, levels_of
-from bertviewer.core.frozen import frozen
 
 
-@frozen(eq=False)
-class _Room:
+class _Room(Struct, frozen=True, eq=False):
     """Memory for the difference of a head, for its partners, and for their rows alone."""
 
     found: NDArray[np.float32]

@@ -1,11 +1,11 @@
 """What a histogram shows: counts over bins, of one series or of two."""
 
+from msgspec import Struct
+
 from bertviewer.charts.table import Cell, Table, column_header
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class Bars:
+class Bars(Struct, frozen=True):
     """How many values lie in each bin; parts of one, or differences of them, where so made.
 
     Attributes:
@@ -28,8 +28,7 @@ class Bars:
         return sum(self.counts) + self.nan_count + self.inf_count
 
 
-@frozen
-class HistogramChart:
+class HistogramChart(Struct, frozen=True):
     """One or two series of counts over the same bins: bin i is from edge i to edge i + 1.
 
     ``is_log`` draws them on a logarithmic axis. ``is_density`` is for bins of uneven width: bars

@@ -1,7 +1,8 @@
 """How the output of a module is spread, as a chart, and how that of two runs differs."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.translation import translate

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from math import inf
 from typing import Literal
 
+from msgspec import Struct
+
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import PARTS
 from bertviewer.charts.naming import axis_labels, state_ticks
@@ -12,13 +14,11 @@ from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.families.special_tokens import MASKS
-from bertviewer.core.frozen import frozen
 
 LensFigure = Literal["probability", "rank"]
 
 
-@frozen
-class Followed:
+class Followed(Struct, frozen=True):
     """A token of the vocabulary that is followed through the layers, and its name."""
 
     id: int

@@ -1,21 +1,19 @@
 """A grid in which a cell may stand for something of its own, and say a word in place of a value."""
 
 from collections.abc import Mapping
-from dataclasses import field
 
 import numpy as np
+from msgspec import Struct, field
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.place import Place, closest
 from bertviewer.charts.table import Cell, Table
-from bertviewer.core.frozen import frozen
 
 LONGEST_LABEL = 40
 """Letters of a label: paths of tensors need more than words of a sentence."""
 
 
-@frozen
-class CellNote:
+class CellNote(Struct, frozen=True):
     """What a cell is of.
 
     Attributes:
@@ -33,8 +31,7 @@ class CellNote:
     place: Place = field(default_factory=Place)
 
 
-@frozen(eq=False)
-class MarkedGrid(GridChart):
+class MarkedGrid(GridChart, frozen=True, eq=False):
     """A grid with a note for each cell that there is; ``signs`` says what the letters mean.
 
     Colours follow the logarithms of the values, between levels that are above 0, where it

@@ -1,13 +1,11 @@
 """What a point of a chart stands for, and so what can be selected: plain data."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 
-@frozen
-class Place:
+class Place(Struct, frozen=True):
     """What a point of a chart stands for, or what is selected.
 
     A part that is ``None`` is left open: selecting such a place leaves that part as it is.
@@ -28,8 +26,8 @@ class Place:
         """Return this place, its open parts taken from another."""
         return Place(
             *(
-                getattr(other, part.name) if (own := getattr(self, part.name)) is None else own
-                for part in fields(self)
+                getattr(other, name) if (own := getattr(self, name)) is None else own
+                for name in self.__struct_fields__
             )
         )
 
@@ -50,11 +48,11 @@ def closest(places: Sequence[Place], selection: Place) -> tuple[int, ...]:
 def _closeness(place: Place, selection: Place) -> int | None:
     """Return how closely a place meets a selection, ``None`` if not at all; more is closer."""
     closeness = None
-    for part in fields(place):
-        own, wanted = getattr(place, part.name), getattr(selection, part.name)
+    for name in place.__struct_fields__:
+        own, wanted = getattr(place, name), getattr(selection, name)
         if own is None or wanted is None:
             continue
-        if own != wanted and not (part.name == "path" and own and wanted.startswith(f"{own}.")):
+        if own != wanted and not (name == "path" and own and wanted.startswith(f"{own}.")):
             return None
         closeness = (closeness or 0) + (len(own) if isinstance(own, str) else 1)
     return closeness

@@ -1,6 +1,6 @@
 """Sentences as one vector, and a padded sentence, as tables and in words."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.charts.figures import (
     NOTHING,

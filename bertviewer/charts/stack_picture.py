@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from bertviewer.charts.theme import Part
 from bertviewer.core.architecture.outline import Outline, StackOutline
-from bertviewer.core.frozen import frozen
 
 GAP = 2.0
 LEAST = 2.0
@@ -14,8 +15,7 @@ WIDEST = 1024
 """The width of a model whose picture is as high as there is room; others are lower."""
 
 
-@frozen
-class Block:
+class Block(Struct, frozen=True):
     """A rectangle of the picture; ``is_hollow``: it shares its parameters with one before."""
 
     part: Part

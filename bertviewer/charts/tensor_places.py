@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 
-@frozen
-class TensorPlaces:
+class TensorPlaces(Struct, frozen=True):
     """Rows are layers, and modules beside them; columns are what tensors are called in there.
 
     Attributes:

@@ -1,10 +1,10 @@
 """How the program looks, as one table: colours, type and space, for widgets, figures and paper."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from typing import Literal, get_args
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+from msgspec.structs import replace
 
 Part = Literal["embeddings", "attention", "feed-forward", "norm", "residual", "head", "plain"]
 """What of a model a hue stands for, the same in tree, map, plots and on paper."""
@@ -34,8 +34,7 @@ def css_weight(weight: int) -> int:
     return weight // 100 * 100
 
 
-@frozen
-class Theme:
+class Theme(Struct, frozen=True):
     """Colours as ``#rrggbb``.
 
     Attributes:
@@ -68,13 +67,16 @@ class Theme:
     accent: str
     on_accent: str
     tint: float
-    parts: Mapping[Part, str] = field(hash=False)
+    parts: Mapping[Part, str]
     right: str
     warning: str
     series: tuple[str, ...]
     colormap: str | tuple[str, ...]
     diverging: tuple[str, ...]
     dashes: tuple[tuple[float, ...], ...] = ()
+
+    def __hash__(self) -> int:
+        return hash((self.background, self.text, self.accent, self.series))  # parts have no hash
 
     @property
     def flow(self) -> str:

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Literal
 
+from msgspec import Struct
+
 from bertviewer.charts.levels import widened
 from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_maps import Received
 from bertviewer.core.analysis.similarity import cosines
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text
 
 MeasureName = Literal["norm", "cosine", "attention", "probability", "segment", "none"]
@@ -19,8 +20,7 @@ MEASURES: tuple[MeasureName, ...] = (
 )  # fmt: skip
 
 
-@frozen
-class TokenMeasure:
+class TokenMeasure(Struct, frozen=True):
     """Figures of tokens, ``None`` where there is none, and what they are.
 
     ``bounds`` are the least and the most of what colours tell apart. ``are_kinds``: the figures

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import COSINES, SIZES, Levels
 from bertviewer.charts.naming import axis_labels, state_ticks
@@ -9,11 +11,9 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_path import token_path
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class Traced:
+class Traced(Struct, frozen=True):
     """A token whose way is drawn: its place in the run, its name, the number of its colour."""
 
     token: int
@@ -21,8 +21,7 @@ class Traced:
     color: int
 
 
-@frozen
-class PathCharts:
+class PathCharts(Struct, frozen=True):
     """A chart for each figure of ``TokenPath``, each with a line for each token."""
 
     norms: LineChart

@@ -7,8 +7,9 @@ Unequal rectangles are squarified: M. Bruls, K. Huizing and J. J. van Wijk, "Squ
 from collections.abc import Iterator, Sequence
 from math import ceil, inf
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.drawing import Rect
-from bertviewer.core.frozen import frozen
 
 TITLE = 17.0
 _LEAST_TITLED, _LEAST_WIDE = 40.0, 44.0
@@ -17,8 +18,7 @@ _LEAST = 3.0
 """What is smaller shows nothing of what is in it."""
 
 
-@frozen
-class Area:
+class Area(Struct, frozen=True):
     """A module with what is in it, before it has a place.
 
     Attributes:
@@ -36,8 +36,7 @@ class Area:
     is_layer: bool = False
 
 
-@frozen
-class Cell:
+class Cell(Struct, frozen=True):
     """A module in its place; ``title`` is the room for its name above what is in it."""
 
     area: Area

@@ -6,8 +6,9 @@ Nothing here imports torch or Qt until a command needs it.
 import argparse
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from bertviewer.cli import corpus, formats
 from bertviewer.cli.printing import check_takes_bytes, print_text

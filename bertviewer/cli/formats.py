@@ -7,8 +7,9 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from msgspec import Struct
+
 from bertviewer.cli.printing import print_bytes, print_json, print_text
-from bertviewer.core.frozen import frozen
 
 if TYPE_CHECKING:
     from bertviewer.api.comparison import Comparison
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 Subject = TypeVar("Subject")
 
 
-@frozen
-class Format(Generic[Subject]):
+class Format(Struct, Generic[Subject], frozen=True):
     """One form of a command's result.
 
     Attributes:

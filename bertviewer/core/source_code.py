@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 
-@frozen
-class SourceCode:
+class SourceCode(Struct, frozen=True):
     """Lines of one file, with where they stand.
 
     ``name`` is the class, or the class and the method. ``path`` begins with the package's own

@@ -2,9 +2,9 @@
 
 from math import floor
 
+from msgspec import Struct
 from PySide6.QtCore import QPointF
 
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.token_labels import GAP, SIZES, label_size, line_height
 from bertviewer.plots.zoom import Span
 
@@ -13,8 +13,7 @@ PART = 0.26
 """Names of one row take no more of the height than that."""
 
 
-@frozen
-class ArcLayout:
+class ArcLayout(Struct, frozen=True):
     """Where names and lines are.
 
     Attributes:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from math import sqrt
 
 import numpy as np
+from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen
 from PySide6.QtWidgets import QApplication
@@ -11,7 +12,6 @@ from PySide6.QtWidgets import QApplication
 from bertviewer.charts.arcs import Arc
 from bertviewer.charts.levels import Masked
 from bertviewer.charts.theme import SMALL, Theme
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.arc_layout import ArcLayout
 from bertviewer.plots.color_scale import tinted
@@ -42,8 +42,7 @@ LEAST_FIGURE = 0.005
 _CENTER = int(Qt.AlignmentFlag.AlignCenter)
 
 
-@frozen
-class Pens:
+class Pens(Struct, frozen=True):
     """What lines are drawn with: of one colour, or "" for that of their sign.
 
     A weight of ``most`` is drawn widest. Width and depth follow the square roots of the weights
@@ -76,8 +75,7 @@ class Pens:
         return pen
 
 
-@frozen
-class NamedRow:
+class NamedRow(Struct, frozen=True):
     """The names above or below, and which of them are marked."""
 
     is_above: bool

@@ -1,5 +1,6 @@
 """What every token gives every other one, as lines between two rows of their names."""
 
+from msgspec import Struct
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QWidget
@@ -8,7 +9,6 @@ from bertviewer.charts.arcs import Arc, Arcs, arcs_from, arcs_of, arcs_text, arc
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import NORMAL, SMALL
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.arc_layout import MARGIN, ArcLayout, lay_out_arcs
 from bertviewer.plots.arc_painting import (
     NamedRow,
@@ -32,8 +32,7 @@ NEAREST = 4
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 
-@frozen
-class Token:
+class Token(Struct, frozen=True):
     """One of a row of tokens: of the rows of the grid, above, or of its columns, below."""
 
     is_row: bool

@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 import pyqtgraph as pg
+from msgspec import Struct
 from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QImage
 
 from bertviewer.charts.levels import Levels, Values
 from bertviewer.charts.theme import Theme
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.number_axis import power_of
 
 SHADES = 256
@@ -70,8 +70,7 @@ def _blocks(choose: np.ufunc, values: Values, rows: int, columns: int) -> Values
     return values
 
 
-@frozen(eq=False)
-class ColorScale:
+class ColorScale(Struct, frozen=True, eq=False):
     """The colours of a chart's values, from the table's start at the lower level to its end.
 
     Attributes:

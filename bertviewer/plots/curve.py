@@ -4,18 +4,17 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from math import isfinite
 
+from msgspec import Struct
 from pyqtgraph.functions import invertQTransform
 from pyqtgraph.graphicsItems.ScatterPlotItem import drawSymbol
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QPainter, QPen, QPolygonF, QTransform
 from PySide6.QtWidgets import QGraphicsItem
 
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.cells import is_paper
 
 
-@frozen
-class Symbol:
+class Symbol(Struct, frozen=True):
     """What stands at a point; ``shape`` is a name of pyqtgraph's, ``size`` is in pixels."""
 
     shape: str

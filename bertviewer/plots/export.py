@@ -6,11 +6,11 @@ no frame around what is selected, and at least the size of a figure.
 
 from collections.abc import Callable
 
+from msgspec import Struct
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 
 from bertviewer.charts.theme import LIGHT
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.paper import (
     ChartWidget,
     alone,
@@ -57,8 +57,7 @@ def svg(plot: ChartWidget, title: str = "") -> bytes:
         return plot_svg(plot, plot.width(), plot.height(), title=title).encode()
 
 
-@frozen
-class PictureKind:
+class PictureKind(Struct, frozen=True):
     """A kind of file that a plot can be written to: its name, and what gives its bytes."""
 
     name: str

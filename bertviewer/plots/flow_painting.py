@@ -1,9 +1,10 @@
 """A drawing painted by Qt."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 
+from msgspec import Struct
+from msgspec.structs import replace
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import (
     QBrush,
@@ -21,7 +22,6 @@ from bertviewer.charts.flow.marks import Mark, Text, marks_of
 from bertviewer.charts.flow.shapes import Shape, handles
 from bertviewer.charts.flow.tints import Tints
 from bertviewer.charts.theme import LIGHT, Theme
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import monospaced, weighted, window_font
 
@@ -39,8 +39,7 @@ def paint(drawing: Drawing, painter: QPainter, theme: Theme = LIGHT) -> None:
     Sheet(drawing, theme).paint(painter)
 
 
-@frozen
-class _Outline:
+class _Outline(Struct, frozen=True):
     """A shape, ready to be painted."""
 
     path: QPainterPath
@@ -48,8 +47,7 @@ class _Outline:
     brush: QBrush
 
 
-@frozen
-class _Letters:
+class _Letters(Struct, frozen=True):
     """A text, ready to be painted: ``transform`` puts its beginning at 0."""
 
     text: str
@@ -59,8 +57,7 @@ class _Letters:
     transform: QTransform
 
 
-@frozen
-class _Painted:
+class _Painted(Struct, frozen=True):
     """A mark, ready to be painted."""
 
     kind: str

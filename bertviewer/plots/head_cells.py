@@ -1,11 +1,11 @@
 """The cells of many heads as pictures, made when they are drawn, and kept as long as they do."""
 
+from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QImage, QPainter, QPainterPath, QPen
 
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.theme import Theme
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.cells import are_rectangles, draw_rectangles, is_paper, sharp
 from bertviewer.plots.color_scale import ColorScale, reduced, tinted
 from bertviewer.plots.hatch import draw_area, hidden_area
@@ -13,8 +13,7 @@ from bertviewer.plots.hatch import draw_area, hidden_area
 DIVIDER_OPACITY = 0.6
 
 
-@frozen
-class _Picture:
+class _Picture(Struct, frozen=True):
     """A head's cells, what of its rectangle a mask hides, and the size that they are for."""
 
     size: object

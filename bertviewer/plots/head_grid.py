@@ -1,8 +1,7 @@
 """All heads of an attention layer at once, each a small heatmap."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,

@@ -4,9 +4,8 @@ from functools import reduce
 from math import ceil, prod
 from typing import Literal
 
+from msgspec import Struct
 from PySide6.QtCore import QRectF, Qt
-
-from bertviewer.core.frozen import frozen
 
 GAP, MARGIN = 10.0, 6.0  # pixels
 BELOW_WORDS = 3.0  # for the frame of the one that is selected
@@ -15,8 +14,7 @@ KEPT = 0.55
 """Captions may take no more of the heatmaps than leaves them this part of their area."""
 
 
-@frozen
-class Words:
+class Words(Struct, frozen=True):
     """How much room the widest words take, in pixels."""
 
     name_width: float
@@ -25,8 +23,7 @@ class Words:
     caption_height: float
 
 
-@frozen
-class HeadLayout:
+class HeadLayout(Struct, frozen=True):
     """The heatmaps, and how high the room above each of them is.
 
     ``captions`` says where they stand: beside the names, below them, or nowhere. Where there is no

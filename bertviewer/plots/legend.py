@@ -2,17 +2,17 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
 from html import escape
 
 import pyqtgraph as pg
+from msgspec import Struct
+from msgspec.structs import replace
 from pyqtgraph.graphicsItems.ScatterPlotItem import drawSymbol
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from bertviewer.charts.chart import Line
 from bertviewer.charts.theme import SMALL, Theme
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import sized
 
 MOST_HEIGHT = 0.4
@@ -23,8 +23,7 @@ LEAST = 32.0
 """Pixels of a name that are left however short the room is: a few letters."""
 
 
-@frozen
-class Spacing:
+class Spacing(Struct, frozen=True):
     """Pixels: height of a row, above and below all, of the sample before a name, after a name."""
 
     row: int
@@ -42,8 +41,7 @@ TIGHT = Spacing(15, 5, 18, 8)
 """Where names have to be cut anyway."""
 
 
-@frozen
-class Entry:
+class Entry(Struct, frozen=True):
     """A name with its sample: a line with a symbol on it if it has one ("" is none), or a box."""
 
     label: str
@@ -53,8 +51,7 @@ class Entry:
     edge: QPen
 
 
-@frozen
-class _Spot:
+class _Spot(Struct, frozen=True):
     """Where an entry stands, and what is left of its name."""
 
     entry: Entry

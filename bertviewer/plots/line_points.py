@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator
 
+from msgspec import Struct
 from PySide6.QtCore import Qt
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.place import Place, closest
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.line_shapes import Values, finite_at
 from bertviewer.plots.plot import Point
 
 
-@frozen(eq=False)
-class LinePoints:
+class LinePoints(Struct, frozen=True, eq=False):
     """Points by their line and their x; ``heights`` are how high those of each line stand."""
 
     chart: LineChart

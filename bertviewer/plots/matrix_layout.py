@@ -2,9 +2,9 @@
 
 from math import floor
 
+from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF
 
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.token_labels import GAP, SIZES, label_size, line_height
 from bertviewer.plots.zoom import LEAST, STEP, Span
 
@@ -13,8 +13,7 @@ PART = 0.34
 """Names below take no more of the height than that."""
 
 
-@frozen
-class MatrixRoom:
+class MatrixRoom(Struct, frozen=True):
     """How many cells a matrix has, and what they share: the widget, with names and the bar."""
 
     rows: int
@@ -26,8 +25,7 @@ class MatrixRoom:
     bar: float
 
 
-@frozen
-class View:
+class View(Struct, frozen=True):
     """From how near a matrix is seen: how many pixels a cell has, from which column and row on.
 
     ``None`` pixels are as many as let all of it be seen.
@@ -38,8 +36,7 @@ class View:
     row: float = 0.0
 
 
-@frozen
-class MatrixLayout:
+class MatrixLayout(Struct, frozen=True):
     """The rectangle of the cells that are seen, which ones these are, and the names' room."""
 
     cells: QRectF

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from math import ceil, floor
 
+from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
 from bertviewer.charts.theme import NORMAL, NORMAL_WEIGHT, SMALL, STRONG
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import sized, type_scale, weighted
 from bertviewer.plots.zoom import Span
 
@@ -28,8 +28,7 @@ _UP = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 _DOWN = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
-@frozen
-class Names:
+class Names(Struct, frozen=True):
     """The names of rows or columns, each cut in its middle to its room.
 
     ``font`` is of the size at which they were measured.

@@ -1,6 +1,6 @@
 """Which part of a picture is looked at, in its own units: from near or all of it."""
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 STEP = 1.25
 """By what a notch of the wheel, or a key, goes nearer."""
@@ -8,8 +8,7 @@ LEAST = 4.0
 """So much is left at the nearest, if there is so much."""
 
 
-@frozen
-class Span:
+class Span(Struct, frozen=True):
     """A part of an axis: from ``start``, so long, of one that has ``size``."""
 
     start: float

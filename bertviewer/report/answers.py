@@ -1,7 +1,8 @@
 """What learners ask, as blocks of a report, and the works that it is said after."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.explanations import explanation

@@ -6,71 +6,62 @@ that a ``See`` refers to; their numbers come from ``bertviewer.report.numbering`
 """
 
 from collections.abc import Iterator
-from dataclasses import field, fields, is_dataclass
 from typing import Literal
 
+from msgspec import Struct
+
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class Code:
+class Code(Struct, frozen=True):
     """A path, a key, a shape, a command: set in type of one width."""
 
     text: str
 
 
-@frozen
-class Maths:
+class Maths(Struct, frozen=True):
     """A symbol or a short formula in Typst's mathematics, which the program itself wrote."""
 
     source: str
 
 
-@frozen
-class Letters:
+class Letters(Struct, frozen=True):
     """A formula or a shape in letters, where ``N_e`` is an N with an index."""
 
     text: str
 
 
-@frozen
-class Strong:
+class Strong(Struct, frozen=True):
     """Words that are read first."""
 
     text: str
 
 
-@frozen
-class Muted:
+class Muted(Struct, frozen=True):
     """Words that repeat or explain what stands before them."""
 
     text: str
 
 
-@frozen
-class See:
+class See(Struct, frozen=True):
     """A reference to a table, a figure or a chapter, by its name: ``Table 3.1``."""
 
     name: str
 
 
-@frozen
-class Tick:
+class Tick(Struct, frozen=True):
     """A drawn tick, or a cross: whether something holds."""
 
     holds: bool
 
 
-@frozen
-class Bar:
+class Bar(Struct, frozen=True):
     """A share, drawn as a bar."""
 
     share: float
 
 
-@frozen
-class Break:
+class Break(Struct, frozen=True):
     """A new line within a cell."""
 
 
@@ -82,8 +73,7 @@ Look = Literal["plain", "note", "quote", "warning"]
 """How a paragraph stands: as others, in smaller type, as what somebody said, marked."""
 
 
-@frozen
-class Paragraph:
+class Paragraph(Struct, frozen=True):
     """Some sentences."""
 
     text: Text
@@ -95,15 +85,13 @@ class Paragraph:
         return cls(text, look)
 
 
-@frozen
-class Facts:
+class Facts(Struct, frozen=True):
     """Figures with what they are called, side by side in two columns."""
 
     pairs: tuple[tuple[str, Text], ...]
 
 
-@frozen
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table.
 
     ``share`` is what it takes of the room that is left, 0 for one as wide as its widest cell.
@@ -119,8 +107,7 @@ class Column:
 RowLook = Literal["plain", "head", "total"]
 
 
-@frozen
-class Row:
+class Row(Struct, frozen=True):
     """A row: one cell for each column.
 
     A ``head`` names the rows after it and has one cell, over all columns but the last if there
@@ -137,8 +124,7 @@ class Row:
         return cls(tuple(c if isinstance(c, tuple) else (c,) for c in cells), look, level)
 
 
-@frozen
-class Table:
+class Table(Struct, frozen=True):
     """A table with a caption above it; without ``name`` it has no number and no caption."""
 
     columns: tuple[Column, ...]
@@ -147,8 +133,7 @@ class Table:
     caption: Text = ()
 
 
-@frozen
-class Figure:
+class Figure(Struct, frozen=True):
     """A picture with a caption below it.
 
     ``picture`` is its name among the document's pictures, ``alt`` what it shows, for those who do
@@ -162,8 +147,7 @@ class Figure:
     width: float = 1.0
 
 
-@frozen
-class FormulaBlock:
+class FormulaBlock(Struct, frozen=True):
     """Lines of mathematics (Typst's) with their legend and notes, which never break apart."""
 
     title: str
@@ -175,8 +159,7 @@ class FormulaBlock:
     source: str
 
 
-@frozen
-class SumTerm:
+class SumTerm(Struct, frozen=True):
     """One term of a sum: its sign, empty for a first one, in letters, in numbers, its value."""
 
     sign: str
@@ -185,8 +168,7 @@ class SumTerm:
     value: str
 
 
-@frozen
-class Sum:
+class Sum(Struct, frozen=True):
     """A count in three lines: letters, numbers, values; and what comes out.
 
     Attributes:
@@ -203,8 +185,7 @@ class Sum:
     reason: str = ""
 
 
-@frozen
-class Answer:
+class Answer(Struct, frozen=True):
     """What a learner asks here, the known answer, what this run shows of it, and after whom."""
 
     question: str
@@ -213,8 +194,7 @@ class Answer:
     source: str
 
 
-@frozen
-class TokenBox:
+class TokenBox(Struct, frozen=True):
     """A token in its box; ``is_second`` for one of the second text."""
 
     text: str
@@ -222,29 +202,25 @@ class TokenBox:
     is_second: bool = False
 
 
-@frozen
-class Tokens:
+class Tokens(Struct, frozen=True):
     """A text as the model reads it, token by token."""
 
     tokens: tuple[TokenBox, ...]
 
 
-@frozen
-class Listing:
+class Listing(Struct, frozen=True):
     """Lines as they are: a command, a structure."""
 
     lines: tuple[str, ...]
 
 
-@frozen
-class Points:
+class Points(Struct, frozen=True):
     """Some points, each a text of its own."""
 
     points: tuple[Text, ...]
 
 
-@frozen
-class Entry:
+class Entry(Struct, frozen=True):
     """A work of the bibliography: its key, and how it is told."""
 
     key: str
@@ -252,8 +228,7 @@ class Entry:
     link: str = ""
 
 
-@frozen
-class Bibliography:
+class Bibliography(Struct, frozen=True):
     """The works that the report refers to, in the order of their authors."""
 
     entries: tuple[Entry, ...]
@@ -274,14 +249,13 @@ Block = (
 )
 
 
-@frozen
-class Section:
+class Section(Struct, frozen=True):
     """A chapter, or a part of one. ``name`` is what it is asked for and referred to by."""
 
     name: str
     title: str
     blocks: tuple[Block, ...] = ()
-    sections: tuple["Section", ...] = field(default=())
+    sections: tuple["Section", ...] = ()
 
 
 def words_of(value: object) -> Iterator[str]:
@@ -291,6 +265,6 @@ def words_of(value: object) -> Iterator[str]:
     elif isinstance(value, tuple):
         for one in value:
             yield from words_of(one)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field_ in fields(value):
-            yield from words_of(getattr(value, field_.name))
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            yield from words_of(getattr(value, name))

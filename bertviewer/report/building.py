@@ -1,13 +1,14 @@
 """A report's document, built from what it is about and what was chosen."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer import __version__
 from bertviewer.core.analysis.outlining import outline_of
 from bertviewer.core.architecture.source_info import SEED
-from bertviewer.core.frozen import frozen
 from bertviewer.core.source.tasks import find_task
 from bertviewer.report.answers import each_said_once, works
 from bertviewer.report.blocks import Code, Section, Text
@@ -23,8 +24,7 @@ STACK = "stack"
 LIBRARIES = ("torch", "transformers", "tokenizers", "typst")
 
 
-@frozen(eq=False)
-class Draft:
+class Draft(Struct, frozen=True, eq=False):
     """A document whose pictures are still to be drawn: charts and flows by name."""
 
     front: Front

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check, CheckStep
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 
 
-@frozen
-class ClassSummary:
+class ClassSummary(Struct, frozen=True):
     """All steps of one class of module; ``worst`` is the one that is nearest to its tolerance."""
 
     class_name: str

@@ -4,16 +4,16 @@ import os
 from datetime import UTC, date, datetime
 from typing import Literal, get_args
 
+from msgspec import Struct
+
 from bertviewer.charts.theme import GREY, PAPER, Theme
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 
 Paper = Literal["a4", "letter"]
 PAPERS: tuple[Paper, ...] = get_args(Paper)
 
 
-@frozen
-class Choices:
+class Choices(Struct, frozen=True):
     """How a report is to be.
 
     Attributes:

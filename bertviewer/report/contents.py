@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection
 
+from msgspec import Struct
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.report.chapters.attention import attention
 from bertviewer.report.chapters.checks import checks
 from bertviewer.report.chapters.corpus import corpus
@@ -24,8 +25,7 @@ from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
 
 
-@frozen
-class Chapter:
+class Chapter(Struct, frozen=True):
     """A chapter that can be asked for.
 
     Attributes:

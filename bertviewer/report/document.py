@@ -2,19 +2,18 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from datetime import date
 from typing import Any
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.report.blocks import Figure, Section, See, Table, Text
 from bertviewer.report.numbering import Numbered, numbers_of
 
 SCHEMA = "bertviewer.report/1"
 
 
-@frozen
-class Front:
+class Front(Struct, frozen=True):
     """The title page, and what stands on every page.
 
     Attributes:
@@ -40,8 +39,7 @@ class Front:
     program: str
 
 
-@frozen(eq=False, slots=False)
-class ReportDocument:
+class ReportDocument(Struct, frozen=True, eq=False, dict=True):
     """``pictures`` are drawings by name, each an SVG that is whole by itself."""
 
     front: Front
@@ -73,10 +71,10 @@ def _data(value: object, numbers: Mapping[str, Numbered]) -> Any:
         return [_data(one, numbers) for one in value]
     if isinstance(value, date):
         return value.isoformat()
-    if not is_dataclass(value) or isinstance(value, type):
+    if not isinstance(value, Struct):
         return value
     data = {"kind": _kind(type(value))} | {
-        f.name: _data(getattr(value, f.name), numbers) for f in fields(value)
+        name: _data(getattr(value, name), numbers) for name in value.__struct_fields__
     }
     match value:
         case See(name):

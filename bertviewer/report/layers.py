@@ -2,20 +2,20 @@
 
 import re
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import attention_layers
 from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 
 ENDS, ALL = "first and last", "all"
 """Words for the first and the last layer, which are shown where nothing is written, and for all."""
 _RANGE = re.compile(r"(\d{1,6})\s*(?:[-–]\s*(\d{1,6}))?")
 
 
-@frozen
-class WrittenLayers:
+class WrittenLayers(Struct, frozen=True):
     """Layers as somebody wrote them, of whatever model.
 
     Attributes:

@@ -1,9 +1,10 @@
 """What a report needs of a run that is calculated from the open model: its closer looks."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.layer_parts import layer_series

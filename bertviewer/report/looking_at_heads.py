@@ -1,7 +1,8 @@
 """What the heads of a run look at, layer by layer: figures of all, and the maps of a few."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.head_figures import head_figures, ranked

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from msgspec import Struct
 
 from bertviewer.charts.attentions import Attended, attention_pair
 from bertviewer.charts.head_differences import HeadDifferences
@@ -12,7 +13,6 @@ from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.head_figures import RankedHead
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.run.capture import Capture
 from bertviewer.report.looks import Beside
@@ -23,8 +23,7 @@ MOST_HEADS = 5
 Maps = tuple[AttentionMaps, AttentionMaps]
 
 
-@frozen(eq=False)
-class OtherRun:
+class OtherRun(Struct, frozen=True, eq=False):
     """Run A, the model that it is a run of, and what it kept; both ``None`` of one from a file."""
 
     run: ActivationRun

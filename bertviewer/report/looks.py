@@ -1,7 +1,8 @@
 """What is calculated of a run for its report, as plain data."""
 
 from collections.abc import Mapping
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import CheckStep
@@ -13,12 +14,10 @@ from bertviewer.core.analysis.histogram_data import Histogram
 from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
-from bertviewer.core.frozen import frozen
 from bertviewer.core.tensors.corner import Corner
 
 
-@frozen(eq=False)
-class SeenHeads:
+class SeenHeads(Struct, frozen=True, eq=False):
     """What the heads of a run look at: figures of all, and the maps of a few.
 
     The maps of all layers take hundreds of megabytes where a model is large.
@@ -36,8 +35,7 @@ class SeenHeads:
     maps: Mapping[AttentionLayer, AttentionMaps] = field(default_factory=dict)
 
 
-@frozen(eq=False)
-class SeenModule:
+class SeenModule(Struct, frozen=True, eq=False):
     """Numbers that a module took and gave; ``title`` says which of the model's steps it is."""
 
     title: str
@@ -45,8 +43,7 @@ class SeenModule:
     corners: tuple[tuple[SeenName, Corner], ...]
 
 
-@frozen
-class ComparedElement:
+class ComparedElement(Struct, frozen=True):
     """The element of a step of a check in which given and recomputed differ the most.
 
     ``index`` is its place in the tensor, ``place`` what is there in words, "" if that is unknown.
@@ -61,8 +58,7 @@ class ComparedElement:
     tolerance: float
 
 
-@frozen(eq=False)
-class Beside:
+class Beside(Struct, frozen=True, eq=False):
     """What is calculated of run A, to stand beside the run that the report is about.
 
     Attributes:
@@ -78,8 +74,7 @@ class Beside:
     predictions: Mapping[int, Predictions] = field(default_factory=dict)
 
 
-@frozen(eq=False)
-class Looks:
+class Looks(Struct, frozen=True, eq=False):
     """All that is calculated of a run by the core's closer looks.
 
     Attributes:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.report.blocks import Block, Figure, Section, Table
 
 
-@frozen
-class Numbered:
+class Numbered(Struct, frozen=True):
     """What something is called and its number: ``Table`` and ``3.1``."""
 
     noun: str

@@ -9,7 +9,7 @@ move changes all after it.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 MOST_EMPTY = 0.32
 """The part of a page that may stay empty at its end."""
@@ -26,8 +26,7 @@ _CAPTION = 34.0
 """What its caption takes."""
 
 
-@frozen
-class Move:
+class Move(Struct, frozen=True):
     """How a block stands: in its place and whole, floating, smaller, or broken before a part."""
 
     floats: bool = False
@@ -35,8 +34,7 @@ class Move:
     breaks: Literal["", "notes", "legend"] = ""
 
 
-@frozen
-class Edges:
+class Edges(Struct, frozen=True):
     """Where a block starts and ends: pages from 1, and points from the page's upper edge."""
 
     page: int
@@ -45,8 +43,7 @@ class Edges:
     bottom: float
 
 
-@frozen
-class Layout:
+class Layout(Struct, frozen=True):
     """Where the blocks of a report stand: the upper and lower edge of each page, and each block."""
 
     top: float

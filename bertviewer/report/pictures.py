@@ -1,21 +1,20 @@
 """Pictures of a report before they are drawn: charts and flows, which are plain data."""
 
 from collections.abc import Mapping
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from bertviewer.charts.chart import GridChart, HeadsChart, LineChart
 from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.treemap import Area
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.outline import Outline
-from bertviewer.core.frozen import frozen
 from bertviewer.report.blocks import Figure, Section, Text
 
 Drawn = LineChart | GridChart | HeadsChart | HistogramChart | Flow | Outline | Area
 
 
-@frozen(eq=False)
-class Picture:
+class Picture(Struct, frozen=True, eq=False):
     """What is drawn, at ``width`` × ``height`` pixels; a flow is as large as it needs."""
 
     drawn: Drawn
@@ -35,8 +34,7 @@ class Pictures(dict[str, Picture]):
         return Figure(name, f"figure:{name}", said, alt, width)
 
 
-@frozen(eq=False)
-class Drafted:
+class Drafted(Struct, frozen=True, eq=False):
     """A chapter, and the pictures that it shows by their names."""
 
     section: Section

@@ -1,7 +1,8 @@
 """What a report says of random weights and of the model's notices, and no more."""
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 
 ALL = (
@@ -20,8 +21,7 @@ SOME = (
 NOTICES = "see the model’s notices"
 
 
-@frozen
-class RandomWords:
+class RandomWords(Struct, frozen=True):
     """``text`` stands on the first page, ``short`` on every other one."""
 
     text: str

@@ -2,12 +2,13 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.corpus.choices import Choices as CorpusChoices
-from bertviewer.core.frozen import frozen
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import AUTO, BASE
 from bertviewer.report.choices import PAPERS, Choices
@@ -16,8 +17,7 @@ from bertviewer.report.subject import STATISTIC
 CPU = "cpu"
 
 
-@frozen
-class SentenceRun:
+class SentenceRun(Struct, frozen=True):
     """A sentence that is run.
 
     Attributes:
@@ -33,16 +33,14 @@ class SentenceRun:
     model: str = ""
 
 
-@frozen
-class SavedRun:
+class SavedRun(Struct, frozen=True):
     """A run that is read from a file; ``is_a`` if it is run A of those that are in there."""
 
     file: str
     is_a: bool = False
 
 
-@frozen
-class Recipe:
+class Recipe(Struct, frozen=True):
     """All that a report depends on.
 
     Attributes:

@@ -1,19 +1,19 @@
 """A run of an open model that a report looks at more closely."""
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.closer_look.attention import attention_of
 from bertviewer.core.closer_look.predictions import predictions_at
-from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.capture import Capture
 
 
-@frozen(eq=False)
-class LookedAt:
+class LookedAt(Struct, frozen=True, eq=False):
     """The model, its run, what that kept, and who is told of what is done.
 
     What looks closer raises ``UserError`` where the model does not allow it, and ``Cancelled``.

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 import typst
+from msgspec import Struct
 
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.text_direction import are_isolates_paired
 from bertviewer.report.typst_files import compiled
 
@@ -37,8 +37,7 @@ _CONTROL = re.compile(
 _ISOLATE = re.compile(r"[\u2066-\u2069]")
 
 
-@frozen
-class Lettering:
+class Lettering(Struct, frozen=True):
     """What a text is set with.
 
     Attributes:

@@ -1,13 +1,13 @@
 """What a report is about, as plain data: a model, and what is known of it and of its runs."""
 
-from dataclasses import field
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.comparing.comparison import Comparison
 from bertviewer.core.corpus.corpus import Corpus
-from bertviewer.core.frozen import frozen
 from bertviewer.core.source.origin import Origin
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.walkthrough import Walkthrough
@@ -18,8 +18,7 @@ STATISTIC = "std"
 """What is drawn layer by layer where nothing else was chosen."""
 
 
-@frozen(eq=False, slots=False)
-class Subject:
+class Subject(Struct, frozen=True, eq=False, dict=True):
     """All that a report can tell of.
 
     Attributes:

@@ -9,9 +9,10 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import cache
 from typing import Any
+
+from msgspec.structs import asdict
 
 from bertviewer.charts.theme import PAPER, Theme
 from bertviewer.core.errors import UserError

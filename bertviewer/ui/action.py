@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
+from msgspec import Struct
 from PySide6.QtGui import QKeySequence
 
-from bertviewer.core.frozen import frozen
 from bertviewer.ui.frame.panes import Panes
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
@@ -80,8 +80,7 @@ class Commands(Protocol):
     def close(self) -> bool: ...  # noqa: D102
 
 
-@frozen
-class Condition:
+class Condition(Struct, frozen=True):
     """When something can be done, and what is said where it cannot."""
 
     holds: Callable[[Workspace], bool]
@@ -103,8 +102,7 @@ RAN = Condition(
 )
 
 
-@frozen
-class Action:
+class Action(Struct, frozen=True):
     """Something to do.
 
     Attributes:
@@ -130,16 +128,14 @@ class Action:
     tab: str = ""
 
 
-@frozen
-class Option:
+class Option(Struct, frozen=True):
     """One of the things that can be chosen, by its name and what it is called."""
 
     name: str
     title: str
 
 
-@frozen
-class Choice:
+class Choice(Struct, frozen=True):
     """A menu of things of which one is chosen.
 
     Attributes:

@@ -7,11 +7,11 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NoReturn
 
+from msgspec.structs import replace
 from PySide6.QtCore import QCoreApplication, QLocale, QObject, QSettings, QSocketNotifier
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication

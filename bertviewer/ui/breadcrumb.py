@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from msgspec import Struct
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
@@ -9,7 +10,6 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 from bertviewer.charts.naming import shortened, visible
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.layouts import STRETCH, in_row
@@ -17,8 +17,7 @@ from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
 
-@frozen
-class Crumb:
+class Crumb(Struct, frozen=True):
     """A part of a path: what it is called, the key of its row, and the module that it is in."""
 
     label: str

@@ -1,8 +1,8 @@
 """What a module counts and costs: formulas in three lines, their symbols, memory by dtype."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QCheckBox, QWidget
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QAction,
@@ -16,7 +17,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.core.architecture.count_steps import CountTerm
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import weighted
 from bertviewer.report.costs import term_texts
 
@@ -34,8 +34,7 @@ _LEFT = int(Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.Alignment
 _CENTER = int(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
 
 
-@frozen
-class _Column:
+class _Column(Struct, frozen=True):
     """A term: its sign, its lines, and the width that they are drawn in."""
 
     sign: str
@@ -48,8 +47,7 @@ class _Column:
         return GAP if self.sign else 0.0
 
 
-@frozen
-class _Text:
+class _Text(Struct, frozen=True):
     """A text in its place."""
 
     words: str

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import TypeVar
 
+from msgspec import Struct
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.frozen import frozen
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import heading_label, muted, plain_label
 from bertviewer.ui.tips import plain_tip
@@ -32,16 +32,14 @@ LONG_WORD = 40
 """Letters of a word that may be cut in a narrow pane."""
 
 
-@frozen
-class FactGroup:
+class FactGroup(Struct, frozen=True):
     """A heading and its lines, texts or widgets; a line without a name takes the whole width."""
 
     heading: str
     facts: Sequence[Fact]
 
 
-@frozen
-class _Line:
+class _Line(Struct, frozen=True):
     """A heading, or a fact."""
 
     name: str

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.core.system.resources import resources_folder
 
 CONTENTS = "README.md"
@@ -23,8 +24,7 @@ _ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 _MARKUP = re.compile(r"```\w*|^[ |:-]+$|^- |[`*|]|^#+ ", re.MULTILINE)
 
 
-@frozen
-class Section:
+class Section(Struct, frozen=True):
     """A heading of the guide with the text below it.
 
     Attributes:

@@ -6,11 +6,12 @@ What they need is imported inside them: nothing of it has to be there for the wi
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+from msgspec.structs import replace
+
 from bertviewer.core.progress import no_progress
 from bertviewer.core.system import libraries
 
@@ -44,8 +45,7 @@ REST = 0.25
 """Seconds from a new model to the imports that its first run or plot needs."""
 
 
-@frozen
-class Opened:
+class Opened(Struct, frozen=True):
     """An open model, and its tree; and what else there was in a file of runs."""
 
     model: LoadedModel
@@ -53,24 +53,21 @@ class Opened:
     saved: RunFile | None = None
 
 
-@frozen
-class Ran:
+class Ran(Struct, frozen=True):
     """A run, and the model anew if it was not what was shown."""
 
     watched: WatchedRun
     corrected: Opened | None
 
 
-@frozen
-class RanBoth:
+class RanBoth(Struct, frozen=True):
     """A run of the open model, and one of another model for run A."""
 
     ran: Ran
     run_a: WatchedRun
 
 
-@frozen
-class Derived:
+class Derived(Struct, frozen=True):
     """An architecture with more formulas or flows than it had, and its tree."""
 
     architecture: Architecture

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -10,7 +11,6 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID
 from bertviewer.core.activations.check_step import CheckStep
 from bertviewer.core.activations.seen_tensor import SeenName
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.flow_layout import FlowLayout
 from bertviewer.ui.labels import plain_label
@@ -26,8 +26,7 @@ MOST = 60
 _MORE = QT_TRANSLATE_NOOP("PathLink", "and 1 more"), QT_TRANSLATE_NOOP("PathLink", "and {0} more")
 
 
-@frozen
-class Link:
+class Link(Struct, frozen=True):
     """What stands there, and the key of the row or the path of the module that it selects."""
 
     text: str

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
+from msgspec import Struct
 from PySide6.QtCore import QObject, Signal, SignalInstance
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
-from bertviewer.core.frozen import frozen
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
@@ -22,8 +22,7 @@ PageType = TypeVar("PageType", bound=QWidget)
 PageType_co = TypeVar("PageType_co", bound=QWidget, covariant=True)
 
 
-@frozen
-class PageKind(Generic[PageType_co]):
+class PageKind(Struct, Generic[PageType_co], frozen=True):
     """A page's title, what imports and builds it, and what it is written anew for.
 
     It need not name what its charts only mark. A new run also selects a token of its own, of which

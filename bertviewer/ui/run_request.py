@@ -3,9 +3,9 @@
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from msgspec import Struct
 from PySide6.QtCore import QObject
 
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.ui.background.requests import ModelWork, Request
 from bertviewer.ui.watched_run import FROM_FILE, RunWork, WatchedRun
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 
-@frozen
-class OfRuns(Generic[Found]):
+class OfRuns(Struct, Generic[Found], frozen=True):
     """The same of the last run and of run A, if one is kept; they may be one run."""
 
     found: dict[WatchedRun, Found]

@@ -8,9 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from msgspec import Struct
 from PySide6.QtGui import QColor, QFont, QSyntaxHighlighter, QTextCharFormat, QTextDocument
-
-from bertviewer.core.frozen import frozen
 
 Kind = Literal["keyword", "definition", "self", "decorator", "string", "number", "comment"]
 
@@ -42,8 +41,7 @@ _STRINGS = {token.STRING} | {
 }
 
 
-@frozen
-class Span:
+class Span(Struct, frozen=True):
     """A piece of one line, counted in characters from 0."""
 
     start: int

@@ -5,12 +5,12 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView
 
 from bertviewer.charts.table import Cell, Table, csv_text, tabbed_lines, written
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.markdown import markdown_table
 from bertviewer.core.text.numerals import MINUS
 from bertviewer.core.text.python_path import python_expression
@@ -26,8 +26,7 @@ COPY_ROLE = Qt.ItemDataRole.UserRole + 4
 _GROUPED = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
-@frozen(eq=False)
-class Cells:
+class Cells(Struct, frozen=True, eq=False):
     """Cells of a table.
 
     Attributes:

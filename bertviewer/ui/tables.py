@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec import Struct
 from PySide6.QtCore import (
     QAbstractItemModel,
     QAbstractTableModel,
@@ -14,7 +15,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QGuiApplication, QPalette
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import tabular, weighted
 from bertviewer.ui.layouts import named
 from bertviewer.ui.sorting import sorted_order
@@ -34,8 +34,7 @@ SHARE_ROLE = Qt.ItemDataRole.UserRole
 """How long a cell's bar is, of all of its width."""
 
 
-@frozen
-class Column:
+class Column(Struct, frozen=True):
     """A column's title, whether it holds numbers, which stand to the right, and what it means."""
 
     title: str
@@ -43,8 +42,7 @@ class Column:
     hint: str = ""
 
 
-@frozen
-class Row:
+class Row(Struct, frozen=True):
     """A row's cells, one text a column; ``hint`` is shown over all of them.
 
     ``path`` is that of the module that it is about, if there is one to go to.

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from msgspec import Struct
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QApplication
@@ -9,7 +10,6 @@ from PySide6.QtWidgets import QApplication
 from bertviewer.charts.naming import shortened, visible
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.words import word_text, words_of
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.ui.look.appearance import WARNING
@@ -25,8 +25,7 @@ LONGEST = 80  # characters that are shown of a token
 LONGEST_IN_TIP = 300
 
 
-@frozen
-class _Piece:
+class _Piece(Struct, frozen=True):
     """A token as a piece: its place in its word, how many there are, and what the word says."""
 
     place: int

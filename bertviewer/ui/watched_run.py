@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 
 if TYPE_CHECKING:
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 FROM_FILE = "This run was loaded from a file. For details, open its model and run it again."
 
 
-@frozen(eq=False)
-class WatchedRun:
+class WatchedRun(Struct, frozen=True, eq=False):
     """``capture`` belongs to the worker's thread: jobs take it, and nobody else looks into it.
 
     A run that was read from a file has none: its figures are all that there is. ``model`` is what

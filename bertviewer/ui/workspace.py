@@ -1,10 +1,10 @@
 """The window's one place for state: the open model, and with it the selection and the runs."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.core.activations.activation_run import Sentence

@@ -5,7 +5,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -22,8 +23,7 @@ from bertviewer.ui.main_window import MainWindow
 TICK = 5  # milliseconds
 
 
-@dataclass(frozen=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """The longest time between two turns of the event loop, and the most that a turn computes.
 
     The first grows with all else that the machine does, the second does not.

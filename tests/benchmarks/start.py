@@ -8,8 +8,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 ROUNDS = 5
 TIMEOUT = 120.0
@@ -129,8 +130,7 @@ print(start, time.time())
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """A way to start: the arguments of Python, and whether nothing was seen before."""
 
     arguments: Sequence[str]

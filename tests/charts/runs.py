@@ -1,9 +1,9 @@
 """Runs that no model made: quick to test charts and views with."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.architecture.source_info import SourceInfo

@@ -1,9 +1,8 @@
 """Which weights of a grid are drawn as lines, and what they say."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.charts.arcs import Arc, arcs_from, arcs_of, arcs_text, arcs_to
 from bertviewer.charts.chart import GridChart

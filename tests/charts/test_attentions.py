@@ -1,9 +1,8 @@
 """Attention as charts, against the numbers put in."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.charts.attentions import (
     Attended,

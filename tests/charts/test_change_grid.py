@@ -1,9 +1,8 @@
 """Two models as a grid of changes: where tensors stand, and what cells say."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.charts.change_grid import change_grid, log_levels, log_share
 from bertviewer.charts.place import Place

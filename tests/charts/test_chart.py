@@ -1,8 +1,7 @@
 """Charts as plain data: what a place means, and every chart as a table."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from bertviewer.charts.chart import GridChart, HeadsChart, Line, LineChart
 from bertviewer.charts.histogram_chart import Bars, HistogramChart

@@ -1,8 +1,7 @@
 """Run A beside run B, against sums done by hand."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from bertviewer.charts.chart import GridChart, HeadsChart, Line, LineChart
 from bertviewer.charts.comparison import (

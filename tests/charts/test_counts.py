@@ -1,6 +1,6 @@
 """A tensor counts once, in the same words everywhere."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.charts.counts import tensors_text
 from tests.core.opened import plain

@@ -1,9 +1,8 @@
 """Histograms of what modules gave, on one range for two runs, with mean and deviation."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.histograms import (

@@ -1,11 +1,12 @@
 """The lines of the layer plot, against the run's own figures."""
 
 import json
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.charts.chart import Line
 from bertviewer.charts.layers import NotFinite, layer_chart, not_finite
@@ -42,8 +43,7 @@ TRANSFORMER = {
 NOTHING = Statistics(8, 8, 0, 0, 0.0, 0.0, None, None)
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     architecture: Architecture
     run: ActivationRun
 

@@ -1,9 +1,8 @@
 """Charts of the logit lens: a line for each token that is followed."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.charts.lens import Followed, expected_id, lens_chart
 from bertviewer.charts.naming import names_of_states

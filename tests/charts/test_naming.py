@@ -1,8 +1,7 @@
 """What tokens are called, also those that run from right to left."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.charts.naming import token_name, token_title, visible
 from tests.charts.runs import made_up

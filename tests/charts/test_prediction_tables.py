@@ -1,8 +1,7 @@
 """Tables of predictions: the figures are those of the core, and of torch."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.charts.figures import FigureTable
 from bertviewer.charts.place import Place

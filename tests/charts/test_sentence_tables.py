@@ -1,6 +1,6 @@
 """Sentences as vectors, and a padded one, in tables and in words."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.charts.sentence_tables import (
     padding_line,

@@ -1,9 +1,8 @@
 """Cosines as charts, against plain computations on the demo model."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.charts.place import Place
 from bertviewer.charts.similarities import pair_chart, similarity_chart, word_chart

@@ -1,11 +1,11 @@
 """Lines over the layers by class of tokens, against a plain pass and numpy."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.layers import (

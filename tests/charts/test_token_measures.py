@@ -1,10 +1,10 @@
 """Figures by which tokens are coloured: whose they are, and where between the bounds they stand."""
 
-from dataclasses import replace
 from math import inf
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.charts.token_measures import (
     attention_measure,

@@ -1,8 +1,7 @@
 """A run's token norms as a chart, against the run itself."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from bertviewer.charts.naming import axis_labels, names_of_states, norm_after, state_ticks
 from bertviewer.charts.place import Place

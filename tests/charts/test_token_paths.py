@@ -1,10 +1,10 @@
 """The ways of tokens as charts, against plain computations on the demo model."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_paths import Traced, path_charts, state_places

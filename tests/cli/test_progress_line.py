@@ -4,11 +4,11 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
 import pytest
+from msgspec import Struct
 
 from bertviewer.app import ERROR, main
 from bertviewer.cli.progress_line import progress_line
@@ -30,8 +30,7 @@ class Screen(io.StringIO):
         return shown.rstrip()
 
 
-@dataclass(frozen=True)
-class Terminal:
+class Terminal(Struct, frozen=True):
     """A real terminal: the program's end of it, and what has come out at the other one."""
 
     stream: TextIO

@@ -1,11 +1,11 @@
 """The JSON document of an architecture says everything, and is read back equal."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import SCHEMA, Architecture, bytes_by_dtype
 from bertviewer.core.loading.opening import open_model

@@ -2,12 +2,12 @@
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 import transformers
+from msgspec.structs import replace
 from transformers.models.bert import modeling_bert
 from transformers.models.llama import modeling_llama
 

@@ -6,8 +6,9 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 START_SECONDS = 600
 """What a worker may take to import torch and what a target needs."""
@@ -15,8 +16,7 @@ HANG_SECONDS = 120
 """A case that takes longer by the clock hangs; of its own work it may do 5 seconds."""
 
 
-@dataclass
-class Outcome:
+class Outcome(Struct):
     """How many cases of a target went well, and which ones did not."""
 
     counts: Counter[str] = field(default_factory=Counter)

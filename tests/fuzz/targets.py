@@ -7,12 +7,12 @@ import random
 import shutil
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow
+from msgspec import Struct
 from pyarrow import parquet
 from safetensors.numpy import load, save
 
@@ -73,8 +73,7 @@ BACKBONES = ("backbone", "use_timm_backbone", "use_pretrained_backbone", "backbo
 Damage = Callable[[bytes, random.Random], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Files one of which is damaged, how, and what makes use of them."""
 
     files: tuple[str, ...]

@@ -3,8 +3,9 @@
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
+
+from msgspec import Struct, field
 
 from tests.golden.texts import Sections
 
@@ -19,8 +20,7 @@ _NOISY = ("run", "report", "compare")
 """Kinds whose figures come from sums of floats, of which the last digits may differ."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """What differs in a section: the lines of a unified diff without the header."""
 
     kind: str
@@ -39,16 +39,14 @@ class Change:
         return (self.kind, *(_LAYERS.sub("#", line) for line in self.changed))
 
 
-@dataclass(frozen=True, slots=True)
-class Intention:
+class Intention(Struct, frozen=True):
     """A reason, and what its differences look like."""
 
     reason: str
     patterns: tuple[re.Pattern[str], ...]
 
 
-@dataclass(slots=True)
-class Group:
+class Group(Struct):
     """The same difference, wherever it is found."""
 
     first: Change

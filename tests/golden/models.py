@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 TEXTS = ("summary", "formulas", "walkthrough", "costs", "whatif", "flow", "run", "report")
 """The kinds of records of one model; ``compare`` is of two, ``pictures`` are no texts."""
@@ -15,8 +17,7 @@ _IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 _SENTENCE = "the cat sat on the mat"
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """A model of the record.
 
     Attributes:

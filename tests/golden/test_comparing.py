@@ -1,10 +1,10 @@
 """A record is equal to what is recorded again, and what differs is found."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from tests.core.formulas.formula_models import TINY
 from tests.golden.__main__ import main

@@ -1,10 +1,10 @@
 """One plot of each kind, in a window, and the words that it has."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart, HeadsChart, Line, LineChart

@@ -2,11 +2,11 @@
 
 import io
 import re
-from dataclasses import replace
 
 import numpy as np
 import pypdf
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget

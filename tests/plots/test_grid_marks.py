@@ -1,10 +1,10 @@
 """The frames that mark rows, columns and cells of the grid."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QRectF
 from PySide6.QtWidgets import QWidget
 

@@ -1,9 +1,8 @@
 """The colours of heads: of shares, of differences, and of thin lines that must stay visible."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot

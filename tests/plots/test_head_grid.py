@@ -1,11 +1,11 @@
 """The grid of heads: which is where, and what it says."""
 
 import io
-from dataclasses import replace
 
 import numpy as np
 import pypdf
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QLineEdit, QWidget

@@ -1,10 +1,10 @@
 """What is around lines: axes with their numbers and titles, and the legend."""
 
-from dataclasses import replace
 from math import inf
 
 import pyqtgraph as pg
 import pytest
+from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication, QWidget
 
 from bertviewer.charts.chart import Line

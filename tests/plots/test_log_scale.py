@@ -1,8 +1,7 @@
 """Logarithmic axes: each power of ten takes the same room, and values are told as they are."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 

@@ -1,9 +1,8 @@
 """A matrix of tokens by tokens: square cells, all named; a click or a key tells both of a pair."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget

@@ -1,10 +1,10 @@
 """A plot on paper: one page, text that can be selected, lines and no bitmaps."""
 
 import io
-from dataclasses import replace
 
 import pypdf
 import pytest
+from msgspec.structs import replace
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 

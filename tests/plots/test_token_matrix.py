@@ -2,12 +2,12 @@
 
 import io
 import re
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pypdf
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest

@@ -1,11 +1,11 @@
 """The demo model with a run, and its report; the report of any other folder."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.activations.activation_run import Sentence

@@ -1,10 +1,11 @@
 """A report read back, its blocks found, and documents to make one of."""
 
 import io
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import pypdf
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.report.blocks import Row, Section, Table, Text, words_of
 from bertviewer.report.document import ReportDocument
@@ -13,8 +14,7 @@ from tests.pdf_text import page_texts
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Struct, frozen=True):
     """A PDF that was read back. Texts have single spaces."""
 
     reader: pypdf.PdfReader

@@ -1,6 +1,6 @@
 """The comparison of two models as text."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.core.comparing.comparison import Change, compare_architectures
 from bertviewer.report.comparison_text import comparison_text

@@ -1,6 +1,6 @@
 """What is said of multiply-adds where no formula is known."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.loading.opening import open_model

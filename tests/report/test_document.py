@@ -1,10 +1,10 @@
 """The report's document: its JSON, its first page, what of it is chosen."""
 
 import json
-from dataclasses import replace
 from datetime import date
 
 import pytest
+from msgspec.structs import replace
 
 from bertviewer import __version__
 from bertviewer.core.errors import UserError

@@ -1,8 +1,8 @@
 """One report as a text that a person has read: what changes in it is seen."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.loading.opening import open_model

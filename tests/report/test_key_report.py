@@ -1,6 +1,6 @@
 """The checkpoint in lines of text."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.report.key_report import LISTED, key_lines

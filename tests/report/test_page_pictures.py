@@ -1,9 +1,8 @@
 """Pages as pictures: the letters of all figures are there."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PySide6.QtGui import QImage
 
 from bertviewer.report.blocks import Figure, Section

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import Struct
 
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
@@ -26,8 +26,7 @@ TOP, BOTTOM = 77, 71
 """The margins, in points: the heads and the numbers of the pages stand in them."""
 
 
-@dataclass(frozen=True)
-class Printed:
+class Printed(Struct, frozen=True):
     document: ReportDocument
     report: Report
     empty: tuple[float, ...]

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.backend import torch

@@ -3,10 +3,10 @@
 import csv as csv_module
 import io
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.activations.statistics import Statistics

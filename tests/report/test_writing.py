@@ -1,8 +1,8 @@
 """The report from a process without a window."""
 
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.report.formats.formats import format_of

@@ -1,8 +1,9 @@
 """What pictures there are to take, as plain data."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from tests.screenshots.guide import Guide
@@ -15,8 +16,7 @@ USUAL: Size = (1440, 900)
 BOTH = ("light", "dark")
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """What is to be seen: how one gets there, in which themes, in windows of which sizes."""
 
     name: str
@@ -25,8 +25,7 @@ class Picture:
     sizes: tuple[Size, ...] = (USUAL,)
 
 
-@dataclass(frozen=True, slots=True)
-class Chapter:
+class Chapter(Struct, frozen=True):
     """Pictures that are taken one after the other, of one window on one screen."""
 
     name: str

@@ -1,7 +1,6 @@
 """The whole configuration can be read, however long a value is."""
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTableView
 

@@ -1,11 +1,11 @@
 """The main job in the real window: open, select, read, run, look, export."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pypdf
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPointF, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (

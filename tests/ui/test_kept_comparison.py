@@ -1,8 +1,7 @@
 """While another model is compared, the tree and the map show how far modules are from its."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from PySide6.QtGui import QAction
 from pytestqt.qtbot import QtBot
 

@@ -1,8 +1,7 @@
 """What the next run lacks, and for how long random weights are chosen."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.activations.activation_run import Sentence

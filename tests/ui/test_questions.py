@@ -1,8 +1,7 @@
 """Questions that people ask: each opens its answer, by mouse and by keys, and keeps its place."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 from pytestqt.qtbot import QtBot

@@ -1,8 +1,7 @@
 """The tab shows the class's own lines, numbered as in the file, readable in both themes."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette, QTextCursor
 from PySide6.QtWidgets import (

@@ -1,11 +1,11 @@
 """Tooltips say literally what they were given."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 from PySide6.QtGui import QTextDocumentFragment
 from PySide6.QtWidgets import QTableView, QTabWidget, QTreeView, QWidget

@@ -8,16 +8,16 @@ below it; without one they are centred. What cannot be cut is evened out column 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.evening import evened
 from bertviewer.charts.flow.skeleton import Item
-from bertviewer.core.frozen import frozen
 
 LANE_GAP, HANGING, _ALIKE = 12.0, 26.0, 70.0
 """Between two lanes, and between a straight line and the lane below it."""
 
 
-@frozen
-class Part:
+class Part(Struct, frozen=True):
     """Items with their heights; 0 is the part's line, ``above`` and ``below`` are its extent."""
 
     heights: Mapping[int, float]
@@ -25,8 +25,7 @@ class Part:
     below: float
 
 
-@frozen
-class Arranging:
+class Arranging(Struct, frozen=True):
     """What arranging needs to know of the whole.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 _SAME = 3.0
 """Lines nearer than that would look like one."""
@@ -12,8 +12,7 @@ _MARGIN = 7.0
 _ROUNDS = 8
 
 
-@frozen
-class Net:
+class Net(Struct, frozen=True):
     """What leaves one item for the next column.
 
     Attributes:

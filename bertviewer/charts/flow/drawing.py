@@ -1,12 +1,13 @@
 """A flow as it stands on the canvas: plain data with places, free of Qt and of colours."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.charts.theme import NORMAL, SMALL, Part
 from bertviewer.core.architecture.flow import Edge, Node
-from bertviewer.core.frozen import frozen
 
 Form = Literal[
     "input",
@@ -47,8 +48,7 @@ Measure = Callable[[str, Style, float], float]
 """How wide a text of that style and size in pixels is."""
 
 
-@frozen
-class Letters:
+class Letters(Struct, frozen=True):
     """How a drawing's texts are set.
 
     Attributes:
@@ -74,8 +74,7 @@ class Letters:
         return self.normal / NORMAL
 
 
-@frozen
-class Label:
+class Label(Struct, frozen=True):
     """A text: ``y`` is the middle of its letters. One that ``is_turned`` reads upwards.
 
     A subscript is smaller than the text that it belongs to, and may be where texts are smallest.
@@ -96,8 +95,7 @@ class Label:
         return replace(self, x=self.x + x, y=self.y + y)
 
 
-@frozen
-class Rect:
+class Rect(Struct, frozen=True):
     """A rectangle by its upper left corner."""
 
     x: float
@@ -120,8 +118,7 @@ class Rect:
         return replace(self, x=self.x + x, y=self.y + y)
 
 
-@frozen
-class Placed:
+class Placed(Struct, frozen=True):
     """A node in its place.
 
     Attributes:
@@ -159,8 +156,7 @@ class Placed:
         )
 
 
-@frozen
-class Line:
+class Line(Struct, frozen=True):
     """An edge's way, from one node's border to another's, with corners that are to be rounded."""
 
     edge: Edge
@@ -173,8 +169,7 @@ class Line:
         return replace(self, points=tuple((a + x, b + y) for a, b in self.points))
 
 
-@frozen
-class Picture:
+class Picture(Struct, frozen=True):
     """Nodes, lines and texts without a title and margins."""
 
     nodes: Sequence[Placed]
@@ -182,8 +177,7 @@ class Picture:
     labels: Sequence[Label] = ()
 
 
-@frozen
-class Drawing:
+class Drawing(Struct, frozen=True):
     """A whole picture, its upper left corner at 0.
 
     Attributes:

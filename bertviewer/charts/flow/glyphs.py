@@ -1,7 +1,9 @@
 """How large a node's shape is and what stands in it, before it has a place."""
 
-from dataclasses import replace
 from math import ceil
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.charts.flow.drawing import Form, Label, Letters, Placed, Rect, Style
 from bertviewer.charts.flow.feed_forwards import feed_forward, is_feed_forward
@@ -10,7 +12,6 @@ from bertviewer.charts.flow.lettering import cut_in_middle, named
 from bertviewer.charts.flow.words import SIGNS, Words
 from bertviewer.charts.parts import NORMS
 from bertviewer.core.architecture.flow import Node
-from bertviewer.core.frozen import frozen
 
 DOT, SIGN, ARROW_ROOM = 10.0, 22.0, 28.0
 SIDE_PILL, PILL_HEIGHT, NORM_HEIGHT, BOX_HEIGHT, LOW_BOX = 22.0, 28.0, 30.0, 42.0, 34.0
@@ -26,8 +27,7 @@ ABOVE_LINE = 24.0
 """How far above its line a text of an input or an output reaches."""
 
 
-@frozen
-class Glyph:
+class Glyph(Struct, frozen=True):
     """How a node is drawn, with its upper left corner at 0, and the room that it takes.
 
     ``line`` is where the tensors' line meets it; ``above`` and ``below`` are counted from there,

@@ -5,18 +5,17 @@ are read, in place of long lines across it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from bertviewer.charts.flow.reaching import reached
 from bertviewer.core.architecture.flow import Edge, Flow, Node
-from bertviewer.core.frozen import frozen
 
 SIDE_ROLES = ("mask", "position", "bias")
 POSITION_BIAS = "position bias"
 
 
-@frozen
-class Hanger:
+class Hanger(Struct, frozen=True):
     """A node below another, and what hangs on it in turn.
 
     Attributes:
@@ -32,8 +31,7 @@ class Hanger:
     is_again: bool = False
 
 
-@frozen
-class Between:
+class Between(Struct, frozen=True):
     """A node that hangs between two others, one above and one below it."""
 
     hanger: Hanger
@@ -42,8 +40,7 @@ class Between:
     lower_edges: tuple[Edge, ...]
 
 
-@frozen
-class Split:
+class Split(Struct, frozen=True):
     """A flow's nodes, told apart.
 
     ``pairs`` hang on exactly two nodes, given in the flow's order: between them if they stand one

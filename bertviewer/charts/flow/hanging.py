@@ -1,7 +1,8 @@
 """Where that stands which hangs below a node or between two."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.charts.flow.drawing import Line, Placed, Point, Weight
 from bertviewer.charts.flow.glyphs import Glyph

@@ -1,7 +1,8 @@
 """A flow as a drawing: the one layout for the screen, for SVG and for paper."""
 
-from dataclasses import replace
 from math import ceil
+
+from msgspec.structs import replace
 
 from bertviewer.charts.flow.drawing import (
     Drawing,

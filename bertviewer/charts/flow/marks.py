@@ -1,7 +1,9 @@
 """A drawing as lines, filled shapes and texts with their colours: all that a painter must know."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.charts.flow.drawing import Drawing, Label, Placed
 from bertviewer.charts.flow.shapes import Shape, line_shapes, node_shapes
@@ -9,19 +11,16 @@ from bertviewer.charts.flow.tints import Tints, tinted_theme, with_figure
 from bertviewer.charts.theme import Theme
 from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class Text:
+class Text(Struct, frozen=True):
     """A text with its colour, and that of nothing else."""
 
     label: Label
     color: str
 
 
-@frozen
-class Mark:
+class Mark(Struct, frozen=True):
     """What belongs together: a node or an edge, with what is told where one points at it."""
 
     kind: str

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.skeleton import Item
 from bertviewer.charts.flow.texts import Text
-from bertviewer.core.frozen import frozen
 
 NEAR, COLUMN_GAP, TRACK_GAP = 14.0, 24.0, 11.0
 """Between two columns with nothing but straight lines, and with uprights."""
@@ -17,8 +18,7 @@ ROW_GAP = 44.0
 _NARROW = 80.0
 
 
-@frozen
-class Row:
+class Row(Struct, frozen=True):
     """Columns that stand side by side: ``line`` is the height of the main line in the picture.
 
     ``right`` is where it turns down to the next row.
@@ -31,8 +31,7 @@ class Row:
     right: float
 
 
-@frozen
-class Places:
+class Places(Struct, frozen=True):
     """Where columns stand.
 
     Attributes:

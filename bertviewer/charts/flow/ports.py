@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.evening import spread
 from bertviewer.charts.flow.feed_forwards import NARROW
 from bertviewer.charts.flow.glyphs import Glyph
 from bertviewer.charts.flow.hangers import SIDE_ROLES
 from bertviewer.charts.flow.skeleton import Item, Skeleton
-from bertviewer.core.frozen import frozen
 
 PORTS_APART, CORNER = 28.0, 8.0
 _STRAIGHT = 1000.0
 
 
-@frozen
-class Arrival:
+class Arrival(Struct, frozen=True):
     """Where an edge arrives: at a height of the left side, or at a sign's middle from ``beyond``.
 
     Attributes:

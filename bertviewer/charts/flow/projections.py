@@ -5,12 +5,13 @@ It is one call for torch. What is in it is told by torch's documentation of
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node, Shape
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.frozen import frozen
 
 _WHOLE, _FUSED = "multi_head_attention_forward", "scaled_dot_product_attention"
 _ROLES = ("query", "key", "value")
@@ -29,8 +30,7 @@ def with_projections(flow: Flow) -> Flow:
     return flow
 
 
-@frozen
-class _Taken:
+class _Taken(Struct, frozen=True):
     """What goes into one of the three layers, with the batch first."""
 
     edge: Edge

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from math import hypot
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.drawing import Line, Placed, Point, Rect
 from bertviewer.charts.flow.feed_forwards import HALF_GAP, NARROW
 from bertviewer.charts.flow.glyphs import CARD
 from bertviewer.charts.theme import Theme
-from bertviewer.core.frozen import frozen
 
 KAPPA = 0.5523
 """A curve with this share of its corner's sides as handles is nearly a quarter of a circle."""
@@ -16,8 +17,7 @@ _CORNER, _ROUND = 7.0, 8.0
 _HEAD = 8.0
 
 
-@frozen
-class Shape:
+class Shape(Struct, frozen=True):
     """A line or an outline; colours are ``#rrggbb``, empty for none."""
 
     points: tuple[Point, ...]

@@ -5,11 +5,12 @@ An edge that passes columns has a place in each of them, so that nothing else ca
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.columns import columns_of
 from bertviewer.charts.flow.hangers import SIDE_ROLES
 from bertviewer.charts.flow.reaching import depths, in_order
 from bertviewer.core.architecture.flow import Edge, Node
-from bertviewer.core.frozen import frozen
 
 _FIRST = ("div", "sub", "matmul")
 """Operations whose first operand is what they change."""
@@ -54,8 +55,7 @@ PASSING = 8.0
 """Half of the room that a line needs which passes a column."""
 
 
-@frozen
-class Room:
+class Room(Struct, frozen=True):
     """The room that a node takes: ``above`` and ``below`` from where its line meets it.
 
     ``text`` is how wide the text above an input or an output is, which other columns may be under.
@@ -67,8 +67,7 @@ class Room:
     text: float = 0.0
 
 
-@frozen
-class Item:
+class Item(Struct, frozen=True):
     """What stands in a column: a node, or an edge that passes.
 
     Attributes:
@@ -84,8 +83,7 @@ class Item:
     room: Room
 
 
-@frozen
-class Skeleton:
+class Skeleton(Struct, frozen=True):
     """Items and how they hang together.
 
     Attributes:

@@ -1,8 +1,10 @@
 """One main line with all that hangs on it, placed and connected."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.charts.flow.arranging import Arranging
 from bertviewer.charts.flow.channels import Net, tracks_of
@@ -16,15 +18,13 @@ from bertviewer.charts.flow.skeleton import Item, Room, Skeleton, skeleton_of
 from bertviewer.charts.flow.texts import texts_of
 from bertviewer.charts.flow.ways import Ways
 from bertviewer.core.architecture.flow import Edge, Node
-from bertviewer.core.frozen import frozen
 
 PAIR_GAP = 7.0
 _ROLES = ("residual", "query", "key", "value", None, "gate", "routing", *SIDE_ROLES)
 _CROOKED = ("key", "value", "gate", "routing", *SIDE_ROLES)
 
 
-@frozen
-class Parts:
+class Parts(Struct, frozen=True):
     """What a strip is made of: nodes and edges, what hangs on them, and all shapes by id."""
 
     nodes: tuple[Node, ...]
@@ -35,8 +35,7 @@ class Parts:
     pills: Mapping[str, Glyph]
 
 
-@frozen
-class Strip:
+class Strip(Struct, frozen=True):
     """A strip with its upper left corner at 0.
 
     ``first_row`` are the nodes in it that can be reached from above.

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.channels import Net
 from bertviewer.charts.flow.glyphs import ABOVE_LINE
 from bertviewer.charts.flow.ports import Arrival
 from bertviewer.charts.flow.skeleton import Skeleton
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class Text:
+class Text(Struct, frozen=True):
     """A text above a line.
 
     Attributes:

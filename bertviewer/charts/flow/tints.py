@@ -1,11 +1,12 @@
 """Other colours for a drawing's nodes, with a figure in each: what is measured of them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.charts.flow.drawing import Label, Placed
 from bertviewer.charts.theme import SMALL, Part, Theme
-from bertviewer.core.frozen import frozen
 
 MOST_STRENGTH = 0.5
 """Letters can be read on a fill that has no more of its hue."""
@@ -13,8 +14,7 @@ MOST_STRENGTH = 0.5
 _BELOW = 9.0
 
 
-@frozen
-class Tint:
+class Tint(Struct, frozen=True):
     """How one node is coloured.
 
     Attributes:

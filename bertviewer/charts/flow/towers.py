@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.reaching import in_order, reached, stations
 from bertviewer.charts.flow.skeleton import spine_of
 from bertviewer.core.architecture.flow import Edge, Node
-from bertviewer.core.frozen import frozen
 
 _LEAST = 2
 """So many modules make a line of their own; one input or table only hangs on another line."""
 
 
-@frozen
-class Tower:
+class Tower(Struct, frozen=True):
     """A flow in two: what reads its own input and ends in one node, and the rest.
 
     Attributes:

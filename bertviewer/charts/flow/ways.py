@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.drawing import Line, Placed, Point, Weight
 from bertviewer.charts.flow.places import ROW_GAP, Places
 from bertviewer.charts.flow.ports import Arrival
 from bertviewer.charts.flow.skeleton import Skeleton
-from bertviewer.core.frozen import frozen
 
 _ASIDE = ("mask", "position")
 
 
-@frozen
-class Ways:
+class Ways(Struct, frozen=True):
     """Draws the edges of a strip."""
 
     skeleton: Skeleton

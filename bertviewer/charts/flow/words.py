@@ -1,12 +1,13 @@
 """What is written on a node: short names, sizes, and the part that its hue tells."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.charts.parts import NORMS, part_of, part_of_operation
 from bertviewer.charts.theme import Part
 from bertviewer.core.architecture.flow import Edge, Flow, Node
-from bertviewer.core.frozen import frozen
 
 ARROW, TIMES = "→", "×"
 
@@ -23,8 +24,7 @@ SIGNS = {
 """Operations that are drawn as a sign in a circle."""
 
 
-@frozen
-class Words:
+class Words(Struct, frozen=True):
     """A node's texts.
 
     Attributes:

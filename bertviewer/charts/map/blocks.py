@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.hangers import split
 from bertviewer.charts.flow.reaching import CycleError
 from bertviewer.charts.flow.towers import tower_of
@@ -9,14 +11,12 @@ from bertviewer.charts.flow.words import words_of
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.core.architecture.flow import Flow, Node
-from bertviewer.core.frozen import frozen
 
 MOST_SIDE_BY_SIDE = 12
 """More equal layers than these are a deck of narrow cards, through which one goes."""
 
 
-@frozen
-class Block:
+class Block(Struct, frozen=True):
     """A module of the strip.
 
     Attributes:
@@ -39,8 +39,7 @@ class Block:
         return self.part.path
 
 
-@frozen
-class Strip:
+class Strip(Struct, frozen=True):
     """Blocks one behind the other; ``name`` tells the encoder's from the decoder's."""
 
     name: str

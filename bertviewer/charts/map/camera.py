@@ -1,14 +1,14 @@
 """Which piece of a drawing is in sight, and how large."""
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.drawing import Point, Rect
-from bertviewer.core.frozen import frozen
 
 MOST_FITTED = 2.25
 """A drawing that is fitted is never shown larger than so many times."""
 
 
-@frozen
-class Camera:
+class Camera(Struct, frozen=True):
     """A point (a, b) of the drawing is seen at (scale·a + x, scale·b + y)."""
 
     scale: float = 1.0

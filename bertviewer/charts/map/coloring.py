@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from math import log10
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.tints import MOST_STRENGTH, Tint, Tints, part_tint
 from bertviewer.charts.flow.words import words_of
 from bertviewer.charts.map.atlas import Atlas
@@ -13,7 +15,6 @@ from bertviewer.charts.map.values import Values
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.charts.theme import Theme, mixed
 from bertviewer.charts.translation import translate
-from bertviewer.core.frozen import frozen
 
 _LEAST, _STEPS = 0.05, 16
 _HUES: Sequence[Hue] = ("embeddings", "attention", "feed-forward", "norm", "head")
@@ -21,16 +22,14 @@ NEGATIVE, POSITIVE = 1, 5
 """Where a diverging map has its two hues."""
 
 
-@frozen
-class Key:
+class Key(Struct, frozen=True):
     """A square of a legend: its colour and what it means."""
 
     color: str
     text: str
 
 
-@frozen
-class Scale:
+class Scale(Struct, frozen=True):
     """A bar of colours from left to right, with the values at its ends."""
 
     colors: tuple[str, ...]
@@ -38,8 +37,7 @@ class Scale:
     most: str
 
 
-@frozen
-class Legend:
+class Legend(Struct, frozen=True):
     """What the colours of the map mean: squares, or a bar; ``title`` says of what."""
 
     title: str = ""

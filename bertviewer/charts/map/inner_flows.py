@@ -1,7 +1,8 @@
 """The flow inside of a group, with what comes into it and what leaves it."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.charts.map.attention_steps import attention_steps
 from bertviewer.core.architecture.flow import Edge, Flow, Node

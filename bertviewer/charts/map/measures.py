@@ -2,8 +2,9 @@
 
 from typing import Literal
 
+from msgspec import Struct
+
 from bertviewer.core.activations.statistics import STATISTIC_NAMES
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text, short_count
 
 Kind = Literal["part", "parameters", "macs", "statistic", "difference", "check", "change"]
@@ -16,8 +17,7 @@ MEASURED = ("statistic", "difference")
 """Kinds that need a run."""
 
 
-@frozen
-class Measure:
+class Measure(Struct, frozen=True):
     """What is shown.
 
     ``statistic`` is one of ``STATISTIC_NAMES``, ``other`` what the model is called that a change

@@ -1,12 +1,10 @@
 """What can be opened on the map: a module, or a group of operations in it."""
 
-from dataclasses import replace
+from msgspec import Struct
+from msgspec.structs import replace
 
-from bertviewer.core.frozen import frozen
 
-
-@frozen
-class Part:
+class Part(Struct, frozen=True):
     """A part of a model that has a flow of its own.
 
     Attributes:

@@ -1,13 +1,13 @@
 """A walkthrough on the map of a model: the flow to open at each step, and the nodes to mark."""
 
+from msgspec import Struct
+
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.part import Part
-from bertviewer.core.frozen import frozen
 from bertviewer.core.walkthrough.walkthrough import SEGMENT_IDS, Step, Walkthrough
 
 
-@frozen
-class Stop:
+class Stop(Struct, frozen=True):
     """A step on the map.
 
     Attributes:

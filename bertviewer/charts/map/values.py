@@ -1,8 +1,9 @@
 """The values that colours and figures of the map are made of."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 from math import isfinite
+
+from msgspec import Struct, field
 
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.blocks import Block
@@ -13,11 +14,9 @@ from bertviewer.core.activations.activation_run import ActivationRun, ModuleActi
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.activations.statistics import Statistics, figure
 from bertviewer.core.architecture.flow import Node
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class Known:
+class Known(Struct, frozen=True):
     """What is known of a model: its last run, the one kept beside it, and what was checked.
 
     ``changes`` are how far modules are from those of a model that is compared, the ``other`` one.

@@ -1,13 +1,14 @@
 """What one sentence did to the model: plain data, free of torch."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
 
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.activations.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.frozen import frozen
+from bertviewer.core.partial_equality import PartialEquality
 
 if TYPE_CHECKING:
     # Whoever asks for the program's version does not wait for numpy.
@@ -30,8 +31,7 @@ TokenizerKind = Literal["model", "bert", "stand-in"]
 """Whose the tokens are: the model's own, BERT's by the model's vocab.txt, or of no vocabulary."""
 
 
-@frozen
-class Sentence:
+class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     """What the user typed: a text, and a second one for models that read pairs.
 
     ``cut`` asks for as much of it as the model has positions for.
@@ -42,8 +42,7 @@ class Sentence:
     cut: bool = False
 
 
-@frozen
-class Token:
+class Token(PartialEquality, Struct, frozen=True, forbid_unknown_fields=True):
     """A piece of the sentence: its id in the vocabulary, its text, and its segment, 0 or 1.
 
     ``word`` numbers the words of the sentence, or of the pair: pieces of one word share it. It is
@@ -53,18 +52,19 @@ class Token:
     families have one segment for both. It is ``None`` for what a tokenizer puts around them.
     """
 
+    NOT_COMPARED = ("written", "sentence")
+
     id: int
     text: str
     segment: int
     word: int | None = None
     is_special: bool = False
     is_unknown: bool = False
-    written: str = field(default="", compare=False)
-    sentence: int | None = field(default=None, compare=False)
+    written: str = ""
+    sentence: int | None = None
 
 
-@frozen
-class ModuleActivation:
+class ModuleActivation(PartialEquality, Struct, frozen=True, forbid_unknown_fields=True):
     """What a module took and gave.
 
     ``calls`` has the output's statistics for each time the module was called: a shared layer, as
@@ -79,13 +79,15 @@ class ModuleActivation:
     "" where all were; the statistics of such a call are those of no elements.
     """
 
+    NOT_COMPARED = ("token_norms",)
+
     path: str
     class_name: str
     input_shape: tuple[int, ...] | None
     output_shape: tuple[int, ...]
     calls: tuple[Statistics, ...]
     macs: int | None
-    token_norms: "NDArray[np.floating[Any]] | None" = field(default=None, compare=False, repr=False)
+    token_norms: "NDArray[np.floating[Any]] | None" = None
     left_out: str = ""
     macs_reason: str = ""
 
@@ -98,8 +100,7 @@ class ModuleActivation:
         return merged
 
 
-@frozen
-class ActivationRun:
+class ActivationRun(PartialEquality, Struct, frozen=True, forbid_unknown_fields=True):
     """One sentence's way through the model.
 
     ``token_norms[i][j]`` is the Euclidean norm of token ``j``'s vector in hidden state ``i``;
@@ -115,6 +116,8 @@ class ActivationRun:
     included: class logits, but not the scores of a whole vocabulary.
     """
 
+    NOT_COMPARED = ("hidden_states", "outputs")
+
     source: SourceInfo
     sentence: Sentence
     tokenizer: TokenizerKind
@@ -125,11 +128,9 @@ class ActivationRun:
     seconds_total: float
     check: Check | None = None
     device: str = "cpu"
-    hidden_states: "tuple[NDArray[np.floating[Any]], ...]" = field(
-        default=(), compare=False, repr=False
-    )
+    hidden_states: "tuple[NDArray[np.floating[Any]], ...]" = ()
     state_paths: tuple[tuple[str, ...], ...] = ()
-    outputs: "Mapping[str, NDArray[Any]]" = field(default_factory=dict, compare=False, repr=False)
+    outputs: "Mapping[str, NDArray[Any]]" = field(default_factory=dict)
 
     def state_path(self, state: int, token: int) -> str | None:
         """Return the module that gave a token's vector in a hidden state, ``None`` if unknown."""

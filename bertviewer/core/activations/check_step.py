@@ -2,15 +2,15 @@
 
 from typing import Literal
 
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import Document
+from msgspec import Struct
+
+from bertviewer.core.serialization import Document
 
 Proof = Literal["reference", "formula", "flow"]
 """What was recomputed: the last two are in runs that earlier versions saved."""
 
 
-@frozen
-class CheckStep(Document):
+class CheckStep(Document, frozen=True, forbid_unknown_fields=True):
     """One comparison: what a module computed, and the same recomputed in float64.
 
     ``step`` says what of the module at ``path`` is compared. ``max_abs_error`` is the largest
@@ -27,16 +27,14 @@ class CheckStep(Document):
     proof: Proof = "reference"
 
 
-@frozen
-class Unchecked:
+class Unchecked(Struct, frozen=True, forbid_unknown_fields=True):
     """A module that was called and not checked, and why, in plain words."""
 
     path: str
     reason: str
 
 
-@frozen
-class Check:
+class Check(Struct, frozen=True, forbid_unknown_fields=True):
     """The steps that were checked, in the order of ``named_modules()``, and what was not."""
 
     steps: tuple[CheckStep, ...]

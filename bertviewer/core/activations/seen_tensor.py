@@ -3,13 +3,12 @@
 from math import prod
 from typing import Literal
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 Side = Literal["took", "gave"]
 
 
-@frozen
-class SeenName:
+class SeenName(Struct, frozen=True):
     """Which tensor of a module's call is meant.
 
     Attributes:
@@ -21,8 +20,7 @@ class SeenName:
     name: str
 
 
-@frozen
-class SeenTensor:
+class SeenTensor(Struct, frozen=True):
     """What a module took or gave in one call.
 
     Attributes:

@@ -7,11 +7,10 @@ their digits where all elements are large and nearly equal (Chan, Golub & LeVequ
 
 import math
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 
-@frozen
-class Statistics:
+class Statistics(Struct, frozen=True, forbid_unknown_fields=True):
     """What is kept of one tensor, or of several merged ones.
 
     Attributes:

@@ -1,10 +1,9 @@
 """How many tokens a sentence has: plain data for the count that is shown while typing."""
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 
-@frozen
-class TokenCount:
+class TokenCount(Struct, frozen=True):
     """The tokens of a sentence against what the model takes.
 
     Attributes:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.statistics import Statistics
-from bertviewer.core.frozen import frozen
 
 _Of = TypeVar("_Of")
 
@@ -36,8 +36,7 @@ class Sums(NamedTuple, Generic[_Of]):
     norm: _Of
 
 
-@frozen(eq=False)
-class TokenStatistics:
+class TokenStatistics(Struct, frozen=True, eq=False):
     """The sums of each token's vector, as in ``Statistics``.
 
     Attributes:

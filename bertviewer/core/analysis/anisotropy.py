@@ -8,14 +8,13 @@ of it (Timkey and van Schijndel 2021, "All Bark and No Bite", section 3.1).
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.analysis.similarity import unit_vectors
-from bertviewer.core.frozen import frozen
 
 
-@frozen(eq=False)
-class Anisotropy:
+class Anisotropy(Struct, frozen=True, eq=False):
     """How alike the tokens of a hidden state are.
 
     Attributes:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_places import attention_paths, attentions_at, places_of
 from bertviewer.core.analysis.layer_parts import layer_stacks
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.frozen import frozen
 
 Stack = Sequence[tuple[str, Sequence[str]]]
 """The layers of a stack by their paths, each with the attentions in it."""
@@ -14,8 +15,7 @@ Stack = Sequence[tuple[str, Sequence[str]]]
 _SIDES = ("encoder", "decoder")
 
 
-@frozen
-class AttentionLayer:
+class AttentionLayer(Struct, frozen=True):
     """One attention of a run, or one call of an attention that a shared layer has.
 
     Attributes:

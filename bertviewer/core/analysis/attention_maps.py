@@ -1,21 +1,19 @@
 """Attention as a run shows it: probabilities of every head, and a figure or two of each."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
-
-from bertviewer.core.frozen import frozen
 
 Probabilities = NDArray[np.floating[Any]]
 Shares = tuple[tuple[int, float], ...]
 """Tokens of the run with their shares, the largest first."""
 
 
-@frozen(eq=False)
-class AttentionMaps:
+class AttentionMaps(Struct, frozen=True, eq=False):
     """What the heads of one attention look at in one call.
 
     Attributes:
@@ -47,8 +45,7 @@ class AttentionMaps:
         return self.distances is None
 
 
-@frozen(eq=False)
-class Received:
+class Received(Struct, frozen=True, eq=False):
     """What share of each head's attention the tokens receive: [A, S_k], and which tokens these are.
 
     A head's shares are means over the queries and sum to 1.

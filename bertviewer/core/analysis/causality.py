@@ -7,11 +7,12 @@ the softmax, or ``is_causal``. A configuration may say otherwise (ALBERT does no
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from bertviewer.core.analysis.attention_places import is_cross
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.frozen import frozen
 
 
 def is_causal(architecture: Architecture, path: str = "") -> bool | None:
@@ -50,8 +51,7 @@ def is_causal(architecture: Architecture, path: str = "") -> bool | None:
     return all(one.hides for one in found if one.stack == found[-1].stack) if found else None
 
 
-@frozen
-class _Attention:
+class _Attention(Struct, frozen=True):
     """A traced attention: the list of layers it is in, what it reads, whether it is causal."""
 
     stack: str

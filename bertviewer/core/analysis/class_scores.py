@@ -1,16 +1,16 @@
 """What the head of a classifier says of a run: scores and probabilities of its classes."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_classes import segments_of
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.frozen import frozen
 
 Scores = NDArray[np.floating[Any]]
 
@@ -18,8 +18,7 @@ LONGEST_ANSWER = 30
 """Tokens that an answer may have, as in the script that came with BERT, ``run_squad.py``."""
 
 
-@frozen(eq=False)
-class ClassScores:
+class ClassScores(Struct, frozen=True, eq=False):
     """The scores of one head.
 
     Attributes:

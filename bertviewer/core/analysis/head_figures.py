@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.token_classes import token_classes
-from bertviewer.core.frozen import frozen
 
 Measure = Literal["entropy", "distance", "previous", "next", "same", "cls", "sep", "first"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
@@ -18,8 +18,7 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 _STEPS: Mapping[Measure, int] = {"previous": -1, "same": 0, "next": 1}
 
 
-@frozen(eq=False)
-class HeadFigures:
+class HeadFigures(Struct, frozen=True, eq=False):
     """Figures [A] of the heads of one attention, by measure; those without a meaning are left out.
 
     NaN stands where a head has no row of numbers.
@@ -37,8 +36,7 @@ class HeadFigures:
         return self.values.get(measure)
 
 
-@frozen
-class RankedHead:
+class RankedHead(Struct, frozen=True):
     """A head, and its figure of some measure."""
 
     layer: AttentionLayer

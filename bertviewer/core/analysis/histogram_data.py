@@ -3,9 +3,8 @@
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
-
-from bertviewer.core.frozen import frozen
 
 Values = NDArray[Any]
 Range = tuple[float, float]
@@ -14,8 +13,7 @@ Range = tuple[float, float]
 _LEAST_PART, _LEAST = 2.0**-40, 1e-290
 
 
-@frozen(eq=False)
-class Histogram:
+class Histogram(Struct, frozen=True, eq=False):
     """How the elements of a tensor are spread.
 
     Attributes:

@@ -5,15 +5,15 @@ A part is named by its path inside a layer: "attention.self", and "" is the laye
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.families.names import DROPOUT
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class Series:
+class Series(Struct, frozen=True):
     """One part in each layer of a stack, or in each call of a layer that is shared.
 
     Attributes:

@@ -6,18 +6,18 @@ as long as all of γ is 1 and all of β is 0, as random weights leave them.
 
 from math import isclose, sqrt
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.frozen import frozen
 
 NEAR = 1e-3
 """How near to 0 and 1 mean and std are: the epsilon of a norm keeps them a little off."""
 
 
-@frozen
-class NormedLayers:
+class NormedLayers(Struct, frozen=True):
     """What each layer ends in: the class of its norm, and how many features a vector has."""
 
     class_name: str

@@ -20,17 +20,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.frozen import frozen
 
 DEVIATIONS = 6.0
 """From how many standard deviations on a value is an outlier."""
 
 
-@frozen
-class Outlier:
+class Outlier(Struct, frozen=True):
     """A feature in one hidden state of which it is an outlier.
 
     Attributes:
@@ -46,8 +45,7 @@ class Outlier:
     token: int
 
 
-@frozen
-class OutlierFeature:
+class OutlierFeature(Struct, frozen=True):
     """A dimension of the hidden states, and the states of which it is an outlier, in order."""
 
     index: int
@@ -64,8 +62,7 @@ class OutlierFeature:
         return max(self.outliers, key=lambda outlier: abs(outlier.deviation))
 
 
-@frozen
-class Level:
+class Level(Struct, frozen=True):
     """Where the values of a whole hidden state lie: NaN and Inf are left out.
 
     Attributes:
@@ -77,8 +74,7 @@ class Level:
     std: float
 
 
-@frozen(eq=False)
-class FeaturePath:
+class FeaturePath(Struct, frozen=True, eq=False):
     """One feature in every hidden state; ``None`` where a state has no finite value of it.
 
     Attributes:
@@ -94,8 +90,7 @@ class FeaturePath:
     values: NDArray[np.float64]
 
 
-@frozen(eq=False)
-class _Centred:
+class _Centred(Struct, frozen=True, eq=False):
     """A hidden state less its mean, in float64; what is not finite there is 0."""
 
     values: NDArray[np.float64]

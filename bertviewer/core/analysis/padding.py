@@ -1,7 +1,8 @@
 """What padding a sentence does to it, with the mask and without: plain data."""
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import Token
-from bertviewer.core.frozen import frozen
 
 MOST_TOKENS = 512
 """So long a sentence is padded at the most, where the model has no limit of its own."""
@@ -9,8 +10,7 @@ _ROUNDING = 100
 """So many units of the last place are rounding: the order of sums is another in a longer row."""
 
 
-@frozen
-class PaddedState:
+class PaddedState(Struct, frozen=True):
     """One hidden state of a padded sentence, beside the one of the sentence alone.
 
     Attributes:
@@ -38,8 +38,7 @@ class PaddedState:
         return self.unmasked > self.rounding
 
 
-@frozen
-class PaddedAttention:
+class PaddedAttention(Struct, frozen=True):
     """What part of the sentence's attention goes to padding in a layer: mean over heads and tokens.
 
     Attributes:
@@ -51,8 +50,7 @@ class PaddedAttention:
     unmasked: float
 
 
-@frozen
-class Padding:
+class Padding(Struct, frozen=True):
     """A sentence that was padded, and run with the mask and without.
 
     Attributes:

@@ -1,24 +1,23 @@
 """What a model with a vocabulary head predicts at one place of a sentence."""
 
-from dataclasses import field
 from math import exp
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.families.special_tokens import MASKS
-from bertviewer.core.frozen import frozen
+from bertviewer.core.partial_equality import PartialEquality
 
 # Their heads score classes, of which there may be as many as there are words.
 _WITHOUT_VOCABULARY = frozenset({"base", "token-classification", "sequence-classification"})
 
 
-@frozen
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A token of the vocabulary, as the vocabulary writes it, and what the model gives it."""
 
     id: int
@@ -27,8 +26,7 @@ class Candidate:
     logit: float
 
 
-@frozen
-class Guess:
+class Guess(Struct, frozen=True):
     """The scores of the whole vocabulary, in short.
 
     Attributes:
@@ -43,8 +41,7 @@ class Guess:
     probability: float | None
 
 
-@frozen(eq=False)
-class VocabularyScores:
+class VocabularyScores(Struct, frozen=True, eq=False):
     """What a head gives from each hidden state of one token, or from the last one only.
 
     Attributes:
@@ -71,8 +68,7 @@ class VocabularyScores:
         return 1 + int(np.count_nonzero(self.logits[state] > self.logits[state, token]))
 
 
-@frozen
-class Predictions:
+class Predictions(PartialEquality, Struct, frozen=True):
     """What a model predicts at one place, at the end and after each layer.
 
     Attributes:
@@ -88,13 +84,15 @@ class Predictions:
         scores: those of all tokens, of ``layers`` or, where they are empty, of the model itself.
     """
 
+    NOT_COMPARED = ("scores",)
+
     position: int
     expected: int | None
     guess: Guess
     layers: tuple[Guess, ...]
     no_layers: str = ""
     random_tensors: tuple[str, ...] = ()
-    scores: VocabularyScores | None = field(default=None, compare=False, repr=False)
+    scores: VocabularyScores | None = None
 
 
 def predicted_places(run: ActivationRun, architecture: Architecture) -> tuple[int, ...]:

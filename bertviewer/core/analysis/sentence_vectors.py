@@ -12,12 +12,12 @@ from itertools import combinations
 from typing import Any, Literal, get_args
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import cosines
 from bertviewer.core.analysis.token_classes import token_classes
-from bertviewer.core.frozen import frozen
 
 Pooling = Literal["cls", "pooled", "mean", "last"]
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
@@ -27,8 +27,7 @@ Vectors = Sequence[NDArray[np.floating[Any]]]
 """A sentence's vector in each hidden state; a pooled one in the last only."""
 
 
-@frozen
-class Baseline:
+class Baseline(Struct, frozen=True):
     """The cosines of unrelated sentences with one another.
 
     Attributes:
@@ -42,8 +41,7 @@ class Baseline:
     high: float
 
 
-@frozen
-class PooledCosines:
+class PooledCosines(Struct, frozen=True):
     """How alike two sentences are by one way to make a vector, beside unrelated ones.
 
     Attributes:
@@ -70,8 +68,7 @@ class PooledCosines:
         return self.baselines[-1]
 
 
-@frozen
-class SentenceComparison:
+class SentenceComparison(Struct, frozen=True):
     """Two sentences, how alike their vectors are, and what they were compared with."""
 
     first: str

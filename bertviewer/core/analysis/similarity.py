@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.words import Word, words_of
-from bertviewer.core.frozen import frozen
 
 Vectors = NDArray[np.floating[Any]]
 
 
-@frozen
-class WordPair:
+class WordPair(Struct, frozen=True):
     """One word in two places: in both sentences of a run, or in two runs.
 
     ``text`` is the word as the first place writes it.

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.families.special_tokens import MASKS, SEPARATORS, STARTS
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class TokenClass:
+class TokenClass(Struct, frozen=True):
     """Some tokens of a run that belong together.
 
     Attributes:

@@ -1,14 +1,13 @@
 """One token's path through the hidden states: how long its vector is, and how far it turns."""
 
 import numpy as np
+from msgspec import Struct
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import cosines
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class TokenPath:
+class TokenPath(Struct, frozen=True):
     """Figures of one token, one for each hidden state; ``None`` where one is undefined.
 
     Attributes:

@@ -3,13 +3,13 @@
 import unicodedata
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_classes import segments_of
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class Word:
+class Word(Struct, frozen=True):
     """A word of the sentence.
 
     Attributes:

@@ -5,8 +5,10 @@
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.forward_costs import Costs
@@ -15,18 +17,17 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.source_info import QUANTIZED, SourceInfo
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.symbols import Symbol
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import DOCUMENTS, to_json
+from bertviewer.core.partial_equality import PartialEquality
+from bertviewer.core.serialization import convert, to_json
 from bertviewer.core.system.garbage import no_search_for_garbage
-from bertviewer.core.text.special_floats import encoded
+from bertviewer.core.text.special_floats import decoded, encoded
 
 SCHEMA = "bertviewer.architecture/1"
 
 BITS = {"float32": 32, "float16": 16, "int8": 8, "int4": 4}
 
 
-@frozen(eq=False)
-class _Index:
+class _Index(Struct, frozen=True, eq=False):
     """Modules by path, the modules directly below each path, and the tensors in and below it."""
 
     modules: tuple[ModuleNode, ...]
@@ -51,8 +52,7 @@ def _index_of(modules: tuple[ModuleNode, ...], parameters: tuple[TensorInfo, ...
     return _Index(modules, parameters, {node.path: node for node in modules}, children, below)
 
 
-@frozen
-class Architecture:
+class Architecture(PartialEquality, Struct, frozen=True):
     """A model's whole structure: modules, tensors, configuration and symbols.
 
     ``config`` has what the model's code reads, and what concerns no computation, as labels' names.
@@ -61,6 +61,8 @@ class Architecture:
     derived. The flows are separate documents, ``bertviewer.flow/1``. ``kv_cache`` is derived with
     the costs, and ``None`` for a model without a cache.
     """
+
+    NOT_COMPARED = ("_index",)
 
     source: SourceInfo
     config: Mapping[str, Any]
@@ -71,13 +73,13 @@ class Architecture:
     flows: Flows | None = None
     kv_cache: KVCache | None = None
     unused: Mapping[str, Any] = field(default_factory=dict)
-    _index: "_Index | None" = field(default=None, repr=False, compare=False)
+    _index: "_Index | None" = None
 
     def __post_init__(self) -> None:
         # The same modules and tensors, of another source or with more formulas, have the same.
         index = self._index
         if index is None or (index.modules, index.parameters) != (self.modules, self.parameters):
-            object.__setattr__(self, "_index", _index_of(self.modules, self.parameters))
+            force_setattr(self, "_index", _index_of(self.modules, self.parameters))
 
     @property
     def whole_config(self) -> dict[str, Any]:
@@ -160,14 +162,14 @@ class Architecture:
         if data.get("schema") != SCHEMA:
             raise ValueError(f"not a {SCHEMA} document: {data.get('schema')!r}")
         symbols = [{"letter": letter, **entry} for letter, entry in data["symbols"].items()]
-        config = DOCUMENTS.read(Mapping[str, Any], data["config"])
-        unused = DOCUMENTS.read(Mapping[str, Any], data.get("unused", {}))
+        config = convert(decoded(data["config"]), dict[str, Any])
+        unused = convert(decoded(data.get("unused", {})), dict[str, Any])
         return cls(
             source=SourceInfo.from_json(data["source"]),
             config={key: value for key, value in config.items() if key not in unused},
-            symbols=DOCUMENTS.read(tuple[Symbol, ...], symbols),
-            modules=DOCUMENTS.read(tuple[ModuleNode, ...], data["modules"]),
-            parameters=DOCUMENTS.read(tuple[TensorInfo, ...], data["parameters"]),
+            symbols=convert(symbols, tuple[Symbol, ...]),
+            modules=convert(data["modules"], tuple[ModuleNode, ...]),
+            parameters=convert(data["parameters"], tuple[TensorInfo, ...]),
             unused=unused,
             costs=Costs.from_json(data["compute"]) if data.get("compute") else None,
             kv_cache=KVCache.from_json(data["kv_cache"]) if data.get("kv_cache") else None,

@@ -3,18 +3,18 @@
 import re
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of, terms_of
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import with_minus
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-@frozen
-class CountTerm:
+class CountTerm(Struct, frozen=True):
     """One term of a count's sum, with the sign before it: ``+ L·D`` over ``+ 512·768``.
 
     ``value`` is negative where the term is subtracted. The first term of a sum shows no plus.
@@ -25,8 +25,7 @@ class CountTerm:
     value: int
 
 
-@frozen
-class CountSteps:
+class CountSteps(Struct, frozen=True):
     """The three lines of a count; ``result`` is equal to the real number of elements.
 
     ``terms`` are the lines cut into columns, one for each term of the sum: set side by side they

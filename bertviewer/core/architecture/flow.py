@@ -4,14 +4,14 @@ Plain data, free of torch, the same as its JSON export ``bertviewer.flow/1``.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from typing import Any, Literal
+
+from msgspec import field
 
 from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import Document
+from bertviewer.core.serialization import Document
 from bertviewer.core.text.special_floats import Scalar
 
 SCHEMA = "bertviewer.flow/1"
@@ -47,8 +47,7 @@ Shape = tuple[int, ...]
 Letters = tuple[str, ...]
 
 
-@frozen
-class Node(Document):
+class Node(Document, frozen=True, rename={"class_name": "class"}):
     """One box of the drawing.
 
     Attributes:
@@ -80,7 +79,7 @@ class Node(Document):
     """
 
     JSON = (
-        "id kind name path class_name=class operation shape symbolic_shape macs nodes details"
+        "id kind name path class_name operation shape symbolic_shape macs nodes details"
         " repeat reads operands edges?nodes"
     )
 
@@ -116,8 +115,7 @@ class Node(Document):
         return tuple(f"{above}.{at}" for at in range(self.repeat.first, self.repeat.last + 1))
 
 
-@frozen
-class Edge(Document):
+class Edge(Document, frozen=True, rename={"source": "from", "target": "to"}):
     """A tensor on its way from one node to another.
 
     Attributes:
@@ -133,8 +131,6 @@ class Edge(Document):
         through: the modules of those movements that have one, dropouts, by their paths.
     """
 
-    JSON = "source=from target=to shape symbolic_shape role movement through"
-
     source: str
     target: str
     shape: Shape = ()
@@ -144,14 +140,13 @@ class Edge(Document):
     through: tuple[str, ...] = ()
 
 
-@frozen
-class Flow(Document):
+class Flow(Document, frozen=True, rename={"class_name": "class"}):
     """One module's flow.
 
     ``repeat`` is the run of equal layers that it is one of.
     """
 
-    JSON = "path class_name=class repeat nodes edges"
+    JSON = "path class_name repeat nodes edges"
 
     path: str
     class_name: str

@@ -1,15 +1,15 @@
 """The flows of all modules of a model: plain data, free of torch."""
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+
+from msgspec import field
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.flow import Edge, Flow, Node
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import Document
+from bertviewer.core.serialization import Document
 
 
-@frozen
-class Flows(Document):
+class Flows(Document, frozen=True, rename={"distinct": "kinds"}):
     """What each module of a model computes, once for modules that do the same.
 
     Attributes:
@@ -18,8 +18,6 @@ class Flows(Document):
         missing: why a module has none, one line, by its path. One that was not called has no line.
         lengths: the sentence that shapes and multiply-adds are for, by the letters B, S and S_d.
     """
-
-    JSON = "distinct=kinds like missing lengths"
 
     distinct: Mapping[str, Flow]
     like: Mapping[str, str] = field(default_factory=dict)

@@ -3,14 +3,14 @@
 The tree in the window, the text summary and the report's table all draw these rows.
 """
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.frozen import frozen
 from bertviewer.core.system.garbage import no_search_for_garbage
 
 
-@frozen
-class TreeRow:
+class TreeRow(Struct, frozen=True):
     """A row of the tree: a module, or ``members`` equal modules folded into one.
 
     A folded row stands for all its members; ``node`` is the first of them.

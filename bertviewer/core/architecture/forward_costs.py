@@ -5,18 +5,17 @@ For B sentences of S tokens. Plain data, free of torch; ``core.symbolic.costs`` 
 """
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
+
+from msgspec import Struct, field
 
 from bertviewer.core.expressions.domains import letters_in
 from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.symbols import Symbol
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import DOCUMENTS, Document, by_fields
+from bertviewer.core.serialization import Document, by_fields, convert
 
 
-@frozen
-class ModuleCosts(Document):
+class ModuleCosts(Document, frozen=True, rename={"macs": "macs_formula"}):
     """What one module does in one forward pass, all of its calls together.
 
     Attributes:
@@ -29,16 +28,13 @@ class ModuleCosts(Document):
         reason: why ``macs`` is ``None``, one line; empty where there is a formula.
     """
 
-    JSON = "macs=macs_formula input_shape output_shape reason"
-
     macs: str | None
     input_shape: tuple[str, ...] | None
     output_shape: tuple[str, ...] | None
     reason: str = ""
 
 
-@frozen
-class Costs:
+class Costs(Struct, frozen=True, rename={"peak": "peak_elements"}):
     """What a forward pass of a model costs.
 
     Attributes:
@@ -63,8 +59,6 @@ class Costs:
             the model takes.
         reason: why there is nothing, one line; empty where there is.
     """
-
-    JSON = "symbols modules peak=peak_elements peak_fixed variables domain reason"
 
     symbols: tuple[Symbol, ...]
     modules: Mapping[str, ModuleCosts]
@@ -99,5 +93,4 @@ class Costs:
     def from_json(cls, data: Mapping[str, Any]) -> "Costs":
         """Read what ``to_json`` gave."""
         modules = {entry["path"]: entry for entry in data["modules"]}
-        found: Costs = DOCUMENTS.read(cls, {**data, "modules": modules})
-        return found
+        return convert({**data, "modules": modules}, cls)

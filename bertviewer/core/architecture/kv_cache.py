@@ -6,17 +6,17 @@ Plain data, free of torch; ``core.symbolic.kv_cache`` derives it.
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from bertviewer.core.expressions.domains import letters_in
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import DOCUMENTS, Document
+from bertviewer.core.serialization import Document, convert
 
 CACHE_BITS = {"float32": 32, "float16": 16, "bfloat16": 16, "int8": 8}
 """The dtypes that cache memory is given in, with their widths."""
 
 
-@frozen
-class CachedLayers(Document):
+class CachedLayers(Document, frozen=True):
     """Layers that keep equally much.
 
     Attributes:
@@ -29,8 +29,6 @@ class CachedLayers(Document):
         most_tokens: the largest number of tokens that are kept, as an expression; ``None`` for all.
         bits: the width of an element if the model's dtype does not decide it.
     """
-
-    JSON = "layers count tokens elements most_tokens bits"
 
     layers: tuple[int, ...]
     count: str
@@ -53,8 +51,7 @@ class CachedLayers(Document):
         return evaluate(self.count, values) * evaluate(self.elements, values)
 
 
-@frozen
-class KVCache:
+class KVCache(Struct, frozen=True):
     """What a model keeps of the tokens that it has read, to generate the next one faster.
 
     Attributes:
@@ -138,7 +135,7 @@ class KVCache:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "KVCache":
         """Read what ``to_json`` gave."""
-        layers = DOCUMENTS.read(tuple[CachedLayers, ...], data["layers"])
+        layers = convert(data["layers"], tuple[CachedLayers, ...])
         return cls(layers, data["formula"], data.get("domain"))
 
     def _elements_in(self, layers: CachedLayers, values: Mapping[str, int]) -> int:

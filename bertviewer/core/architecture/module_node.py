@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import Document
+from msgspec import Struct
+
+from bertviewer.core.serialization import Document
 from bertviewer.core.text.special_floats import Scalar
 
 FormulaFrom = Literal["role", "flow"]
 
 
-@frozen
-class Repeat:
+class Repeat(Struct, frozen=True):
     """The run of equal siblings that a module belongs to, by their numbers in the parent."""
 
     first: int
@@ -19,8 +19,7 @@ class Repeat:
     count: int
 
 
-@frozen
-class ModuleNode(Document):
+class ModuleNode(Document, frozen=True, rename={"class_name": "class"}):
     """One module, as ``named_modules()`` lists it.
 
     ``parameters`` counts elements below and in the module, ``own_parameters`` those of its own
@@ -36,7 +35,7 @@ class ModuleNode(Document):
     """
 
     JSON = (
-        "path class_name=class class_module depth parameters own_parameters trainable share"
+        "path class_name class_module depth parameters own_parameters trainable share"
         " repeat attributes count_formula domain forward_formula formula_from role"
     )
 

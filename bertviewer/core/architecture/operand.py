@@ -1,7 +1,6 @@
 """One operand of an operation: a node's result, a parameter, a number."""
 
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import Document
+from bertviewer.core.serialization import Document
 
 PARTS = ("part ", "chunk ", "split", "unbind ", "tensor_split ", "narrow ", "select ", "unfold ")
 """How the words for what is taken of a tensor begin."""
@@ -9,8 +8,7 @@ TRANSPOSED = "transposed"
 """What is said of a parameter whose rows and columns are exchanged on the way."""
 
 
-@frozen
-class Operand(Document):
+class Operand(Document, frozen=True):
     """What one operation takes in one place; one of ``node`` to ``plain`` says what.
 
     Attributes:

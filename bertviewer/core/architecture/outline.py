@@ -1,11 +1,11 @@
 """A model in a few numbers, as a small picture of its stack shows it: plain data."""
 
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import Document
+from msgspec import Struct
+
+from bertviewer.core.serialization import Document
 
 
-@frozen
-class StackOutline:
+class StackOutline(Struct, frozen=True):
     """Equal layers one after the other.
 
     Attributes:
@@ -21,8 +21,7 @@ class StackOutline:
     feed_forward: int
 
 
-@frozen
-class Outline(Document):
+class Outline(Document, frozen=True):
     """Where a model has its parameters, and how large it is.
 
     Attributes:

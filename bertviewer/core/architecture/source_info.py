@@ -2,8 +2,7 @@
 
 from typing import Literal
 
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import Document
+from bertviewer.core.serialization import Document
 from bertviewer.core.weights.quantization import Quantization
 
 Weights = Literal["none", "pretrained", "random"]
@@ -15,8 +14,7 @@ SEED = 0
 """What random weights are drawn from: the same each time."""
 
 
-@frozen
-class SourceInfo(Document):
+class SourceInfo(Document, frozen=True):
     """Where a model comes from, and what its weights are.
 
     ``random_tensors`` names the tensors that a pretrained checkpoint does not hold: they are

@@ -1,11 +1,9 @@
 """One learnable tensor of a model, without its values."""
 
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import Document
+from bertviewer.core.serialization import Document
 
 
-@frozen
-class TensorInfo(Document):
+class TensorInfo(Document, frozen=True):
     """One learnable tensor under one name; a tied tensor has one entry for each of its names.
 
     ``symbolic_shape`` writes each dimension in the configuration's symbols where it is known.

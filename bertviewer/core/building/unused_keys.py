@@ -17,10 +17,11 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
+from msgspec import Struct
+
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building.config_values import config_value
 from bertviewer.core.errors import Stopped
-from bertviewer.core.frozen import frozen
 from bertviewer.core.source.key_meanings import is_general
 from bertviewer.core.text.plain_text import shortened
 
@@ -70,8 +71,7 @@ _MOST_TEXT = 60
 _MOST_KEYS = 10
 
 
-@frozen
-class KeyUse:
+class KeyUse(Struct, frozen=True):
     """How a model uses its configuration.
 
     Attributes:
@@ -141,8 +141,7 @@ _NOT_READ = "which {0} does not use"
 _NOT_KNOWN = "a value that {0} does not support"
 
 
-@frozen(eq=False)
-class _Part:
+class _Part(Struct, frozen=True, eq=False):
     """A configuration object, and what the model's code says of it."""
 
     config: Any

@@ -12,9 +12,10 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import Any, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from platformdirs import user_cache_path
 
 from bertviewer.core.architecture.architecture import Architecture
@@ -27,8 +28,7 @@ from bertviewer.core.cache.versions import versions
 from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import evaluate
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import DOCUMENTS, Reader, by_fields
+from bertviewer.core.serialization import by_fields, convert
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.log import write_log
 from bertviewer.core.system.resources import resources_folder
@@ -44,8 +44,7 @@ _NOWHERE = SourceInfo("", "", "", "none")
 _Found = TypeVar("_Found")
 
 
-@frozen
-class SeenModel:
+class SeenModel(Struct, frozen=True):
     """What follows from a configuration: the architecture, and the heads that its family has.
 
     The architecture's ``source`` says nothing. ``notices`` are about keys of the configuration that
@@ -214,8 +213,8 @@ def _read_model(content: Mapping[str, Any], data: Mapping[str, Any]) -> SeenMode
     architecture = Architecture.from_json(content["architecture"])
     if content["flows"] is not None:
         architecture = replace(architecture, flows=Flows.from_json(content["flows"]))
-    heads = DOCUMENTS.read(tuple[str, ...], content["heads"])
-    notices = DOCUMENTS.read(tuple[str, ...], content.get("notices", []))
+    heads = convert(content["heads"], tuple[str, ...])
+    notices = convert(content.get("notices", []), tuple[str, ...])
     seen = SeenModel(architecture, heads, notices)
     if seen.architecture.config.get("model_type") != data.get("model_type"):
         raise OddContent("it belongs to another model family")
@@ -226,7 +225,7 @@ def _read_model(content: Mapping[str, Any], data: Mapping[str, Any]) -> SeenMode
 def _read_keys(
     content: Mapping[str, Any], checkpoint: Checkpoint, architecture: Architecture
 ) -> KeyReport:
-    keys: KeyReport = Reader(is_exact=True).read(KeyReport, content)
+    keys = convert(content, KeyReport)
     shapes = {tensor.name: tensor.shape for tensor in architecture.parameters}
     for name, key in keys.stored.items():
         if shapes.get(name, checkpoint.tensors[key].shape) != checkpoint.tensors[key].shape:

@@ -10,11 +10,14 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.saving.files import PREFIX, write_atomically
+from bertviewer.core.serialization import parse
 from bertviewer.core.system.files import read_small_file
 from bertviewer.core.system.log import write_log
+from bertviewer.core.text.special_floats import encoded
 
 SUFFIX = ".json.z"
 MOST_CONTENT = 50_000_000
@@ -27,8 +30,7 @@ class OddContent(ValueError):
     """A file that is there, and is not what was written."""
 
 
-@frozen
-class Store:
+class Store(Struct, frozen=True):
     """Files by name in a folder, each kept under the key of all that its content follows from.
 
     A file is the SHA-256 of the rest, and then ``{"key": …, "content": …}``, compressed.
@@ -64,7 +66,7 @@ class Store:
             text = unpacking.decompress(packed, MOST_CONTENT)
             if not unpacking.eof:
                 raise OddContent(f"{path}: too large")
-            found = json.loads(text)
+            found = parse(text)
         except (zlib.error, ValueError, RecursionError) as error:
             raise OddContent(f"{path}: {error}") from error
         if not isinstance(found, dict) or found.get("key") != key:
@@ -78,13 +80,17 @@ class Store:
         """Keep plain data for the next time, in one step.
 
         Raises:
-            UserError: the folder or the disk does not take it.
+            UserError: the folder or the disk does not take it, or it has a lone surrogate.
         """
-        text = json.dumps({"key": key, "content": content}, separators=(",", ":"))
         path = self._path(name)
+        plain = {"key": key, "content": encoded(content)}
+        try:
+            text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise UserError(f"{path}: not valid Unicode") from error
         if len(text) > MOST_CONTENT:
             raise UserError(f"{path}: too large to cache")
-        packed = zlib.compress(text.encode())
+        packed = zlib.compress(text)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             _clear(path)

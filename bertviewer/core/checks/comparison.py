@@ -1,13 +1,13 @@
 """Compares recorded tensors with their recomputations, within the limits of rounding."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from typing import NamedTuple
 
 import torch
+from msgspec import Struct
 from torch import Tensor
 
-from bertviewer.core.frozen import frozen
+from bertviewer.core.partial_equality import PartialEquality
 
 FACTOR = 16
 """How much larger than in our own rounded calculation an error may be: the order of sums differs
@@ -29,8 +29,7 @@ WIDEST = 2**14
 causes more, the two calculations have diverged, and nothing is proven."""
 
 
-@frozen(eq=False)
-class Compared:
+class Compared(Struct, frozen=True, eq=False):
     """One tensor of a comparison: recomputed in float64, as it was recorded, and what is allowed.
 
     ``tolerances`` are those of each feature, the last axis: [D].
@@ -41,14 +40,15 @@ class Compared:
     tolerances: Tensor
 
 
-@frozen
-class Deviation:
+class Deviation(PartialEquality, Struct, frozen=True):
     """The largest difference, what is allowed, whether it is within that, and of which tensor."""
+
+    NOT_COMPARED = ("tensors",)
 
     error: float | None
     tolerance: float
     ok: bool
-    tensors: tuple[Compared, ...] = field(default=(), compare=False, repr=False)
+    tensors: tuple[Compared, ...] = ()
 
 
 class NotComparableError(Exception):

@@ -6,11 +6,11 @@ start from one call's inputs and nothing in between is replaced by recorded valu
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
 import torch
+from msgspec import Struct, field
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
@@ -47,8 +47,7 @@ class NoNumbersError(Exception):
     """
 
 
-@dataclass(slots=True)
-class Values:
+class Values(Struct):
     """A tensor's values in one frame.
 
     ``exact`` is in float64, ``None`` where the tensor's own numbers are exact. ``rough`` is rounded
@@ -61,8 +60,7 @@ class Values:
     is_given: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class Frame:
+class Frame(Struct, eq=False):
     """One evaluation of a module's call in float64 and in the model's dtype.
 
     ``coarsest`` is the dtype with the largest rounding error, ``None`` before any computation.
@@ -113,8 +111,7 @@ class Frame:
         return any(self.rough(tensor) is not tensor for tensor in tensors)
 
 
-@dataclass(slots=True)
-class _Operation:
+class _Operation(Struct):
     """One operation, with its operands from outside all frames converted only once."""
 
     function: Callable[..., Any]

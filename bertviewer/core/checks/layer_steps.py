@@ -8,6 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from bertviewer.core.analysis.attention_places import is_cross
 from bertviewer.core.checks.comparison import Deviation, badness
 from bertviewer.core.checks.observed_calls import (
@@ -19,7 +21,6 @@ from bertviewer.core.checks.observed_calls import (
     Call,
     Comparison,
 )
-from bertviewer.core.frozen import frozen
 
 NEXT = "= next hidden state"
 """The last step: the layer as a whole, from its input alone."""
@@ -29,8 +30,7 @@ _Step = tuple[str, int, int]
 """A name, and the places of the step's operations in the layer's word: the first, and the end."""
 
 
-@frozen(eq=False)
-class _Item:
+class _Item(Struct, frozen=True, eq=False):
     """One operation or comparison in a layer, in order.
 
     ``kind`` is "" for a comparison. ``around`` are the calls below the layer that it is in, from

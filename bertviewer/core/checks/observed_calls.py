@@ -1,16 +1,16 @@
 """What the reference instance did in each call of a module: operations, calls and comparisons."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
 import torch
+from msgspec import Struct, field
+from msgspec.structs import replace
 from torch import Tensor, nn
 
 from bertviewer.core.checks.comparison import Deviation
 from bertviewer.core.checks.float64_mode import Frame
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.nested_tensors import mapped_in, tensors_in
 from bertviewer.core.graph.operation_names import (
     ACTIVATIONS,
@@ -38,8 +38,7 @@ _MOVES = (VIEWS | SELECTIONS | {"cat", "stack"}) - _KEEPS
 _MARK = "_reference_mark"
 
 
-@dataclass(slots=True)
-class Comparison:
+class Comparison(Struct):
     """A step of a call: what was recorded, against each of the call's evaluations.
 
     ``found`` is ``None`` for an evaluation in which nothing can be compared.
@@ -54,8 +53,7 @@ class Comparison:
         return self.name.startswith("head ")
 
 
-@dataclass(slots=True, eq=False)
-class Call:
+class Call(Struct, eq=False):
     """One call of a module that is compared.
 
     Attributes:
@@ -173,8 +171,7 @@ class Call:
         put_mark(mixed, mark)
 
 
-@frozen(eq=False)
-class Mark:
+class Mark(Struct, frozen=True, eq=False):
     """What a tensor has of an attention: its weights, or what its heads compute.
 
     Attributes:

@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
+from msgspec import Struct
 from torch import Tensor, nn
 
 from bertviewer.core.architecture.source_info import SEED
 from bertviewer.core.building.building import build_config, build_on_meta, compute_buffers
-from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.absent_weight import AbsentWeight
 from bertviewer.core.loading.layer_by_layer import attach
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -20,8 +20,7 @@ from bertviewer.core.loading.weight_loading import without_caches
 from bertviewer.core.run.big_bird_attention import choose_attention
 
 
-@frozen(eq=False)
-class ReferenceModule:
+class ReferenceModule(Struct, frozen=True, eq=False):
     """A reference instance.
 
     Attributes:

@@ -5,11 +5,11 @@ recorded one once it is compared. So each module computes from its own recorded 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
+from msgspec.structs import replace
 from torch import Tensor, nn
 from transformers.utils import ModelOutput
 

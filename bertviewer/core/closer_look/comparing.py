@@ -1,7 +1,8 @@
 """Compares two open models: their architectures, and the values that their checkpoints hold."""
 
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.source_info import QUANTIZED
 from bertviewer.core.architecture.tensor_info import TensorInfo

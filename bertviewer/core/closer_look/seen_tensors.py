@@ -9,6 +9,7 @@ from functools import partial
 from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar
 
+from msgspec import Struct
 from torch import Tensor
 
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -18,7 +19,6 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.closer_look.tensor_values import from_tensor
 from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.forwards import Arguments
 from bertviewer.core.graph.nested_tensors import named_in
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -136,8 +136,7 @@ def seen_values(  # noqa: PLR0917
     return NamedValues(found, axes, _metadata(run, path, key, call))
 
 
-@frozen
-class _Look:
+class _Look(Struct, frozen=True):
     """A call of a module in a run, to be looked at once more."""
 
     model: LoadedModel

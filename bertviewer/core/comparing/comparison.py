@@ -1,14 +1,15 @@
 """How two models differ, as plain data; the left one is the one that the right is compared with."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.architecture.tensor_info import TensorInfo
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import Document
+from bertviewer.core.partial_equality import PartialEquality
+from bertviewer.core.serialization import Document
 from bertviewer.core.text.special_floats import encoded
 
 SCHEMA = "bertviewer.comparison/1"
@@ -25,8 +26,7 @@ STATES: tuple[State, ...] = (
 """What can become of a tensor, what matters most first."""
 
 
-@frozen
-class Change(Document):
+class Change(PartialEquality, Document, frozen=True):
     """How far the elements of a tensor moved, in float64.
 
     Attributes:
@@ -45,18 +45,19 @@ class Change(Document):
 
     JSON = "equal count max_abs rms relative cosine"
 
+    NOT_COMPARED = ("difference_norm", "left_norm")
+
     equal: int
     count: int
     max_abs: float | None
     rms: float | None
     relative: float | None
     cosine: float | None
-    difference_norm: float = field(default=0.0, compare=False)
-    left_norm: float = field(default=0.0, compare=False)
+    difference_norm: float = 0.0
+    left_norm: float = 0.0
 
 
-@frozen
-class ComparedTensor:
+class ComparedTensor(Struct, frozen=True):
     """A tensor under its name: as the left model has it, as the right one has it, or both.
 
     ``change`` is ``None`` where there are no two sets of values of one shape to compare.
@@ -81,8 +82,7 @@ class ComparedTensor:
         return "same" if self.change.equal == self.change.count else "changed"
 
 
-@frozen
-class ComparedKey:
+class ComparedKey(Struct, frozen=True):
     """A key of the configuration with another value, ``None`` in the place where it is missing."""
 
     key: str
@@ -90,8 +90,7 @@ class ComparedKey:
     right: Any
 
 
-@frozen
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Two models: their sources and totals, the keys that differ, and all their tensors.
 
     A tied tensor is compared under its first name.

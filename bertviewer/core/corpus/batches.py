@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.layouts import Kind
 from bertviewer.core.corpus.sums import Ints, Singles
 from bertviewer.core.families.special_tokens import MASKS, SEPARATORS, STARTS
-from bertviewer.core.frozen import frozen
 from bertviewer.core.tokenizer.token_ids import TokenIds
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def classes_of(kind: Kind, *, is_target: bool = False) -> tuple[str, ...]:
     return tuple(f"{OF_TARGET}{name}" for name in TOKEN_CLASSES) if is_target else TOKEN_CLASSES
 
 
-@frozen(eq=False)
-class Rows:
+class Rows(Struct, frozen=True, eq=False):
     """Which rows of a tensor are of which class, for ``RowSums.add``.
 
     Attributes:
@@ -47,8 +46,7 @@ class Rows:
     starts: Ints
 
 
-@frozen(eq=False)
-class Side:
+class Side(Struct, frozen=True, eq=False):
     """What one stack of a model reads.
 
     Attributes:
@@ -66,8 +64,7 @@ class Side:
     is_sep: Singles
 
 
-@frozen(eq=False)
-class Batch:
+class Batch(Struct, frozen=True, eq=False):
     """Sentences that are run together; what stands behind a shorter one is padding.
 
     Attributes:

@@ -1,10 +1,10 @@
 """What can be chosen of a run over a corpus."""
 
-from dataclasses import fields
 from typing import Any
 
+from msgspec import Struct
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 
 BATCH_TOKENS = 2048
 """So many tokens, padding included, are run together where nothing else is asked for."""
@@ -14,8 +14,7 @@ two, and a line of a text may be a book."""
 MOST_SHARDS = 10_000
 
 
-@frozen
-class Choices:
+class Choices(Struct, frozen=True):
     """What figures and shards hang on.
 
     Attributes:
@@ -56,4 +55,4 @@ class Choices:
 
     def to_json(self) -> dict[str, Any]:
         """Return the choices by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in self.__struct_fields__}

@@ -5,18 +5,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
 from bertviewer.core.corpus.corpus import FEW_SENTENCES, QUANTILES, ClassSums, Corpus, Place
 from bertviewer.core.corpus.histogram import distance
-from bertviewer.core.frozen import frozen
 
 SCHEMA = "bertviewer.corpus-comparison/1"
 HEAD_FIGURES = ("entropy", "distance", "cls", "sep")
 
 
-@frozen(eq=False)
-class ComparedModule:
+class ComparedModule(Struct, frozen=True, eq=False):
     """What one call of a module gave in both corpora, at all tokens.
 
     Attributes:
@@ -32,8 +31,7 @@ class ComparedModule:
     distance: float
 
 
-@frozen
-class ComparedHead:
+class ComparedHead(Struct, frozen=True):
     """A head in both corpora, as ``HEAD_FIGURES``; ``None`` where a figure has no meaning."""
 
     place: Place
@@ -48,8 +46,7 @@ class ComparedHead:
         return 0.0 if None in pair else abs(float(pair[1] or 0) - float(pair[0] or 0))
 
 
-@frozen
-class ComparedFeature:
+class ComparedFeature(Struct, frozen=True):
     """A feature that is an outlier: in what share of the sentences, at most of the states."""
 
     index: int
@@ -57,8 +54,7 @@ class ComparedFeature:
     right: float
 
 
-@frozen(eq=False)
-class CorpusComparison:
+class CorpusComparison(Struct, frozen=True, eq=False):
     """What differs between two corpora.
 
     Attributes:

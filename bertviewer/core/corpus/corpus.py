@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.corpus.histogram import quantiles
 from bertviewer.core.corpus.sums import Floats, Ints, Singles
-from bertviewer.core.frozen import frozen
 
 SCHEMA = "bertviewer.corpus/1"
 
@@ -19,8 +19,7 @@ QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """Those that are told where no others are asked for."""
 
 
-@frozen(eq=False)
-class ClassSums:
+class ClassSums(Struct, frozen=True, eq=False):
     """What one call of a module gave at the tokens of one class: a row of statistics.parquet.
 
     Attributes:
@@ -95,8 +94,7 @@ class ClassSums:
         )
 
 
-@frozen(eq=False)
-class Features:
+class Features(Struct, frozen=True, eq=False):
     """The features of one call of a module over all tokens: [D] each.
 
     Attributes:
@@ -132,8 +130,7 @@ class Features:
         )
 
 
-@frozen(eq=False)
-class Heads:
+class Heads(Struct, frozen=True, eq=False):
     """The heads of one call of an attention, means over all queries: [A] each.
 
     Attributes:
@@ -151,8 +148,7 @@ class Heads:
     sep: Floats
 
 
-@frozen(eq=False)
-class Outliers:
+class Outliers(Struct, frozen=True, eq=False):
     """The outliers of each hidden state by feature, as ``outlier_features`` has them of a run.
 
     Attributes:
@@ -166,8 +162,7 @@ class Outliers:
     farthest: Singles
 
 
-@frozen
-class OutlierRow:
+class OutlierRow(Struct, frozen=True):
     """A feature that is an outlier, in the hidden state where it is one in most sentences.
 
     Attributes:
@@ -189,8 +184,7 @@ Place = tuple[str, int]
 """A module's path, and which of its calls is meant."""
 
 
-@frozen(eq=False)
-class Corpus:
+class Corpus(Struct, frozen=True, eq=False):
     """Many sentences' way through a model.
 
     Attributes:

@@ -1,9 +1,9 @@
 """Reads the files of a corpus's folder, which may be anybody's, within limits of their sizes."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from numpy.typing import NDArray
 
 from bertviewer.core.errors import UserError
@@ -40,25 +40,12 @@ def read_json(file: Path, what: str) -> Any:
     content = read_file(file, MOST_JSON, f"a {what}")
     found = parse_json(content, file, what, fractions=True)
     # Only an escape can make such a half, in bytes that are UTF-8.
-    if b"\\u" in content and not _is_unicode(found):
-        raise UserError(f"{file}: bad {what}: it contains text that is not valid Unicode")
+    if b"\\u" in content:
+        try:
+            msgspec.json.encode(found)
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise UserError(f"{file}: bad {what}: {error}") from error
     return found
-
-
-def _is_unicode(data: Any) -> bool:
-    left = [data]
-    while left:
-        value = left.pop()
-        if isinstance(value, Mapping):
-            left += [*value, *value.values()]
-        elif isinstance(value, list):
-            left += value
-        elif isinstance(value, str) and not value.isascii():
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                return False
-    return True
 
 
 def arrays_in(content: bytes, file: Path) -> dict[str, NDArray[Any]]:

@@ -8,18 +8,18 @@ one layer, as in any run, and the sums of one shard. A batch that keeps more is 
 
 from collections.abc import Collection, Iterable, Iterator
 
+from msgspec import Struct
+
 from bertviewer.core.corpus.batches import Batch
 from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.recorder import ShardSums
-from bertviewer.core.frozen import frozen
 
 MOST = 64
 """So many batches at most: each has a thread."""
 _FLOAT = 4
 
 
-@frozen(eq=False)
-class Item:
+class Item(Struct, frozen=True, eq=False):
     """A batch of a shard, or the end of the shard.
 
     Attributes:

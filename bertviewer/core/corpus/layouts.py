@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Literal
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 Kind = Literal["tokens", "positions", "sentences"]
 """Rows for each token; rows for each place, that all sentences share; rows for each sentence."""
@@ -17,8 +17,7 @@ Kind = Literal["tokens", "positions", "sentences"]
 Shape = tuple[int, ...]
 
 
-@frozen
-class Sizes:
+class Sizes(Struct, frozen=True):
     """How many sentences and tokens a batch has."""
 
     sentences: int
@@ -29,8 +28,7 @@ FIRST, SECOND = Sizes(2, 9), Sizes(3, 11)
 """The sizes of the two batches: none of them, nor a product, is another."""
 
 
-@frozen
-class Layout:
+class Layout(Struct, frozen=True, array_like=True):
     """Where the rows of a tensor are.
 
     Attributes:

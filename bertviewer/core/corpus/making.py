@@ -2,10 +2,12 @@
 
 import hashlib
 import json
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer import __version__
 from bertviewer.core.corpus.as_run import configuration_digest
@@ -32,7 +34,6 @@ from bertviewer.core.corpus.survey import DataFile, survey
 from bertviewer.core.corpus.waiting import PATIENT, Others, Patience, working
 from bertviewer.core.corpus.writing import FEATURES, MANIFEST, names_in, write_corpus
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.failures import as_user_error
@@ -48,8 +49,7 @@ _LOOKING = "Inspecting the modules' outputs"
 _BLOCK = 1 << 20
 
 
-@frozen
-class Part:
+class Part(Struct, frozen=True):
     """Which part of the shards this process runs: rank, rank + world and so on.
 
     Attributes:
@@ -69,8 +69,7 @@ ALONE = Part()
 """What one process runs that has no others beside it."""
 
 
-@frozen
-class CorpusWish:
+class CorpusWish(Struct, frozen=True):
     """What is to be made.
 
     Attributes:

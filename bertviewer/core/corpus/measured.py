@@ -1,22 +1,17 @@
 """What of a model is measured, as plain data: the same for every batch and every shard."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from bertviewer.core.corpus.batches import classes_of
-from bertviewer.core.corpus.layouts import Kind, Layout
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import DOCUMENTS
-
-_CALLS = tuple[tuple[str, int, tuple[Kind, tuple[int, ...], int, int, int], bool], ...]
-_SEEN = tuple[tuple[str, str, int, int | None, str], ...]
-_ATTENTIONS = tuple[tuple[str, int, int, int, bool, bool, tuple[int, ...], bool], ...]
-"""What the classes below are in JSON."""
+from bertviewer.core.corpus.layouts import Layout
+from bertviewer.core.serialization import convert
 
 
-@frozen
-class Call:
+class Call(Struct, frozen=True, array_like=True):
     """A call of a module whose output is measured.
 
     Attributes:
@@ -37,8 +32,7 @@ class Call:
         return classes_of(self.layout.kind, is_target=self.is_target)
 
 
-@frozen
-class Attention:
+class Attention(Struct, frozen=True, array_like=True):
     """A call of an attention whose shares are measured.
 
     Attributes:
@@ -62,8 +56,7 @@ class Attention:
     is_asked: bool = False
 
 
-@frozen
-class Seen:
+class Seen(Struct, frozen=True, array_like=True):
     """What became of a call of a module.
 
     Attributes:
@@ -82,8 +75,7 @@ class Seen:
     left_out: str = ""
 
 
-@frozen
-class Measured:
+class Measured(Struct, frozen=True):
     """All that is measured.
 
     Attributes:
@@ -116,20 +108,9 @@ class Measured:
         return sum(self.stacks)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return {
-            "calls": [
-                [one.path, one.number, _values(one.layout), one.is_target] for one in self.calls
-            ],
-            "seen": [_values(one) for one in self.seen],
-            "attentions": [_values(one) for one in self.attentions],
-            "stacks": list(self.stacks),
-            "width": self.width,
-            "state_calls": list(self.state_calls),
-            "hides_padding": self.hides_padding,
-            "is_eager": self.is_eager,
-            "no_heads": [list(one) for one in self.no_heads],
-        }
+        """Return it as JSON has it; calls and attentions are lists of their values."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "Measured":
@@ -137,24 +118,5 @@ class Measured:
 
         Raises:
             ValueError: it is something else.
-            KeyError: something is missing.
         """
-        read = DOCUMENTS.read
-        return Measured(
-            tuple(
-                Call(path, number, Layout(*layout), is_target)
-                for path, number, layout, is_target in read(_CALLS, data["calls"])
-            ),
-            tuple(Seen(*values) for values in read(_SEEN, data["seen"])),
-            tuple(Attention(*values) for values in read(_ATTENTIONS, data["attentions"])),
-            read(tuple[int, ...], data["stacks"]),
-            read(int, data["width"]),
-            read(tuple[int | None, ...], data["state_calls"]),
-            read(bool, data["hides_padding"]),
-            read(bool, data["is_eager"]),
-            read(tuple[tuple[str, str, str], ...], data["no_heads"]),
-        )
-
-
-def _values(data: Any) -> list[Any]:
-    return [getattr(data, field.name) for field in fields(data)]
+        return convert(data, Measured)

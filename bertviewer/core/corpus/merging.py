@@ -1,11 +1,11 @@
 """Shards become a corpus, and corpora become one: in order, in float64, and without torch."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from bertviewer.core.corpus.choices import MOST_SHARDS
 from bertviewer.core.corpus.corpus import (

@@ -8,7 +8,7 @@ value is larger than the page that holds it, or the page of the dictionary.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 MOST_PAGE = 512_000_000
 """Bytes of an unpacked page; 1 MB is usual, and some programs write 100 MB."""
@@ -87,8 +87,7 @@ def pieces(
             yield batch
 
 
-@frozen
-class _Sizes:
+class _Sizes(Struct, frozen=True):
     """Bytes of the unpacked pages of a column: of all, the largest, and the dictionary."""
 
     total: int

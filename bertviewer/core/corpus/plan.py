@@ -9,12 +9,13 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
+from msgspec import Struct
+
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.folder_files import read_json
 from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.survey import DataFile
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.saving.files import PREFIX, reason, write_atomically
 from bertviewer.core.text.json_text import dumps
 from bertviewer.core.weights.finding import check_inside
@@ -28,8 +29,7 @@ _SENTENCES = 128
 _MOST_SHARDS = 64
 
 
-@frozen
-class Plan:
+class Plan(Struct, frozen=True):
     """What is run, and in which shards.
 
     Attributes:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from msgspec import Struct
+
 from bertviewer.core.activations.text import MAX_CHARACTERS
 from bertviewer.core.corpus.parquet_files import opened, pieces
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.system.extras import extra_advice
 from bertviewer.core.text.json_text import loads
@@ -46,8 +47,7 @@ _JSON, _CSV, _TSV = (".jsonl", ".ndjson", ".json"), (".csv",), (".tsv", ".tab")
 _TOO_LONG = f"it has more than {MAX_CHARACTERS:,} characters"
 
 
-@frozen
-class Record:
+class Record(Struct, frozen=True):
     """One text of a file.
 
     Attributes:

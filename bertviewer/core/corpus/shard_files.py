@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
@@ -14,7 +15,6 @@ from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.plan import FOLDER
 from bertviewer.core.corpus.sums import HeadSums, RowSums, StateSums, Sums, kept_arrays, merged
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.saving.files import write_atomically
 from bertviewer.core.weights.finding import check_inside
 
@@ -28,8 +28,7 @@ _COUNTED = "counted"
 _LEVEL = 1
 
 
-@frozen(eq=False)
-class Shard:
+class Shard(Struct, frozen=True, eq=False):
     """The sums of a shard: of modules' rows, of attentions' heads, of hidden states; by place.
 
     Attributes:

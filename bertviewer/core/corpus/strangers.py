@@ -1,16 +1,17 @@
 """Checks that the folder of a corpus, which may be a stranger's, holds what one of ours does."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from itertools import pairwise
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.corpus.corpus import Corpus, Features, Heads, Outliers
 from bertviewer.core.errors import UserError
+from bertviewer.core.serialization import convert
 from bertviewer.core.source.model_source import Kind
 from bertviewer.core.source.tasks import find_task
 
@@ -29,85 +30,74 @@ _LARGEST = float(np.finfo(np.float32).max)
 Arrays = dict[str, NDArray[Any]]
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
+_Count = Annotated[int, Meta(ge=0, lt=_MOST)]
+_Place = tuple[str, _Count]
 
 
-def _is_place(value: Any) -> bool:
-    is_pair = isinstance(value, list) and len(value) == 2
-    return is_pair and isinstance(value[0], str) and _is_count(value[1])
+class _ModelDigests(Struct, frozen=True):
+    configuration: str
+    files: dict[str, str]
 
 
-def _is_text_pair(value: Any) -> bool:
-    return isinstance(value, list) and [type(one) for one in value] == [str, str]
+class _DataFile(Struct, frozen=True):
+    name: str
+    sha256: str
+    sentences: _Count
+    left_out: _Count
+    first_left_out: tuple[tuple[str, str], ...]
+    bytes: _Count | None = None
 
 
-def _is_source(value: Any) -> bool:
-    try:
-        source = SourceInfo.from_json(value)
-        find_task(source.task)
-    except (ValueError, UserError):
-        return False
-    return source.kind in get_args(Kind)
+class _Module(Struct, frozen=True, rename={"class_name": "class"}):
+    path: str
+    class_name: str
+    call: _Count
+    same_as: _Place | None = None
+    left_out: str | None = None
 
 
-_MANIFEST: Mapping[str, Any] = {
-    **dict.fromkeys(("sentences", "tokens", "cut", "unread", "batches", "left_out"), _is_count),
-    "command": str,
-    "equal_lengths": bool,
-    "source": _is_source,
-    "model": {"configuration": str, "files": {...: str}},
-    "versions": {...: str},
-    "choices": {...: (None, bool, _is_count, str)},
-    "data": [
-        {
-            **dict.fromkeys(("name", "sha256"), str),
-            **dict.fromkeys(("sentences", "left_out"), _is_count),
-            "bytes": (None, _is_count),
-            "first_left_out": [_is_text_pair],
-        }
-    ],
-    "shards": [{...: _is_count}],
-    "modules": [
-        {
-            **dict.fromkeys(("path", "class"), str),
-            "call": _is_count,
-            "same_as": (None, _is_place),
-            "left_out": (None, str),
-        }
-    ],
-    "attentions_left_out": (None, [dict.fromkeys(("path", "class", "left_out"), str)]),
-    "states": [(None, _is_place)],
-    "stacks": (None, [_is_count]),
-}
-"""What each value can be: a type, what a function is true of, a list of such values, a tuple of
-possibilities, a table of such values by their keys, or one whose values are all of a kind."""
+class _Unmeasured(Struct, frozen=True, rename={"class_name": "class"}):
+    path: str
+    class_name: str
+    left_out: str
+
+
+class _Manifest(Struct, frozen=True):
+    """A manifest, without its schema; there may be more in it."""
+
+    sentences: _Count
+    tokens: _Count
+    cut: _Count
+    unread: _Count
+    batches: _Count
+    left_out: _Count
+    command: str
+    equal_lengths: bool
+    source: SourceInfo
+    model: _ModelDigests
+    versions: dict[str, str]
+    choices: dict[str, bool | _Count | str | None]
+    data: tuple[_DataFile, ...]
+    shards: tuple[dict[str, _Count], ...]
+    modules: tuple[_Module, ...]
+    states: tuple[_Place | None, ...]
+    attentions_left_out: tuple[_Unmeasured, ...] | None = None
+    stacks: tuple[_Count, ...] | None = None
 
 
 def check_manifest(manifest: Mapping[str, Any]) -> None:
-    """Return if a manifest, without its schema, has all that it should have.
+    """Return if a manifest has all that it should have.
 
     Raises:
-        ValueError: something is missing, or something else, with its key.
+        ValueError: something is missing, or of another type; the message has the place.
     """
-    for key, like in _MANIFEST.items():
-        if not _fits(manifest.get(key), like):
-            why = "is not valid" if key in manifest else "is missing"
-            raise ValueError(f"{key} {why}")
-
-
-def _fits(value: Any, like: Any) -> bool:
-    if like is None:
-        return value is None
-    if isinstance(like, tuple):
-        return any(_fits(value, one) for one in like)
-    if isinstance(like, list):
-        return isinstance(value, list) and all(_fits(one, like[0]) for one in value)
-    if isinstance(like, Mapping) and ... in like:
-        return isinstance(value, dict) and all(_fits(one, like[...]) for one in value.values())
-    if isinstance(like, Mapping):
-        return isinstance(value, dict) and all(_fits(value.get(key), like[key]) for key in like)
-    return isinstance(value, like) if isinstance(like, type) else bool(like(value))
+    source = convert(manifest, _Manifest).source
+    if source.kind not in get_args(Kind):
+        raise ValueError("its model has an unknown kind of source")
+    try:
+        find_task(source.task)
+    except UserError as error:
+        raise ValueError(str(error)) from error
 
 
 def check_sound(corpus: Corpus) -> None:
@@ -183,7 +173,7 @@ def made_of(kind: Callable[..., Any], arrays: Arrays, axes: int) -> Any:
         TypeError: one is missing.
     """
     found = kind(**arrays)
-    own = [getattr(found, field.name) for field in fields(found)]
+    own = [getattr(found, name) for name in found.__struct_fields__]
     if any(one.shape != other.shape for one, other in pairwise(own)) or own[0].ndim != axes:
         raise ValueError("its arrays differ in shape")
     if any(one.dtype != dtype for one, dtype in zip(own, _DTYPES[type(found)], strict=True)):

@@ -5,15 +5,14 @@ and numpy give the same bits, on any processor.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.analysis.outliers import DEVIATIONS
 from bertviewer.core.corpus.histogram import BINS, bins_of
-from bertviewer.core.frozen import frozen
 
 compiled: Any
 """The C module; ``None`` where there was no C compiler when bertviewer was installed."""
@@ -39,8 +38,7 @@ OF_CLASSES = "class_"
 _BLOCK = 1024
 
 
-@frozen(eq=False)
-class RowSums:
+class RowSums(Struct, frozen=True, eq=False):
     """The sums of rows of a width D, for each of C classes. The arrays are added to in place.
 
     Attributes:
@@ -81,7 +79,7 @@ class RowSums:
         if values.shape[1:] != (width,) or len(starts) != classes + 1:
             raise ValueError(f"rows of {values.shape[1:]} in {len(starts) - 1} classes")
         if compiled is not None:
-            own = (getattr(self, field.name).ctypes.data for field in fields(self))
+            own = (getattr(self, name).ctypes.data for name in self.__struct_fields__)
             held = np.ascontiguousarray(values, np.float32)
             compiled.add_rows(
                 held.ctypes.data, width, rows.ctypes.data, starts.ctypes.data, classes, *own
@@ -110,8 +108,7 @@ class RowSums:
         )
 
 
-@frozen(eq=False)
-class HeadSums:
+class HeadSums(Struct, frozen=True, eq=False):
     """The sums of an attention's heads over queries, [A, HEAD_SUMS]: what a query gives its keys.
 
     ``entropy`` is -Σ p ln p, ``distance`` Σ p |i - j|, ``cls`` and ``sep`` are the shares at such
@@ -153,8 +150,7 @@ class HeadSums:
             self.sums[...] += np.where(is_there, found, 0.0).sum(axis=1)
 
 
-@frozen(eq=False)
-class StateSums:
+class StateSums(Struct, frozen=True, eq=False):
     """The outliers of one hidden state by feature, [D]: beyond six deviations of their sentence's.
 
     Attributes:
@@ -179,7 +175,7 @@ class StateSums:
         sentences, length, width = states.shape
         if compiled is not None:
             held = np.ascontiguousarray(states, np.float32)
-            own = (getattr(self, field.name).ctypes.data for field in fields(self))
+            own = (getattr(self, name).ctypes.data for name in self.__struct_fields__)
             compiled.add_outliers(
                 held.ctypes.data, sentences, length, width, lengths.ctypes.data, *own
             )
@@ -218,7 +214,7 @@ Sums = RowSums | HeadSums | StateSums
 
 def arrays_of(sums: Sums) -> dict[str, NDArray[Any]]:
     """Return the arrays of sums by their names."""
-    return {field.name: getattr(sums, field.name) for field in fields(sums)}
+    return {name: getattr(sums, name) for name in sums.__struct_fields__}
 
 
 def kept_arrays(sums: Sums) -> dict[str, NDArray[Any]]:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from bertviewer.core.corpus.records import Record, records
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.system.files import sha256_of
 
@@ -16,16 +17,14 @@ MOST_TOLD = 10
 """So many of the bad lines of a file are told one by one."""
 
 
-@frozen
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """A record that could not be read: its place, and why."""
 
     where: str
     problem: str
 
 
-@frozen
-class DataFile:
+class DataFile(Struct, frozen=True):
     """A file of the data.
 
     Attributes:

@@ -6,13 +6,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import torch
+from msgspec import Struct
 from torch import nn
 
 from bertviewer.core.closer_look.eager import eager
 from bertviewer.core.corpus.choices import MOST_TOKENS
 from bertviewer.core.corpus.sums import Ints
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.forwards import replacing
 from bertviewer.core.lengths.measuring import length_limits
 from bertviewer.core.run.big_bird_attention import SPARSE, choose_attention
@@ -24,8 +24,7 @@ ASKS = "output_attentions"
 _PADDING = ("pad_token_id", "eos_token_id")
 
 
-@frozen(eq=False)
-class Texts:
+class Texts(Struct, frozen=True, eq=False):
     """Ids of sentences side by side, [B, S] each.
 
     Attributes:

@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from msgspec import Struct
+from msgspec.structs import replace
 from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_places import attention_paths, is_cross
@@ -19,7 +20,6 @@ from bertviewer.core.corpus.measured import Attention, Call, Measured, Seen
 from bertviewer.core.corpus.rows import rows_of
 from bertviewer.core.corpus.texts import ASKS, Texts, asked_for_shares, called
 from bertviewer.core.corpus.trial_texts import ALONE, LENGTHS, TextMaker, alone
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.forwards import Watch, watching
 from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.loading.lockstep import Lockstep
@@ -93,8 +93,7 @@ def eager_gives_the_same(module: nn.Module, architecture: Architecture, lockstep
     return one is not None and other is not None and is_close(one, other)
 
 
-@frozen(eq=False)
-class _Given:
+class _Given(Struct, frozen=True, eq=False):
     """What the modules gave in a batch.
 
     Attributes:

@@ -1,8 +1,7 @@
 """The texts that a model is tried with: ids in a few small batches."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.corpus.layouts import SECOND, Sizes

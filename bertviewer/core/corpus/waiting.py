@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from bertviewer.core.corpus.plan import FOLDER, made
 from bertviewer.core.corpus.shard_files import shard_file
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 
 _TOLD = 5
@@ -22,8 +23,7 @@ TOUCH = 5.0
 """Seconds from one touch to the next."""
 
 
-@frozen
-class Patience:
+class Patience(Struct, frozen=True):
     """How long the first process waits.
 
     Attributes:

@@ -1,7 +1,6 @@
 """Writes the folder of a corpus: the manifest last, as it says that all is there."""
 
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -112,9 +111,9 @@ def _arrays(corpus: Corpus) -> Iterator[tuple[str, NDArray[Any]]]:
     parts: tuple[tuple[str, Any], ...] = (("features", corpus.features), ("heads", corpus.heads))
     for part, found in parts:
         for (path, call), arrays in found.items():
-            for field in fields(arrays):
-                values = np.ascontiguousarray(getattr(arrays, field.name))
-                yield f"{part}:{path}:{call}:{field.name}", values
+            for name in arrays.__struct_fields__:
+                values = np.ascontiguousarray(getattr(arrays, name))
+                yield f"{part}:{path}:{call}:{name}", values
     if corpus.outliers is not None:
-        for field in fields(corpus.outliers):
-            yield f"outliers:{field.name}", getattr(corpus.outliers, field.name)
+        for name in corpus.outliers.__struct_fields__:
+            yield f"outliers:{name}", getattr(corpus.outliers, name)

@@ -1,7 +1,8 @@
 """What is asked of attention: its heads, its scale, its masks, its distances."""
 
 import math
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers

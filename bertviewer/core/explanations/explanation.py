@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.explanations.reference import Reference
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.frozen import frozen
 
 if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_maps import AttentionMaps  # and with it numpy
@@ -36,8 +37,7 @@ Section = Literal[
 """The parts of a report."""
 
 
-@frozen(eq=False)
-class Asked:
+class Asked(Struct, frozen=True, eq=False):
     """What a question is asked about.
 
     Attributes:
@@ -69,8 +69,7 @@ def nothing(_asked: Asked) -> None:
     """Return that nothing was measured."""
 
 
-@frozen
-class Explanation:
+class Explanation(Struct, frozen=True):
     """A question that is asked of many models, and its answer.
 
     Attributes:
@@ -102,8 +101,7 @@ class Explanation:
     measured: Facts = nothing
 
 
-@frozen
-class Answer:
+class Answer(Struct, frozen=True):
     """A question with its answer for the model, or the run, at hand.
 
     Attributes:

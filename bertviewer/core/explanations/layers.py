@@ -3,6 +3,8 @@
 from itertools import pairwise
 from math import prod
 
+from msgspec import Struct
+
 from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
 from bertviewer.core.explanations.facts import is_random
@@ -10,7 +12,6 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.networks import GATED, KINDS
 from bertviewer.core.formulas.templates.feed_forward import steps_of_network
 from bertviewer.core.formulas.templates.residual import residual_path
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text, number_text, with_minus
 
 _NETWORKS = ("feed-forward", "feed-forward, first half", "layer")
@@ -65,8 +66,7 @@ def _change(asked: Asked) -> Numbers | None:
     return {"cosine": with_minus(f"{sum(found) / len(found):.2f}")} if found else None
 
 
-@frozen
-class Widths:
+class Widths(Struct, frozen=True):
     """How wide a feed-forward network is outside and inside, and whether it has a gate."""
 
     outer: int

@@ -1,10 +1,9 @@
 """A paper, a standard or a text that something is said after."""
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 
-@frozen
-class Reference:
+class Reference(Struct, frozen=True):
     """One entry of the bibliography.
 
     Attributes:

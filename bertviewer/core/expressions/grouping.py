@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct
+
 from bertviewer.core.expressions.evaluation import letters_of, terms_of
 from bertviewer.core.expressions.polynomials import (
     Polynomial,
@@ -17,15 +19,13 @@ from bertviewer.core.expressions.polynomials import (
     total,
 )
 from bertviewer.core.expressions.symbols import Symbol, place_of, quantity_of, standard_letter
-from bertviewer.core.frozen import frozen
 
 ONE: Final = Polynomial.constant(1)
 LARGEST = 8
 """A width that is more times another than this is no rule that a person would declare."""
 
 
-@frozen
-class Count:
+class Count(Struct, frozen=True):
     """So many times a sum: expanded as ``value``, and in parts in reading order.
 
     A part that is a count stays in brackets: ``N*(12*D**2 + 13*D)``.
@@ -95,8 +95,7 @@ class Count:
         return text if self.times == ONE else f"{bracketed(str(self.times))}*{bracketed(text)}"
 
 
-@frozen
-class Relation:
+class Relation(Struct, frozen=True):
     """Letters that are equal in one configuration.
 
     Attributes:

@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 Quantity = Literal["size", "width", "heads", "layers"]
 """What a number counts, which says how it may be changed.
@@ -15,8 +15,7 @@ LABELS_KEY = "num_labels"
 """The labels have no number in a saved configuration: it is the length of ``id2label``."""
 
 
-@frozen
-class Letter:
+class Letter(Struct, frozen=True):
     """A standard letter: the keys that mean it, the likeliest first, and what it means."""
 
     letter: str

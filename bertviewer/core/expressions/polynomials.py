@@ -13,9 +13,10 @@ from math import lcm, prod
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct
+
 from bertviewer.core.expressions.evaluation import FormulaError, program
 from bertviewer.core.expressions.letters import letter_order
-from bertviewer.core.frozen import frozen
 
 Monomial = tuple[tuple[str, int], ...]
 """Letters with their powers, none of them 0, in the order of ``letter_order``: D**2*I."""
@@ -23,8 +24,7 @@ Monomial = tuple[tuple[str, int], ...]
 ONE: Final = Fraction(1)
 
 
-@frozen
-class Polynomial:
+class Polynomial(Struct, frozen=True):
     """A sum of terms; a negative power is a division that comes out even: ``A_kv*D//A``.
 
     ``terms`` holds no zero coefficient, and keeps the order in which terms were first met.

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from msgspec import Struct
+
 from bertviewer.core.expressions.letters import (
     BY_KEY,
     LABELS_KEY,
@@ -19,11 +21,9 @@ from bertviewer.core.expressions.letters import (
     Quantity,
     is_depth,
 )
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class Symbol:
+class Symbol(Struct, frozen=True):
     """A letter of the counting formulas: the configuration key behind it, its value and meaning.
 
     Attributes:

@@ -5,7 +5,7 @@ Models are named by the type that their configuration has; some have no modules 
 
 from collections.abc import Mapping
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 STARTS = frozenset({"[CLS]", "<s>", "<cls>", "<bos>", "<|begin_of_text|>", "<|startoftext|>"})
 """They stand before the text, XLNet's <cls> behind it; their vector often stands for it all."""
@@ -32,8 +32,7 @@ with.
 LAST_ROW = -1
 
 
-@frozen
-class Frame:
+class Frame(Struct, frozen=True):
     """The special tokens around a text, each as it is written and with its id.
 
     An id is a number, ``LAST_ROW`` of the vocabulary, or the configuration's key for it; a token

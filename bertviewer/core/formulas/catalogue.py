@@ -1,7 +1,8 @@
 """The formula of a module: that of the first template that its graph matches, else its steps."""
 
 from collections.abc import Hashable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode

@@ -1,10 +1,9 @@
 """A module's forward formula as plain data, ready for the screen and for paper."""
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 
-@frozen
-class Term:
+class Term(Struct, frozen=True):
     """One symbol of a formula, explained.
 
     ``symbol`` is Typst mathematics; ``meaning`` and ``value`` are plain text. ``value`` is this
@@ -16,8 +15,7 @@ class Term:
     value: str | None = None
 
 
-@frozen
-class Formula:
+class Formula(Struct, frozen=True):
     """What one module computes, in evaluation mode.
 
     ``maths`` holds Typst mathematics without the dollar signs, one display line each. All other

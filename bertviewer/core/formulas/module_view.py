@@ -1,9 +1,10 @@
 """The module that a formula describes: its tensors, children, attributes and graph."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct, field
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Node
@@ -11,7 +12,6 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.families.names import CONFIG_KEYS
 from bertviewer.core.formulas.notation import Affine
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import (
     ModuleGraph,
     Step,
@@ -20,19 +20,21 @@ from bertviewer.core.graph.module_graph import (
     is_first,
     with_tables,
 )
+from bertviewer.core.partial_equality import PartialEquality
 from bertviewer.core.text.special_floats import Scalar
 
 
-@frozen(slots=False)
-class ModuleView:
+class ModuleView(PartialEquality, Struct, frozen=True, dict=True):
     """One module with what its formula needs, looked up once.
 
     All views of one architecture are in ``views``, by path: graphs are read once for all of them.
     """
 
+    NOT_COMPARED = ("views",)
+
     node: ModuleNode
     architecture: Architecture
-    views: dict[str, "ModuleView"] = field(default_factory=dict, compare=False, repr=False)
+    views: dict[str, "ModuleView"] = field(default_factory=dict)
 
     @classmethod
     def of(

@@ -2,9 +2,10 @@
 
 import json
 
+from msgspec import Struct
+
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.frozen import frozen
 
 LAYER_NORM = 'op("LayerNorm")'
 RMS_NORM = 'op("RMSNorm")'
@@ -56,8 +57,7 @@ def indices(count: int) -> str:
     return listing("{}", count)
 
 
-@frozen
-class Affine:
+class Affine(Struct, frozen=True):
     """A matrix product with an optional bias, as one tensor stores it.
 
     torch.nn.Linear stores [out, in] and is applied as x Wᵀ + b. GPT-2's Conv1D stores [in, out]

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 
-@frozen
-class Place:
+class Place(Struct, frozen=True):
     """A module as part of another module's graph.
 
     Attributes:

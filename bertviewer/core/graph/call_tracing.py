@@ -3,10 +3,10 @@
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+from msgspec.structs import replace
 from torch import Tensor, nn
 
 from bertviewer.core.graph.forwards import Arguments, Watch, watching

@@ -9,16 +9,14 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from msgspec import Struct
 from torch import nn
-
-from bertviewer.core.frozen import frozen
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """The arguments of a call: by place and by name."""
 
 
-@frozen
-class Watch:
+class Watch(Struct, frozen=True):
     """A module, and what is done before and after each of its calls.
 
     ``before`` takes the call's arguments; ``after`` takes these, the output, and the result of

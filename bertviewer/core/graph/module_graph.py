@@ -1,15 +1,16 @@
 """The data-flow graph of one module, in an order of execution, for templates to match."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.architecture.operand import PARTS, Operand
-from bertviewer.core.frozen import frozen
 
 MANY = 25
 """A module of more steps is described by its children."""
@@ -23,8 +24,7 @@ FIRST = "part [:, 0]"
 _GIVEN = ("input", "constant", "parameter")
 
 
-@frozen
-class Step:
+class Step(Struct, frozen=True):
     """One node of the graph that computes something.
 
     Attributes:
@@ -73,8 +73,7 @@ class Step:
         return _graph(self.node.nodes or (), self.node.edges).steps
 
 
-@frozen(slots=False)
-class ModuleGraph:
+class ModuleGraph(Struct, frozen=True, dict=True):
     """A data-flow graph in order of execution.
 
     Attributes:

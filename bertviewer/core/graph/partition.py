@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, partial
+
+from msgspec import Struct, field
 
 from bertviewer.core.architecture.flow import Node, NodeKind
 from bertviewer.core.architecture.module_node import Repeat
@@ -16,8 +17,7 @@ MOST_NODES = 40
 """What has more parts is drawn by its children, closed."""
 
 
-@dataclass(slots=True, eq=False)
-class GraphNode:
+class GraphNode(Struct, eq=False):
     """One node of a module's graph, before it is written.
 
     A constant follows from masks and positions alone. Only a module contains view operations; it
@@ -61,8 +61,7 @@ def partition_pattern(
     return _Partition(graph, inner, pattern.operations).nodes(root)
 
 
-@dataclass(slots=True)
-class _Partition:
+class _Partition(Struct):
     """Collects nodes; ``within`` are the operations that are drawn."""
 
     graph: Graph

@@ -1,7 +1,8 @@
 """Reads the flows of modules from a trace: what nodes are called follows from their operations."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core import budget
 from bertviewer.core.architecture.architecture import Architecture, ancestors

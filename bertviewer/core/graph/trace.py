@@ -10,23 +10,22 @@ from math import prod
 from types import EllipsisType
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.architecture import ancestors
-from bertviewer.core.frozen import frozen
 
 ValueKind = Literal["input", "parameter", "buffer", "constant", "result"]
 
 Shape = tuple[int, ...]
 
 
-@frozen
-class Ref:
+class Ref(Struct, frozen=True):
     """An operand that is a tensor: the number of its value in ``Trace.values``."""
 
     value: int
 
 
-@frozen
-class Word:
+class Word(Struct, frozen=True):
     """An operand that only torch has a word for: ``torch.float32``, ``cpu``."""
 
     text: str
@@ -39,8 +38,7 @@ Argument = (
 """What an operation is called with; the items of tuples, lists and slices are arguments too."""
 
 
-@frozen
-class Value:
+class Value(Struct, frozen=True):
     """One tensor at one moment; after it is written to in place it is another value.
 
     Attributes:
@@ -59,8 +57,7 @@ class Value:
     is_causal: bool = False
 
 
-@frozen
-class Operation:
+class Operation(Struct, frozen=True):
     """One call of a torch function.
 
     Attributes:
@@ -90,8 +87,7 @@ class Operation:
         return (*self.results, *(new for _, new in self.rewritten if new not in self.results))
 
 
-@frozen
-class Call:
+class Call(Struct, frozen=True):
     """One call of a module.
 
     Attributes:
@@ -135,8 +131,7 @@ class Call:
         return range(self.start, self.stop)
 
 
-@frozen(slots=False)
-class Trace:
+class Trace(Struct, frozen=True, dict=True):
     """A forward pass.
 
     Attributes:

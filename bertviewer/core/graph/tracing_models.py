@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, Literal
 
+from msgspec import Struct
 from torch import Tensor, nn
 
 from bertviewer.core.backend import torch, transformers
@@ -11,7 +12,6 @@ from bertviewer.core.budget import OverBudget
 from bertviewer.core.building.allocations import AllocationGuard
 from bertviewer.core.building.building import build_config, build_on_meta, untie
 from bertviewer.core.errors import Cancelled, Stopped
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.inputs.choices import input_choices
 from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS, ModelInputs
 from bertviewer.core.graph.meta_device import known_on_meta
@@ -39,8 +39,7 @@ Known = tuple[tuple[Tensor, Tensor], ...]
 """Pairs of a tensor on the meta device and its values."""
 
 
-@frozen
-class TracedModel:
+class TracedModel(Struct, frozen=True):
     """What one forward pass of a model did, and how it was carried out.
 
     Attributes:

@@ -1,9 +1,10 @@
 """The edges between the nodes of a graph, and from and to what is outside of it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from bertviewer.core.architecture.flow import Letters, Node
 from bertviewer.core.architecture.operand import PARTS, TRANSPOSED, Operand
@@ -39,8 +40,7 @@ class Wire(NamedTuple):
     origin: Origin
 
 
-@dataclass(eq=False)
-class Wiring:
+class Wiring(Struct, eq=False, dict=True):
     """Finds the edges between the nodes of one call, and creates those of what is outside.
 
     Attributes:

@@ -9,16 +9,16 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.hub.listing import CONFIGURATION, WEIGHTS, WEIGHTS_INDEX
 from bertviewer.core.saving.files import write_atomically
 from bertviewer.core.source.hub_name import HubName, is_commit
 from bertviewer.core.weights.finding import read_index
 
 
-@frozen
-class CachedModel:
+class CachedModel(Struct, frozen=True):
     """A model at one commit, as far as it is in the cache.
 
     Attributes:

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from msgspec import Struct, field
+
 from bertviewer import __version__
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.hub.pace import LIMITS, Limits
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
@@ -16,8 +16,7 @@ _BAD_TOKEN = "the Hugging Face token cannot be read; store it again with: hf aut
 PATIENCE = 20.0  # seconds without a byte after which a connection counts as lost
 
 
-@frozen
-class Hub:
+class Hub(Struct, frozen=True):
     """Where the hub is, and where what comes from it is kept.
 
     Attributes:
@@ -32,8 +31,11 @@ class Hub:
     endpoint: str
     cache: Path
     patience: float = PATIENCE
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = LIMITS
+
+    def __repr__(self) -> str:
+        return f"Hub(endpoint={self.endpoint!r}, cache={self.cache!r})"  # no headers
 
     @property
     def host(self) -> str:

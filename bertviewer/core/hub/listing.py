@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.source.hub_name import HubName, is_commit
 from bertviewer.core.tokenizer.files import SENTENCEPIECE_FILES
 
@@ -33,8 +34,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHA1 = re.compile(r"[0-9a-f]{40}")
 
 
-@frozen
-class RemoteFile:
+class RemoteFile(Struct, frozen=True):
     """A file on the hub.
 
     Attributes:
@@ -49,8 +49,7 @@ class RemoteFile:
     digest: str
 
 
-@frozen
-class Listing:
+class Listing(Struct, frozen=True):
     """A model at one commit: the files of it that may be downloaded, by name."""
 
     name: HubName

@@ -1,12 +1,13 @@
 """Opens a model from the hub: its small files now, its weights when they are needed."""
 
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.hub.cache import (
     cached_commit,
     has_weights,
@@ -46,8 +47,7 @@ FIRST_BYTES = 1 << 17
 """What is asked for of a file of weights at first: the header of a BERT takes a fifth of it."""
 
 
-@frozen
-class HubModel:
+class HubModel(Struct, frozen=True):
     """A model from the hub, of which all but the weights is in the cache.
 
     Attributes:

@@ -3,15 +3,14 @@
 import time
 from collections.abc import Callable
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 
 class TooSlow(Exception):
     """A hub takes longer than it may; the text says how, and follows the hub's name."""
 
 
-@frozen
-class Limits:
+class Limits(Struct, frozen=True):
     """How much has to come, and by when.
 
     Attributes:

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx2
+from msgspec import Struct
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.listing import Listing, RemoteFile, read_listing
 from bertviewer.core.hub.pace import Pace, TooSlow
@@ -34,8 +34,7 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _RANGE = re.compile(r"bytes (\d{1,18})-")
 
 
-@frozen
-class Resource:
+class Resource(Struct, frozen=True):
     """What can be asked for: its path below the hub's address, and its name in messages."""
 
     hub: Hub

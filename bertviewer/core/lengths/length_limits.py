@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.families.names import POSITION_TABLES
-from bertviewer.core.frozen import frozen
 
 _LENGTHS = (
     *("max_position_embeddings", "n_positions", "max_encoder_position_embeddings"),
@@ -14,8 +15,7 @@ _LENGTHS = (
 _TARGET_LENGTHS = ("max_decoder_position_embeddings",)
 
 
-@frozen
-class LengthLimits:
+class LengthLimits(Struct, frozen=True):
     """The longest texts that a model can be run on.
 
     Attributes:

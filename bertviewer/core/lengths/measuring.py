@@ -11,12 +11,12 @@ from functools import lru_cache
 from typing import Any
 
 import torch
+from msgspec import Struct
 from torch import Tensor
 
 from bertviewer.core.budget import OverBudget, limited
 from bertviewer.core.building.building import build_config, build_on_meta, heads_of
 from bertviewer.core.errors import Stopped, UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.inputs.texts import (
     SENTENCES,
     TARGET_TOKENS,
@@ -51,8 +51,7 @@ class _TooManyStepsError(Exception):
     """A model takes too many operations."""
 
 
-@frozen
-class _Table:
+class _Table(Struct, frozen=True):
     """A lookup in a table: its rows, and the lowest and highest row that was looked up."""
 
     rows: int
@@ -71,8 +70,7 @@ class _Table:
         return self.last - self.first + 1 == self.lookups
 
 
-@frozen
-class _Trial:
+class _Trial(Struct, frozen=True):
     """What came of a run."""
 
     runs: bool

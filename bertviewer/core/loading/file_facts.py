@@ -6,7 +6,8 @@ is built, see ``unused_keys``.
 
 import re
 from collections.abc import Collection
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.source.configuration import CodeSettings

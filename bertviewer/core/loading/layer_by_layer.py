@@ -4,10 +4,10 @@ The calls are noticed by accelerate's hooks.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from msgspec import Struct
 from torch import Tensor, nn
 
 from bertviewer.core.backend import torch
@@ -29,8 +29,7 @@ from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(Struct):
     """How the absent weights of a model are read.
 
     Attributes:

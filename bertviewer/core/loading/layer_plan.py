@@ -4,16 +4,15 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from msgspec import Struct
 from torch import nn
 
 from bertviewer.core.activations.units import layer_paths, unit_of, unit_paths
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.frozen import frozen
 from bertviewer.core.weights.keys import KeyReport
 
 
-@frozen
-class Plan:
+class Plan(Struct, frozen=True):
     """What of a model stays in its files.
 
     Attributes:

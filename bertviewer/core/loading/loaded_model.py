@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.budget import Budget
 from bertviewer.core.cache.models import SeenModel, keep_keys, keep_model
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.file_facts import why_quantized, with_facts
 from bertviewer.core.loading.structure import why_not_run
 from bertviewer.core.progress import Progress, no_progress
@@ -37,8 +38,7 @@ _CACHE_SECONDS = 15.0
 """Time for the memory of the cache where nothing else is derived; about a third of it is spent."""
 
 
-@frozen
-class Blueprint:
+class Blueprint(Struct, frozen=True):
     """What a model is built from.
 
     Attributes:

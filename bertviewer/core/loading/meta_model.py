@@ -1,8 +1,10 @@
 """A model built on torch's meta device, and what is read off it: shapes, counts, heads, keys."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.budget import OverBudget, limited
@@ -16,7 +18,6 @@ from bertviewer.core.building.building import (
 from bertviewer.core.building.unused_keys import key_use
 from bertviewer.core.cache.models import SeenModel, recall_model
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.loading.matching import match
 from bertviewer.core.progress import Progress
@@ -27,8 +28,7 @@ from bertviewer.core.weights.stored import Checkpoint
 from bertviewer.core.weights.ties import untied_names
 
 
-@frozen
-class MetaModel:
+class MetaModel(Struct, frozen=True):
     """What a source's model is, by transformers itself.
 
     Attributes:

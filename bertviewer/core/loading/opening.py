@@ -1,9 +1,10 @@
 """Opens models: a source becomes a ``LoadedModel``, without torch if it was seen before."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.cache.models import keep_head, recall_head, recall_keys, recall_model

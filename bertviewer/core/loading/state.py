@@ -1,10 +1,10 @@
 """Reads a checkpoint's tensors into memory: what was checked, and nothing else."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from io import FileIO
 from itertools import groupby
 
+from msgspec.structs import replace
 from torch import Tensor
 
 from bertviewer.core.backend import torch

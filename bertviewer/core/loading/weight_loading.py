@@ -3,12 +3,12 @@
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
 from torch import nn
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.building.building import build_on_meta, build_random
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.absent_weight import absent_in
 from bertviewer.core.loading.layer_by_layer import (
     Reading,
@@ -27,8 +27,7 @@ from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint
 
 
-@frozen
-class Loaded:
+class Loaded(Struct, frozen=True):
     """A module with a checkpoint's weights.
 
     Attributes:

@@ -6,13 +6,13 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
 from platformdirs import user_cache_path
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.pickles.contents import PickleContents, read_contents
 from bertviewer.core.pickles.converting import convert_pickle
 from bertviewer.core.pickles.files import pickle_files
@@ -67,8 +67,7 @@ def refusal_of(source: ModelSource) -> str:
     )
 
 
-@frozen
-class PickleReview:
+class PickleReview(Struct, frozen=True):
     """What somebody should know who is asked to agree.
 
     Attributes:

@@ -14,8 +14,9 @@ import zipfile
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from pathlib import Path
 
+from msgspec import Struct
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 
 MAX_PROGRAM_BYTES = 16_000_000
 """A tensor takes some 130 bytes of the program, so this is room for 100,000 of them."""
@@ -81,8 +82,7 @@ class _TooLongError(Exception):
     """The pickle is longer than any that saved weights need."""
 
 
-@frozen
-class PickleContents:
+class PickleContents(Struct, frozen=True):
     """What a file of pickled weights asks for.
 
     Attributes:

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
 from torch import Tensor, nn
 
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.forwards import Arguments, Watch, watching
 from bertviewer.core.graph.nested_tensors import mapped, plain, tensors_in, versions
 
@@ -18,8 +18,7 @@ CHECK_BUDGET = 512_000_000
 Scope = Literal["everything", "units"]
 
 
-@frozen
-class KeptCall:
+class KeptCall(Struct, frozen=True):
     """One call of a module: its arguments as they came, and its output.
 
     ``versions`` belong to the tensors of both, in order, from before and after the call.

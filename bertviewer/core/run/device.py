@@ -3,14 +3,14 @@
 import platform
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 
 CPU = "cpu"
 
 
-@frozen
-class Device:
+class Device(Struct, frozen=True):
     """``name`` is torch's, ``title`` is what a person calls it."""
 
     name: str

@@ -7,6 +7,7 @@ they were sent to, by BigBird those of the attention that it puts in another's p
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from msgspec import Struct
 from torch import nn
 
 from bertviewer.core.activations.activation_run import Token
@@ -14,14 +15,12 @@ from bertviewer.core.activations.letter_values import values_for
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.cost_values import macs
 from bertviewer.core.architecture.forward_costs import Costs
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.call_tracing import CallTracer
 from bertviewer.core.graph.products import ProductMode
 from bertviewer.core.graph.trace import macs_by_module, operations_by_module
 
 
-@frozen
-class Macs:
+class Macs(Struct, frozen=True):
     """The multiply-adds of all calls of a module; ``None`` where they are not known.
 
     ``reason`` says why they are not, or why it was this run that they were counted in.

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import torch
+from msgspec.structs import replace
 from torch import Tensor, nn
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token

@@ -1,16 +1,15 @@
 """Says of runs which model they are of, as far as that is known."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, Literal
+
+from msgspec import Struct, ValidationError, field
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.cache.versions import versions
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import Odd
 from bertviewer.core.run_files.run_file import SCHEMA, RunFile, SavedModel
 from bertviewer.core.source.demo import SHA256
 from bertviewer.core.source.hub_name import parse_hub_name
@@ -18,8 +17,7 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.weights.stored import Checkpoint
 
 
-@frozen
-class KeptRuns:
+class KeptRuns(Struct, frozen=True):
     """What the window has: the last run, run A if there is one, and what was checked.
 
     ``origin`` is their model where they were read from a file themselves.
@@ -48,7 +46,7 @@ def described(
     for run in filter(None, (kept.run, kept.run_a)):
         try:
             check_size(run)
-        except Odd as error:
+        except ValidationError as error:
             raise UserError(f"{source.name}: it cannot be saved: {error}") from error
     saved = kept.origin or _saved_model(source, data, checkpoint)
     now = datetime.now(UTC).isoformat(timespec="seconds")

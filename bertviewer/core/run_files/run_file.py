@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check
-from bertviewer.core.frozen import frozen
 
 SCHEMA: Literal["bertviewer.runs/1"] = "bertviewer.runs/1"
 
 
-@frozen
-class SavedModel:
+class SavedModel(Struct, frozen=True, forbid_unknown_fields=True):
     """Which model it was, as far as that is known, and what it is built from.
 
     Attributes:
@@ -35,8 +35,7 @@ class SavedModel:
     untied: tuple[str, ...] = ()
 
 
-@frozen
-class RunFile:
+class RunFile(Struct, frozen=True, forbid_unknown_fields=True):
     """Runs of one model.
 
     Attributes:

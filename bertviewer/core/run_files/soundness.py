@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
 import numpy as np
+from msgspec import ValidationError
 
 from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
 from bertviewer.core.activations.statistics import Statistics
@@ -11,7 +12,6 @@ from bertviewer.core.activations.text import check_text
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
 from bertviewer.core.lengths.length_limits import stated_lengths
-from bertviewer.core.plain_data import Odd
 from bertviewer.core.run_files.run_file import RunFile
 from bertviewer.core.source.model_source import Kind
 from bertviewer.core.source.tasks import find_task
@@ -29,7 +29,7 @@ def check_file(file: RunFile) -> None:
     """Return if what the file says of its runs can be.
 
     Raises:
-        Odd: it cannot.
+        ValidationError: it cannot.
     """
     for run in _runs(file):
         _check_run(run)
@@ -39,19 +39,21 @@ def check_size(run: ActivationRun) -> None:
     """Return if a run is small enough for all that is calculated of it.
 
     Raises:
-        Odd: it is not.
+        ValidationError: it is not.
     """
     count, states = len(run.tokens), max(len(run.hidden_states), len(run.token_norms))
     if count > MOST_TOKENS or states > MOST_STATES or count**2 * states > MOST_COSINES:
-        raise Odd(f"its run has {count:,} tokens in {states:,} hidden states, which is too much")
+        raise ValidationError(
+            f"its run has {count:,} tokens in {states:,} hidden states, which is too much"
+        )
 
 
 def check_modules(file: RunFile, architecture: Architecture) -> None:
     """Return if the runs are of the model that their configuration makes.
 
     Raises:
-        Odd: a figure is of a module that there is not, or a token of another vocabulary; or a run
-            has more tokens than the model takes.
+        ValidationError: a figure is of a module that does not exist, or a token of another
+            vocabulary; or a run has more tokens than the model takes.
     """
     paths = {node.path for node in architecture.modules}
     words = architecture.config.get("vocab_size")
@@ -59,7 +61,7 @@ def check_modules(file: RunFile, architecture: Architecture) -> None:
         _check_length(run, architecture.whole_config)
         last = max(token.id for token in run.tokens)
         if isinstance(words, int) and last >= words:
-            raise Odd(
+            raise ValidationError(
                 f"its tokens belong to another model: {last:,} is not a token id of {words:,}"
             )
         _among([module.path for module in run.modules], paths)
@@ -71,7 +73,7 @@ def check_modules(file: RunFile, architecture: Architecture) -> None:
 
 
 def _check_length(run: ActivationRun, config: Mapping[str, Any]) -> None:
-    """Raise ``Odd`` if a run has more tokens than the model's encoder and decoder together take."""
+    """Raise ``ValidationError`` if a run is longer than encoder and decoder together take."""
     count = len(run.tokens)
     if count <= max(stated_lengths(config), default=MOST_TOKENS):
         return  # measuring builds the model
@@ -81,7 +83,7 @@ def _check_length(run: ActivationRun, config: Mapping[str, Any]) -> None:
     parts = (limits.source, limits.target) if config.get("is_encoder_decoder") else (limits.source,)
     most = sum(part or 0 for part in parts)
     if None not in parts and count > most:
-        raise Odd(f"its run has {count:,} tokens, and its model takes {most:,}")
+        raise ValidationError(f"its run has {count:,} tokens, and its model takes {most:,}")
 
 
 def _runs(file: RunFile) -> tuple[ActivationRun, ...]:
@@ -90,7 +92,7 @@ def _runs(file: RunFile) -> tuple[ActivationRun, ...]:
 
 def _among(found: Collection[str], paths: Collection[str]) -> None:
     if odd := next((path for path in found if path not in paths), None):
-        raise Odd(f"its model has no module {odd[:80]!r}")
+        raise ValidationError(f"its model has no module {odd[:80]!r}")
 
 
 def _check_run(run: ActivationRun) -> None:
@@ -99,7 +101,7 @@ def _check_run(run: ActivationRun) -> None:
         find_task(run.source.task)
         check_text(run.sentence)
     except UserError as error:
-        raise Odd(str(error)) from error
+        raise ValidationError(str(error)) from error
     count = len(run.tokens)
     _check(count > 0, "its run has no tokens")
     check_size(run)
@@ -177,4 +179,4 @@ def _check_statistics(one: Statistics) -> None:
 
 def _check(is_so: bool, why: str) -> None:
     if not is_so:
-        raise Odd(why)
+        raise ValidationError(why)

@@ -7,14 +7,14 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.saving.files import PREFIX, UMASK, followed, reason, save
 from bertviewer.core.source.model_source import ModelSource
 
 
-@frozen
-class Beside:
+class Beside(Struct, frozen=True):
     """A folder beside a file.
 
     Attributes:

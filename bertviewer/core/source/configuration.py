@@ -3,12 +3,12 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.system.files import read_small_file
 from bertviewer.core.text import special_floats
 
@@ -80,8 +80,7 @@ def read_configuration(path: Path, *, needs_type: bool = True) -> dict[str, Any]
     return checked_configuration(path, _json(path), needs_type=needs_type)
 
 
-@frozen
-class CodeSettings:
+class CodeSettings(Struct, frozen=True):
     """What is left out of a configuration because it could run code, and qualifies its figures.
 
     Attributes:

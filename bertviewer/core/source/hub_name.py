@@ -2,8 +2,9 @@
 
 import re
 
+from msgspec import Struct
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 
 SCHEME = "hf://"
 
@@ -14,8 +15,7 @@ _REVISION = re.compile(r"[\w][\w./+-]{0,199}", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-@frozen
-class HubName:
+class HubName(Struct, frozen=True):
     """A model on the hub: ``repo`` is ``org/name``; ``revision`` a branch, a tag or a commit."""
 
     repo: str

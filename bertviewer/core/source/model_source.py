@@ -1,12 +1,13 @@
 """What the user asked to open, before anything is read."""
 
-from dataclasses import replace
 from os.path import lexists
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.frozen import frozen
 from bertviewer.core.source.tasks import Task
 from bertviewer.core.weights.finding import has_checkpoint
 from bertviewer.core.weights.keys import KeyReport
@@ -14,8 +15,7 @@ from bertviewer.core.weights.keys import KeyReport
 Kind = Literal["preset", "demo", "folder", "config", "weights", "pickle", "hub", "runs"]
 
 
-@frozen
-class ModelSource:
+class ModelSource(Struct, frozen=True):
     """A model to open.
 
     Attributes:

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from msgspec import Struct
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.files import read_small_file, sha256_of
@@ -18,8 +19,7 @@ DEMO_LICENCE = "Apache 2.0 (authors); the package that distributes it says MIT"
 _LICENCE = re.compile(r"^license:\s*[\"']?([\w.+-]{1,60})[\"']?\s*$", re.MULTILINE)
 
 
-@frozen
-class Origin:
+class Origin(Struct, frozen=True):
     """Where weights come from.
 
     Attributes:

@@ -1,8 +1,9 @@
 """What a name that a person wrote stands for: the demo, a preset, the hub, a folder or a file."""
 
-from dataclasses import replace
 from os.path import lexists
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.demo import demo_folder

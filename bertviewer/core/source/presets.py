@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.core.system.resources import resources_folder
 
 
-@frozen
-class Preset:
+class Preset(Struct, frozen=True):
     """A configuration by name, with one line that says what it is."""
 
     name: str

@@ -1,11 +1,11 @@
 """The heads that a model can be opened with."""
 
+from msgspec import Struct
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class Task:
+class Task(Struct, frozen=True):
     """A head that a model can be opened with.
 
     Attributes:

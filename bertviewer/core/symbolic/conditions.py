@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from math import lcm
 
+from msgspec import Struct
+
 from bertviewer.core.expressions.domains import is_met, letters_in
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial
 from bertviewer.core.expressions.symbols import (
@@ -14,7 +16,6 @@ from bertviewer.core.expressions.symbols import (
     quantity_of,
     standard_letter,
 )
-from bertviewer.core.frozen import frozen
 from bertviewer.core.symbolic.models import Values
 from bertviewer.core.symbolic.observations import Observations
 from bertviewer.core.symbolic.perturbations import SMALL, Perturbations
@@ -27,8 +28,7 @@ _DOUBLINGS = 7
 """A step is doubled so many times to find the multiple that a model rounds a number to."""
 
 
-@frozen
-class Candidates:
+class Candidates(Struct, frozen=True):
     """Names the conditions that a change may have broken.
 
     Attributes:

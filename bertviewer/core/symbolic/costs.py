@@ -6,8 +6,9 @@ verified on models and inputs that no fit has seen, the shortest and the longest
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.errors import Stopped

@@ -7,8 +7,10 @@ models that no fit has seen (see ``solver``). What has no formula keeps its plai
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.budget import OverBudget
 from bertviewer.core.expressions.domains import joined, letters_in
@@ -22,7 +24,6 @@ from bertviewer.core.expressions.symbols import (
     quantity_of,
     symbols_of,
 )
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.symbolic.formulas import (
     count_modules,
@@ -47,8 +48,7 @@ ROUNDS = 3
 """Depths that no formula follows are fixed in the second round, and all depths in the third."""
 
 
-@frozen
-class Derivation:
+class Derivation(Struct, frozen=True):
     """The formulas of one model.
 
     Attributes:
@@ -69,8 +69,7 @@ class Derivation:
     unproven: Mapping[str, str]
 
 
-@frozen
-class _Round:
+class _Round(Struct, frozen=True):
     """What was found with some depths fixed, by the names of the real model.
 
     Attributes:

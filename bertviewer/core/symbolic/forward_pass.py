@@ -16,7 +16,6 @@ from torch import Tensor, UntypedStorage, nn
 
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.errors import Stopped
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.call_tracing import CallTracer
 from bertviewer.core.graph.inputs.images import PIXELS
 from bertviewer.core.graph.inputs.sounds import FEATURES
@@ -38,8 +37,7 @@ PRODUCT, INPUT, OUTPUT, STORAGE = "~product", "~input", "~output", "~storage"
 """What entries of a ``ForwardPass`` are called, below the path of their module."""
 
 
-@frozen
-class ForwardPass(ModelSizes):
+class ForwardPass(ModelSizes, frozen=True):
     """What one forward pass did.
 
     Attributes:

@@ -6,12 +6,12 @@ tensors: keys and values, compressed ones, the states of convolutions and recurr
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import prod
 from typing import Any
 
 import torch
+from msgspec.structs import replace
 from torch import Tensor, nn
 
 from bertviewer.core.architecture.architecture import Architecture

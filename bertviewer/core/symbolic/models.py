@@ -3,10 +3,10 @@
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
 from math import prod
 from typing import Any, TypeVar
 
+from msgspec import Struct, field
 from transformers.initialization import no_init_weights
 
 from bertviewer.core.backend import torch, transformers
@@ -14,7 +14,6 @@ from bertviewer.core.building.allocations import unfilled
 from bertviewer.core.errors import Stopped
 from bertviewer.core.expressions.letters import LABELS_KEY
 from bertviewer.core.expressions.symbols import Symbol, quantity_of
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 
 Build = Callable[[Mapping[str, Any]], torch.nn.Module]
@@ -41,8 +40,7 @@ Facts = Mapping[str, tuple[int, ...]]
 Item = TypeVar("Item")
 
 
-@frozen
-class ModelSizes:
+class ModelSizes(Struct, frozen=True):
     """The names and shapes of one built model.
 
     Attributes:
@@ -105,8 +103,7 @@ class ModelSizes:
         )
 
 
-@frozen
-class ModelBuilder:
+class ModelBuilder(Struct, frozen=True):
     """Builds one configuration with other values of its symbols, and reports each build.
 
     Attributes:

@@ -6,14 +6,15 @@ tried with several. A number that cannot be changed stays a plain number in ever
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from itertools import combinations, islice, product
 from types import MappingProxyType
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bertviewer.core.budget import OverBudget
 from bertviewer.core.expressions.letters import Quantity
 from bertviewer.core.expressions.symbols import Symbol, is_standard, is_width, quantity_of
-from bertviewer.core.frozen import frozen
 from bertviewer.core.symbolic.fitting import symbols_to_pair
 from bertviewer.core.symbolic.models import (
     Change,
@@ -35,8 +36,7 @@ PAIRS = 60
 """The most pairs of numbers that are changed together."""
 
 
-@frozen
-class Variable:
+class Variable(Struct, frozen=True):
     """A number that can be changed: one symbol, or several that only change in proportion."""
 
     symbols: tuple[Symbol, ...]
@@ -66,8 +66,7 @@ Points = tuple[tuple[int, ModelSizes], ...]
 """Values of one variable, and the model built with each."""
 
 
-@frozen
-class Observations:
+class Observations(Struct, frozen=True):
     """Models with one or two numbers changed.
 
     Attributes:

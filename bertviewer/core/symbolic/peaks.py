@@ -1,9 +1,10 @@
 """The most memory that activations take at one time, as a formula for each moment it may be."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import cast
+
+from msgspec.structs import replace
 
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial, product, total

@@ -4,6 +4,8 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import lcm
 
+from msgspec import Struct
+
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate
 from bertviewer.core.expressions.symbols import (
     Symbol,
@@ -12,7 +14,6 @@ from bertviewer.core.expressions.symbols import (
     quantity_of,
     standard_letter,
 )
-from bertviewer.core.frozen import frozen
 from bertviewer.core.symbolic.models import Change, Item, refused_items
 from bertviewer.core.symbolic.observations import Observations, Variable, shrinks
 
@@ -31,8 +32,7 @@ _PRIMES = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67)
 _SMALL_PRIMES = (3, 7, 11, 13)
 
 
-@frozen
-class Perturbations:
+class Perturbations(Struct, frozen=True):
     """Chooses new values for many numbers at once.
 
     Attributes:

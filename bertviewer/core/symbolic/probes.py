@@ -1,7 +1,8 @@
 """Models with some numbers changed, which formulas are compared with."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from bertviewer.core.expressions.domains import is_met
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate
@@ -10,8 +11,7 @@ from bertviewer.core.symbolic.models import Change, ModelBuilder, ModelSizes, Va
 from bertviewer.core.symbolic.observations import Observations
 
 
-@dataclass(slots=True)
-class Probe:
+class Probe(Struct):
     """A model with some numbers changed, and what formulas give for it, each evaluated once.
 
     Attributes:

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from bertviewer.core.frozen import frozen
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.named_values import NamedValues
 
@@ -13,8 +13,7 @@ ENDS = 4, 2
 """So many rows, and as many columns, at the beginning and at the end."""
 
 
-@frozen(eq=False)
-class Corner:
+class Corner(Struct, frozen=True, eq=False):
     """Numbers of a tensor, of its first matrix where it is one of several.
 
     Attributes:

@@ -1,15 +1,14 @@
 """What was given and what was recomputed, element by element: their difference, and the worst."""
 
 import numpy as np
+from msgspec import Struct
 
-from bertviewer.core.frozen import frozen
 from bertviewer.core.tensors.values import Origin, TensorValues
 from bertviewer.core.weights.decoding import Values
 from bertviewer.core.weights.reading import Span
 
 
-@frozen(eq=False)
-class Difference:
+class Difference(Struct, frozen=True, eq=False):
     """What was given less what was recomputed, in float64, where it is asked for."""
 
     name: str
@@ -46,8 +45,7 @@ class Difference:
         return difference
 
 
-@frozen
-class Worst:
+class Worst(Struct, frozen=True):
     """The element that a check is about: of the largest difference, or of one that is not allowed.
 
     Attributes:

@@ -1,14 +1,15 @@
 """Which rows or columns of an attention's weights belong to which head."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_places import attention_paths, attentions_at
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
-from bertviewer.core.frozen import frozen
 
 if TYPE_CHECKING:
     from bertviewer.core.weights.reading import Span  # and with it numpy
@@ -37,8 +38,7 @@ _COUNTS = ("num_attention_heads", "num_heads", "n_heads", "n_head")
 _KEY_COUNTS = ("num_key_value_heads", "num_kv_heads", "kv_heads")
 
 
-@frozen
-class HeadLayout:
+class HeadLayout(Struct, frozen=True):
     """How the heads lie in a tensor.
 
     Attributes:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from math import prod
 
 import numpy as np
+from msgspec import Struct
 
-from bertviewer.core.frozen import frozen
 from bertviewer.core.tensors.values import TensorValues
 from bertviewer.core.weights.decoding import Values
 from bertviewer.core.weights.reading import Span
@@ -14,8 +14,7 @@ TILE = 1 << 20
 """The most elements that work on a whole tensor has in memory at once."""
 
 
-@frozen
-class Matrix:
+class Matrix(Struct, frozen=True):
     """A slice of a tensor along its last two dimensions.
 
     A vector is one column; a scalar one cell.

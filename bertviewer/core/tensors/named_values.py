@@ -1,9 +1,9 @@
 """Values with what their rows and columns stand for: all that the views of a tensor need."""
 
 from collections.abc import Mapping
-from dataclasses import field
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct, field
+
 from bertviewer.core.tensors.difference import Worst
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.core.tensors.values import TensorValues
@@ -11,8 +11,7 @@ from bertviewer.core.tensors.values import TensorValues
 NO_TOKENS = TokenIndex(())
 
 
-@frozen(eq=False)
-class Axis:
+class Axis(Struct, frozen=True, eq=False):
     """What a dimension of a tensor counts.
 
     Attributes:
@@ -26,8 +25,7 @@ class Axis:
     places: tuple[int, ...] = ()
 
 
-@frozen(eq=False)
-class NamedValues:
+class NamedValues(Struct, frozen=True, eq=False):
     """A tensor's values, and what is known of them.
 
     Attributes:

@@ -1,11 +1,10 @@
 """What of a tensor is looked at, and what its rows and columns are called."""
 
 from collections.abc import Mapping
-from dataclasses import field
 
 import numpy as np
+from msgspec import Struct, field
 
-from bertviewer.core.frozen import frozen
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.tensors.token_index import TokenIndex
@@ -13,8 +12,7 @@ from bertviewer.core.weights.decoding import Values
 from bertviewer.core.weights.reading import Span
 
 
-@frozen(eq=False)
-class TensorPart:
+class TensorPart(Struct, frozen=True, eq=False):
     """A tensor or a slice of it, as it is read: a single row is read downwards, as a column.
 
     Attributes:

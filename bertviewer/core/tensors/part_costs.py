@@ -1,19 +1,18 @@
 """Which parts of a model multiply most, and what one head of an attention has of it."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from math import prod
+
+from msgspec import Struct, field
 
 from bertviewer.core.analysis.attention_places import attention_paths
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.expressions.evaluation import evaluate
-from bertviewer.core.frozen import frozen
 from bertviewer.core.tensors.heads import Part, attention_of_tensor, head_layout
 
 
-@frozen
-class PartCost:
+class PartCost(Struct, frozen=True):
     """Multiply-adds that a module does itself, not in a module inside, over all equal layers.
 
     Attributes:
@@ -28,8 +27,7 @@ class PartCost:
     macs: int
 
 
-@frozen
-class HeadCost:
+class HeadCost(Struct, frozen=True):
     """What one head has of an attention's weights and multiply-adds.
 
     Attributes:

@@ -1,9 +1,9 @@
 """A tensor as a small map: blocks of its elements by their means and their extremes."""
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.weights.reading import Span
@@ -14,8 +14,7 @@ MOST = 256
 Edges = NDArray[np.int64]
 
 
-@frozen(eq=False)
-class TensorMap:
+class TensorMap(Struct, frozen=True, eq=False):
     """Blocks of a region of a matrix.
 
     Attributes:

@@ -3,9 +3,8 @@
 import math
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
-
-from bertviewer.core.frozen import frozen
 
 SHARE = 0.9
 
@@ -22,8 +21,7 @@ _EPSILONS = {
 """The distance from 1 to the next number; what is no float was not rounded."""
 
 
-@frozen(eq=False)
-class Spectrum:
+class Spectrum(Struct, frozen=True, eq=False):
     """Singular values in descending order, and figures of them; ``None`` where all are 0.
 
     Attributes:

@@ -1,16 +1,15 @@
 """What one pass over a tensor tells, as plain data."""
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.statistics import Statistics
-from bertviewer.core.frozen import frozen
 
 Norms = NDArray[np.float64]
 
 
-@frozen(eq=False)
-class Survey:
+class Survey(Struct, frozen=True, eq=False):
     """What one pass over a tensor tells.
 
     Attributes:

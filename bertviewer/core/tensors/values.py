@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Literal, Protocol
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.core.weights.decoding import Values, decode
 from bertviewer.core.weights.reading import Span, matrix_shape, read_block
 from bertviewer.core.weights.stored import TORCH_NAMES, StoredTensor
 
 
-@frozen
-class Origin:
+class Origin(Struct, frozen=True):
     """Where values come from.
 
     Attributes:
@@ -62,8 +62,7 @@ class TensorValues(Protocol):
         """
 
 
-@frozen
-class FileValues:
+class FileValues(Struct, frozen=True):
     """The values of a tensor in a file, read whenever they are asked for."""
 
     name: str
@@ -93,8 +92,7 @@ class FileValues:
         return read_block(self.stored, rows, columns)
 
 
-@frozen(eq=False)
-class MemoryValues:
+class MemoryValues(Struct, frozen=True, eq=False):
     """The values of a tensor that lies in memory.
 
     Attributes:

@@ -21,6 +21,12 @@ def loads(text: str | bytes, **options: Any) -> Any:
         ValueError: it is no JSON, or has too many objects and arrays.
         RecursionError: it is nested too deeply.
     """
+    check_containers(text)
+    return json.loads(text, **options)
+
+
+def check_containers(text: str | bytes) -> None:
+    """Raise ``ValueError`` for a document with more than ``MOST_CONTAINERS`` objects and arrays."""
     count = (
         text.count("[") + text.count("{")
         if isinstance(text, str)
@@ -28,7 +34,6 @@ def loads(text: str | bytes, **options: Any) -> Any:
     )
     if count > MOST_CONTAINERS:
         raise ValueError(f"it has more than {MOST_CONTAINERS:,} objects and arrays")
-    return json.loads(text, **options)
 
 
 def dumps(data: Any, **options: Any) -> bytes:

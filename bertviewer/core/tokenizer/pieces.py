@@ -3,20 +3,20 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import count
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.lengths.length_limits import LengthLimits
 
 # How vocabularies write a space, a line's end and a tab, and the end of a word.
 _SPACES = re.compile(r"[▁ĠĊĉ]|</w>")
 
 
-@frozen
-class Piece:
+class Piece(Struct, frozen=True):
     """A token whose word is still to be numbered.
 
     Attributes:

@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
 from tokenizers import pre_tokenizers
 
 from bertviewer.core.activations.activation_run import Sentence, Token, TokenizerKind

@@ -1,11 +1,11 @@
 """A text as its tokens' ids, for many texts at once: without names, words and places."""
 
+from msgspec import Struct
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class TokenIds:
+class TokenIds(Struct, frozen=True):
     """The tokens of a text.
 
     Attributes:

@@ -2,9 +2,10 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.activations.text import check_text

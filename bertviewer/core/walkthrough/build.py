@@ -1,8 +1,9 @@
 """Builds a model's walkthrough from the graph of the whole model, in execution order."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import count
+
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture, ancestors

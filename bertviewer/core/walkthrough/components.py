@@ -4,19 +4,19 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.expressions.grouping import Relation, relations, substituted
 from bertviewer.core.expressions.symbols import Symbol
-from bertviewer.core.frozen import frozen
 from bertviewer.core.walkthrough.counts import changed, collected, names_in, spaced
 from bertviewer.core.walkthrough.walkthrough import Section, Walkthrough
 
 _SQUARE = re.compile(r"([A-Za-z]\w*)\*\*2")
 
 
-@frozen
-class Component:
+class Component(Struct, frozen=True):
     """One component: its sum tensor by tensor, and the same with like terms together.
 
     Both are empty where no formula is known.
@@ -40,8 +40,7 @@ class Component:
         return " = ".join((*self.lines, f"{self.parameters:,}"))
 
 
-@frozen
-class ComponentCounts:
+class ComponentCounts(Struct, frozen=True):
     """All components; ``relations`` are symbols that are written by others, I as ``4*D``."""
 
     components: tuple[Component, ...]
@@ -109,8 +108,7 @@ def _title(section: Section) -> str:
     return blocks if title != section.title else f"Blocks like {title[:1].lower()}{title[1:]}"
 
 
-@frozen
-class Subtotal:
+class Subtotal(Struct, frozen=True):
     """A model's count without the modules at ``paths``; ``on_top`` is that of poolers and heads."""
 
     parameters: int

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
@@ -21,14 +23,12 @@ from bertviewer.core.expressions.polynomials import (
     product,
     total,
 )
-from bertviewer.core.frozen import frozen
 
 _MULTIPLE = re.compile(r"^(\d+)\*([A-Za-z]\w{0,3})$")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-@frozen
-class Piece:
+class Piece(Struct, frozen=True):
     """``times`` equal modules; ``tensors`` are the dimensions of each tensor, symbols or numbers.
 
     A norm with bias is two tensors of D.
@@ -38,8 +38,7 @@ class Piece:
     tensors: tuple[tuple[str, ...], ...]
 
 
-@frozen
-class StepCount:
+class StepCount(Struct, frozen=True):
     """The parameters of a step; all zero and empty for an addition.
 
     Attributes:

@@ -5,18 +5,18 @@ Also graphs of a model that is not traced: its modules in the order of the tree.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.flow import Flow, Node
 from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.frozen import frozen
 from bertviewer.core.walkthrough.attention import BLOCKS
 from bertviewer.core.walkthrough.edges import ENDS
 
 
-@frozen
-class EqualLayers:
+class EqualLayers(Struct, frozen=True):
     """Layers of one list that compute the same with tensors of their own.
 
     Attributes:

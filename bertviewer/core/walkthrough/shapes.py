@@ -1,7 +1,8 @@
 """Shapes of the tensors of a walkthrough, in symbols and in numbers as far as known."""
 
-from dataclasses import replace
 from math import prod
+
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.letter_values import letter_values, two_sides

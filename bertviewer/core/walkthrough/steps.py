@@ -1,10 +1,11 @@
 """Steps of a graph: which nodes form one, its usual name and its note."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import takewhile
 from math import isclose, sqrt
 from typing import Literal
+
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Edge, Flow, Node

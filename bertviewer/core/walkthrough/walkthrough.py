@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Literal
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.frozen import frozen
 from bertviewer.core.walkthrough.counts import StepCount
 
 TOKEN_IDS, SEGMENT_IDS = "Token IDs", "Segment IDs"
@@ -18,16 +19,14 @@ TOKEN_IDS, SEGMENT_IDS = "Token IDs", "Segment IDs"
 SectionKind = Literal["embeddings", "layer", "others", "rest"]
 
 
-@frozen
-class StepShape:
+class StepShape(Struct, frozen=True):
     """A tensor's shape, in symbols as ``[B, S, D]`` and in numbers as far as they are known."""
 
     text: str
     numbers: str
 
 
-@frozen
-class Step:
+class Step(Struct, frozen=True):
     """One step.
 
     Attributes:
@@ -109,8 +108,7 @@ class _Counted:
         return self.parameters == self.expected
 
 
-@frozen
-class Section(_Counted):
+class Section(_Counted, Struct, frozen=True):
     """Successive steps with a title.
 
     Attributes:
@@ -135,8 +133,7 @@ class Section(_Counted):
     is_executed: bool = True
 
 
-@frozen
-class Walkthrough(_Counted):
+class Walkthrough(_Counted, Struct, frozen=True):
     """All sections; ``expected`` is the model's own number of parameters."""
 
     sections: tuple[Section, ...]

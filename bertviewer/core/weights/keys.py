@@ -1,15 +1,14 @@
 """What a checkpoint holds of a model, tensor by tensor: plain data, the same as its JSON."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
 
-from bertviewer.core.frozen import frozen
-from bertviewer.core.plain_data import by_fields
+from msgspec import Struct, field
+
+from bertviewer.core.serialization import by_fields
 
 
-@frozen
-class KeyReport:
+class KeyReport(Struct, frozen=True, forbid_unknown_fields=True):
     """How a checkpoint's tensors and a model's fit together.
 
     Attributes:

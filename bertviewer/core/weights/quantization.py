@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.core.text.numerals import number_text
 from bertviewer.core.text.plain_text import shortened
 from bertviewer.core.weights.stored import UNREADABLE_BITS, StoredTensor
@@ -81,8 +82,7 @@ _KINDS: tuple[tuple[str, tuple[str, int | None]], ...] = (
 )
 
 
-@frozen
-class Quantization:
+class Quantization(Struct, frozen=True):
     """How a checkpoint's weights are quantized.
 
     Attributes:

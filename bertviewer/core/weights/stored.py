@@ -1,10 +1,11 @@
 """Tensors as a checkpoint stores them: where their bytes lie, and not yet their values."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
+from bertviewer.core.partial_equality import PartialEquality
 from bertviewer.core.weights.version import FileVersion
 
 ITEM_BYTES: Mapping[str, int] = {
@@ -73,8 +74,7 @@ def bits_of(dtype: str) -> int | None:
     return UNREADABLE_BITS.get(dtype)
 
 
-@frozen
-class StoredTensor:
+class StoredTensor(PartialEquality, Struct, frozen=True):
     """One tensor in a safetensors file.
 
     Attributes:
@@ -87,17 +87,18 @@ class StoredTensor:
         version: of the file when its header was read; ``None`` if it was not on this disk then.
     """
 
+    NOT_COMPARED = ("version",)
+
     name: str
     dtype: str
     shape: tuple[int, ...]
     file: Path
     offset: int
     nbytes: int
-    version: FileVersion | None = field(default=None, compare=False)
+    version: FileVersion | None = None
 
 
-@frozen
-class StoredFile:
+class StoredFile(Struct, frozen=True):
     """One file of a checkpoint.
 
     Attributes:
@@ -116,8 +117,7 @@ class StoredFile:
         return self.pickle or self.path
 
 
-@frozen
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """All files of a checkpoint, and its tensors by their keys."""
 
     files: tuple[StoredFile, ...]

@@ -4,12 +4,12 @@ import os
 from io import FileIO
 from pathlib import Path
 
+from msgspec import Struct
+
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 
 
-@frozen
-class FileVersion:
+class FileVersion(Struct, frozen=True):
     """What changes when a file is written anew.
 
     Attributes:

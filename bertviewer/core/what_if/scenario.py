@@ -6,6 +6,8 @@ Elsewhere they are read from a model that was built with the numbers, if that is
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.cost_values import peak_elements
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
@@ -13,12 +15,10 @@ from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation
-from bertviewer.core.frozen import frozen
 from bertviewer.core.what_if.sheet import Problem, ScenarioError, Sheet
 
 
-@frozen
-class Scenario:
+class Scenario(Struct, frozen=True):
     """Other values for some letters of an architecture.
 
     Attributes:
@@ -50,8 +50,7 @@ class Scenario:
         return values
 
 
-@frozen
-class Figure:
+class Figure(Struct, frozen=True):
     """A number of the real model and what becomes of it.
 
     Attributes:
@@ -77,16 +76,14 @@ class Figure:
         return Figure(self.real * real, self.value * here, self.is_fixed)
 
 
-@frozen
-class BuiltModel:
+class BuiltModel(Struct, frozen=True):
     """A model that was built with a scenario's values: elements by module, shapes by tensor."""
 
     sizes: Mapping[str, int]
     shapes: Mapping[str, tuple[int, ...]]
 
 
-@frozen
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What a scenario gives, for every module and every tensor of the real model.
 
     Attributes:

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.expressions.domains import conditions_of, is_met, letters_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation, relations
 from bertviewer.core.expressions.symbols import Symbol
-from bertviewer.core.frozen import frozen
 from bertviewer.core.lengths.length_limits import table_room
 
 _HEADS = ("A", "A_e", "A_d")
@@ -23,8 +24,7 @@ _FEED_FORWARD = ("I", "I_e", "I_d")
 Rule = Literal["positive", "divides", "domain", "even", "size", "positions"]
 
 
-@frozen
-class Problem:
+class Problem(Struct, frozen=True):
     """A rule that values break.
 
     Attributes:
@@ -62,8 +62,7 @@ class ScenarioError(ValueError):
         self.problems = problems
 
 
-@frozen
-class Sheet:
+class Sheet(Struct, frozen=True):
     """An architecture's formulas, each text once, with what they give for the real model.
 
     Attributes:

@@ -1,7 +1,8 @@
 """Values that are suggested: the next one, the nearest good ones, and those of the presets."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.source.configuration import read_configuration

@@ -2,18 +2,16 @@
 
 from hashlib import sha256
 
+from msgspec import Struct
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainterPath
-
-from bertviewer.core.frozen import frozen
 
 Attributes = tuple[tuple[str, str], ...]
 
 _ELEMENT = QPainterPath.ElementType
 
 
-@frozen
-class Clip:
+class Clip(Struct, frozen=True):
     """An area outside of which nothing is seen, by its outline."""
 
     outline: str
@@ -24,8 +22,7 @@ class Clip:
         return f"clip-{sha256(self.outline.encode()).hexdigest()[:10]}"
 
 
-@frozen
-class Piece:
+class Piece(Struct, frozen=True):
     """An element to write.
 
     Attributes:

@@ -7,6 +7,7 @@ each number, and after a clip within a clip the wrong one.
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from msgspec import Struct
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import (
     QBrush,
@@ -23,8 +24,6 @@ from PySide6.QtGui import (
     QTextItem,
     QTransform,
 )
-
-from bertviewer.core.frozen import frozen
 
 _DOTS_PER_INCH = 96
 _MILLIMETRES_PER_INCH = 25.4
@@ -43,8 +42,7 @@ _Mode = QPaintEngine.PolygonDrawMode
 Draw = Callable[[QPainter], None]
 
 
-@frozen(eq=False)
-class Look:
+class Look(Struct, frozen=True, eq=False):
     """How a painter was set when it drew something; ``clip`` is in the device's coordinates."""
 
     pen: QPen
@@ -54,8 +52,7 @@ class Look:
     clip: QPainterPath | None
 
 
-@frozen(eq=False)
-class Shape:
+class Shape(Struct, frozen=True, eq=False):
     """An outline, before it is transformed; a rectangle or an ellipse is told by its bounds."""
 
     look: Look
@@ -63,8 +60,7 @@ class Shape:
     kind: str = "path"
 
 
-@frozen(eq=False)
-class Picture:
+class Picture(Struct, frozen=True, eq=False):
     """A picture that fills a rectangle."""
 
     look: Look
@@ -72,8 +68,7 @@ class Picture:
     image: QImage
 
 
-@frozen(eq=False)
-class Run:
+class Run(Struct, frozen=True, eq=False):
     """A part of a text, in one font and one direction, from where its baseline begins."""
 
     look: Look

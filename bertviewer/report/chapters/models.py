@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from math import hypot, inf
 
+from msgspec import Struct
+
 from bertviewer.charts.change_grid import change_grid
 from bertviewer.charts.tensor_places import tensor_places
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.comparing.comparison import ComparedTensor, Comparison
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text, with_minus
 from bertviewer.report.blocks import (
     Bar,
@@ -34,8 +35,7 @@ _MODULES, _KINDS, _GRID = "table:changed-modules", "table:changed-kinds", "figur
 MOST_TENSORS = 30
 
 
-@frozen
-class _Moved:
+class _Moved(Struct, frozen=True):
     """How far some tensors moved together."""
 
     relative: float | None

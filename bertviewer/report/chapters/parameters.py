@@ -1,7 +1,8 @@
 """Where the parameters are: the parts, their counting formulas, the symbols, the groups."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.charts.map.areas import areas_of
 from bertviewer.charts.treemap import Area

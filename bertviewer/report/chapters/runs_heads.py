@@ -1,6 +1,6 @@
 """The heads that look elsewhere in B than in A."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.charts.attentions import Attended, attention_pair, head_chart
 from bertviewer.charts.comparison import grid_difference

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from bertviewer.charts.comparison import grid_difference, levelled
 from bertviewer.charts.naming import LONGEST, names_of_states, shortened, visible
 from bertviewer.charts.similarities import similarity_chart
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import token_pair_path
-from bertviewer.core.frozen import frozen
 from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Table
 from bertviewer.report.numbers import cosine_text
 from bertviewer.report.pictures import Picture, Pictures
@@ -20,8 +21,7 @@ MOST_TOKENS = 40
 """Tokens whose vectors are compared in a table."""
 
 
-@frozen(eq=False)
-class BothRuns:
+class BothRuns(Struct, frozen=True, eq=False):
     """Run A, run B, and which of A's tokens is which of B's."""
 
     a: ActivationRun

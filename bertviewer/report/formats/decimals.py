@@ -3,14 +3,14 @@
 import re
 from collections.abc import Sequence
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.report.blocks import Column, Muted, Row, Strong, Text
 
 _NUMBER = re.compile(r"([-+\N{MINUS SIGN}]?[\d,]+)(.*)")
 
 
-@frozen
-class Split:
+class Split(Struct, frozen=True):
     """A cell of a decimal column: what stands before the point, and from there on."""
 
     whole: Text

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec import Struct
+
 from bertviewer.charts.theme import GREY, LIGHT
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.report.choices import Choices
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.formats.written import Written
@@ -14,8 +15,7 @@ Write = Callable[[ReportDocument, Choices, str], Written]
 """What makes a format's files; the last argument is the name of the folder of its pictures."""
 
 
-@frozen(eq=False)
-class ReportFormat:
+class ReportFormat(Struct, frozen=True, eq=False):
     """A format that a report can be written in.
 
     Attributes:

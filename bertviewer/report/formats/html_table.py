@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.report.blocks import Column, Row, Table, Text
 from bertviewer.report.formats.decimals import split_of, widest_fractions
 from bertviewer.report.formats.html_text import html_text, html_words
@@ -37,8 +38,7 @@ def html_table(table: Table, reading: Reading) -> Iterator[str]:
     yield "</div>"
 
 
-@frozen(eq=False)
-class _Rows:
+class _Rows(Struct, frozen=True, eq=False):
     """The rows of one table."""
 
     columns: Sequence[Column]

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import assert_never
 
+from msgspec import Struct
+
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.frozen import frozen
 from bertviewer.report import blocks
 from bertviewer.report.formats.latex_table import latex_table
 from bertviewer.report.formats.latex_text import (
@@ -23,8 +24,7 @@ from bertviewer.report.formats.text_widths import words_width
 _LINK = re.compile(r"https?://[A-Za-z0-9./_~:?=@+-]+")
 
 
-@frozen(eq=False)
-class LatexBlocks:
+class LatexBlocks(Struct, frozen=True, eq=False):
     """Writes blocks.
 
     Attributes:

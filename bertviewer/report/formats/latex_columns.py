@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.report.blocks import Break, Column, Row, Table
 from bertviewer.report.formats.decimals import widest_fractions
 from bertviewer.report.formats.text_widths import text_width, words_width
@@ -15,8 +16,7 @@ _LEAST = 40.0
 _ROUNDING = 0.1
 
 
-@frozen
-class LatexColumns:
+class LatexColumns(Struct, frozen=True):
     """The columns of one table.
 
     Attributes:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.report.blocks import Column, Row, Table, Text
 from bertviewer.report.formats.decimals import split_of
 from bertviewer.report.formats.latex_columns import LEVEL, LatexColumns
@@ -40,8 +41,7 @@ def latex_table(table: Table, reading: Reading, room: float) -> Iterator[str]:
     yield rf"\end{{{environment}}}"
 
 
-@frozen(eq=False)
-class _Rows:
+class _Rows(Struct, frozen=True, eq=False):
     """The rows of one table."""
 
     columns: LatexColumns

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 from urllib.parse import quote
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.report import blocks
 from bertviewer.report.formats.latex_maths import latex_maths
 from bertviewer.report.formats.markdown_table import markdown_table, table_lines
@@ -28,8 +29,7 @@ _LEGEND = (blocks.Column("Symbol"), blocks.Column("Meaning"), blocks.Column("Val
 _TICKS = re.compile("`+")
 
 
-@frozen(eq=False)
-class MarkdownBlocks:
+class MarkdownBlocks(Struct, frozen=True, eq=False):
     """Writes blocks.
 
     Attributes:

@@ -4,7 +4,8 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.report.typst_files import compiled
 
 _PAGE = b"""\
@@ -15,8 +16,7 @@ _PAGE = b"""\
 _ELEMENT = re.compile(r"<math\b.*?</math>", re.DOTALL)
 
 
-@frozen
-class Line:
+class Line(Struct, frozen=True):
     """Mathematics as the program writes it, on a line of its own or between words."""
 
     source: str

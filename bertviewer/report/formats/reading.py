@@ -2,18 +2,17 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+
+from msgspec import Struct
 
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.frozen import frozen
 from bertviewer.report.blocks import FormulaBlock, Maths
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.formats.mathml import Line, mathml_of
 from bertviewer.report.numbering import Numbered
 
 
-@frozen(eq=False)
-class Reading:
+class Reading(Struct, frozen=True, eq=False):
     """A document with the numbers of all that has one, and its mathematics as MathML."""
 
     document: ReportDocument
@@ -42,8 +41,8 @@ def _lines(value: object) -> Iterator[Line]:
         case tuple():
             for one in value:
                 yield from _lines(one)
-        case _ if is_dataclass(value):
+        case _ if isinstance(value, Struct):
             if isinstance(value, FormulaBlock):
                 yield from (Line(source, is_block=True) for source in value.maths)
-            for field in fields(value):
-                yield from _lines(getattr(value, field.name))
+            for name in value.__struct_fields__:
+                yield from _lines(getattr(value, name))

@@ -1,13 +1,11 @@
 """What a format gives: the bytes of a file, and those of the pictures beside it."""
 
 from collections.abc import Mapping
-from dataclasses import field
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct, field
 
 
-@frozen(eq=False)
-class Written:
+class Written(Struct, frozen=True, eq=False):
     """A report in one format.
 
     Attributes:

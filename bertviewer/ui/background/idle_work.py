@@ -3,15 +3,14 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from msgspec import Struct
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.ui.background.scheduler import Scheduler
 
 
-@frozen
-class Step:
+class Step(Struct, frozen=True):
     """Some work, and who takes its result; ``is_needed``: without it what follows is of no use."""
 
     work: Callable[[Progress], Any]

@@ -10,11 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
+from msgspec import Struct
 from PySide6.QtCore import QObject, QTimer, Signal
 from shiboken6 import isValid
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.core.system import libraries
 from bertviewer.core.text.plain_text import as_sentence
@@ -114,8 +114,7 @@ class Request(QObject, Generic[Found]):
             self.progressed.emit(done, total)
 
 
-@frozen(eq=False)
-class _Entry:
+class _Entry(Struct, frozen=True, eq=False):
     """A request, and what it wanted when it was put here."""
 
     request: Request[Any]

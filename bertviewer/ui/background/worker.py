@@ -4,13 +4,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import field
 from typing import Any
 
+from msgspec import Struct, field
 from PySide6.QtCore import QObject, Qt, Signal
 
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 
 REPORT_EVERY = 0.03  # seconds; a forward pass would report hundreds of times
@@ -20,8 +19,7 @@ def _ignore() -> None:
     """Nobody asks whether it was cancelled."""
 
 
-@frozen(eq=False)
-class Job:
+class Job(Struct, frozen=True, eq=False):
     """A piece of work on its way through the worker, and what to call when it ends."""
 
     work: Callable[[Progress], Any]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
@@ -13,7 +14,6 @@ from bertviewer.charts.chart import Chart
 from bertviewer.charts.file_names import file_name
 from bertviewer.charts.table import Tabular, csv_text, tabbed_text
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.saving import files
 from bertviewer.plots import export
 from bertviewer.plots.paper import ChartWidget
@@ -25,8 +25,7 @@ from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
 
-@frozen
-class _Entry:
+class _Entry(Struct, frozen=True):
     """A line of the menu, by its object name."""
 
     name: str

@@ -1,9 +1,9 @@
 """A chart with its title, its controls, the value under the mouse, and a menu to take it along."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
+from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QCursor, QShowEvent
 from PySide6.QtWidgets import (

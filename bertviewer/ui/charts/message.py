@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
+from msgspec import Struct
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.frozen import frozen
 from bertviewer.ui.busy_bar import BusyBar
 from bertviewer.ui.labels import quiet_label
 from bertviewer.ui.layouts import STRETCH, in_column, named
@@ -15,8 +15,7 @@ from bertviewer.ui.tips import plain_tip
 WIDTH, THICKNESS = 220, 6  # pixels of the bar
 
 
-@frozen(eq=False)
-class Offer:
+class Offer(Struct, frozen=True, eq=False):
     """What a person can do: the button's title, what it does, and why it cannot be done now."""
 
     title: str

@@ -1,15 +1,15 @@
 """Asks for the model that the open one is compared with, and shows what came of it."""
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from bertviewer.ui.comparing.window import ComparisonWindow
 
 
-@frozen
-class Compared:
+class Compared(Struct, frozen=True):
     """How two models differ, and where they lie."""
 
     comparison: "Comparison"
@@ -41,8 +40,7 @@ def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Compar
     return Compared(comparison, (ours.source, theirs.source))
 
 
-@frozen
-class Sides:
+class Sides(Struct, frozen=True):
     """The open model, and the other one; the open one is the left one if they were swapped.
 
     Changes go from left to right, as run B differs from run A, which is the other model's.

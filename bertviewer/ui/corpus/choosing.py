@@ -1,8 +1,8 @@
 """What can be chosen of a run over many sentences, as controls one below the other."""
 
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,

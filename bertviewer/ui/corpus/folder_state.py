@@ -1,8 +1,10 @@
 """What is in a folder that a corpus is to be written into: nothing, a part of a run, a corpus."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.corpus.as_run import configuration_digest
 from bertviewer.core.corpus.choices import Choices
@@ -11,15 +13,13 @@ from bertviewer.core.corpus.reading import is_corpus, read_manifest
 from bertviewer.core.corpus.records import pyarrow_parts
 from bertviewer.core.corpus.writing import WHY_PYARROW
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.ui.corpus.wishes import choices_of
 
 Kind = Literal["new", "part", "whole", "other", "taken", "bad"]
 
 
-@frozen
-class FolderState:
+class FolderState(Struct, frozen=True):
     """What there is.
 
     Attributes:

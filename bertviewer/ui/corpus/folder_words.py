@@ -1,6 +1,7 @@
 """What is said of the folder that a corpus is to be written into, before a run begins."""
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.text.plain_text import as_sentence, printable
 from bertviewer.ui.corpus.folder_state import FolderState
@@ -8,8 +9,7 @@ from bertviewer.ui.corpus.wishes import Wishes
 from bertviewer.ui.translation import translate
 
 
-@frozen
-class Words:
+class Words(Struct, frozen=True):
     """A sentence or two, and whether they warn, or say that only the choices are others."""
 
     text: str = ""

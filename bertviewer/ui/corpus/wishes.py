@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from PySide6.QtCore import QSettings
 
 from bertviewer.core.corpus.choices import Choices
-from bertviewer.core.frozen import frozen
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.report.recipe import corpus_command
 
@@ -22,8 +21,7 @@ _TEXTS, _NUMBERS = (
 )
 
 
-@frozen
-class Wishes:
+class Wishes(Struct, frozen=True):
     """What is run, how, and where the corpus goes.
 
     Attributes:
@@ -57,15 +55,15 @@ def choices_of(data: Any) -> Choices:
     if not isinstance(data, Mapping):
         return Choices()
     found: dict[str, Any] = {}
-    for field in fields(Choices):
-        value = data.get(field.name)
+    for name in Choices.__struct_fields__:
+        value = data.get(name)
         is_number = type(value) is int and 0 < value <= MOST
         if (
-            (field.name in _NUMBERS and is_number)
-            or (field.name in (*_TEXTS, "device") and isinstance(value, str))
-            or (field.name == "random_weights" and isinstance(value, bool))
+            (name in _NUMBERS and is_number)
+            or (name in (*_TEXTS, "device") and isinstance(value, str))
+            or (name == "random_weights" and isinstance(value, bool))
         ):
-            found[field.name] = value
+            found[name] = value
     return Choices(**found)
 
 

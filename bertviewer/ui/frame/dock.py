@@ -2,18 +2,17 @@
 
 from typing import Literal
 
+from msgspec import Struct
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QDockWidget, QWidget
 
-from bertviewer.core.frozen import frozen
 from bertviewer.ui.frame.pane_title import PaneTitle
 
 PaneName = Literal["structure", "module", "run"]
 EDGE = 1
 
 
-@frozen
-class Pane:
+class Pane(Struct, frozen=True):
     """What stands in a dock, its title, and what stands in the line above it.
 
     Without ``has_title`` there is such a line only over a pane that is torn off.

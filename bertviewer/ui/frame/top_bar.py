@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from msgspec import Struct
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QAction, QIcon, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
@@ -16,7 +17,6 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.theme import DARK, GRID
-from bertviewer.core.frozen import frozen
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.frame.dock import PaneName
 from bertviewer.ui.frame.model_chip import ModelChip
@@ -32,8 +32,7 @@ _EXPANDING = QSizePolicy.Policy.Expanding
 _LOGO = 24
 
 
-@frozen
-class BarParts:
+class BarParts(Struct, frozen=True):
     """What the bar is filled with: menus, and what its buttons do.
 
     Attributes:

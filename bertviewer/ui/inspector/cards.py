@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
 
 from bertviewer.charts.theme import GRID, SMALL, TITLE
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import sized, tabular, weighted
 from bertviewer.ui.card import draw_card
 from bertviewer.ui.elided_label import ElidedLabel
@@ -17,8 +17,7 @@ from bertviewer.ui.tips import plain_tip
 _MARGINS = 3 * GRID - 1, GRID - 1, 2 * GRID, GRID - 1
 
 
-@frozen
-class Figure:
+class Figure(Struct, frozen=True):
     """A figure with its name, what is said of it below, and its exact value for the tip."""
 
     name: str

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
 
+from msgspec import Struct
 from PySide6.QtCore import QPointF, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
@@ -13,7 +14,6 @@ from PySide6.QtGui import (
 from bertviewer.charts.flow.drawing import Placed
 from bertviewer.charts.map.neighbours import Way, first_node, last_node, neighbour
 from bertviewer.charts.map.part import Part
-from bertviewer.core.frozen import frozen
 from bertviewer.ui.map.gestures import Gestures
 from bertviewer.ui.map.painting import Marked
 from bertviewer.ui.map.picture import FlowPicture
@@ -25,8 +25,7 @@ _AROUND = 4.0
 _SEEN = 0.5
 
 
-@frozen
-class Hit:
+class Hit(Struct, frozen=True):
     """A node that was pointed at; ``tile`` is the head whose picture it was, if it was one."""
 
     part: Part

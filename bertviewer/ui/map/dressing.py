@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.marks import node_tip
 from bertviewer.charts.flow.tints import Tint, Tints
 from bertviewer.charts.map.atlas import Atlas
@@ -13,7 +15,6 @@ from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Known, Values
 from bertviewer.charts.theme import Theme
 from bertviewer.core.architecture.flow import Node
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.plain_text import printable
 from bertviewer.ui.workspace import Workspace
 
@@ -30,8 +31,7 @@ def _tip(_part: Part, node: Node) -> str:
     return node_tip(node)
 
 
-@frozen
-class Dress:
+class Dress(Struct, frozen=True):
     """How parts look.
 
     Attributes:
@@ -45,8 +45,7 @@ class Dress:
     tip: Callable[[Part, Node], str] = _tip
 
 
-@frozen
-class Dressing:
+class Dressing(Struct, frozen=True):
     """What the pieces of the map show.
 
     Attributes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
 from PySide6.QtCore import QCoreApplication, QPointF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
@@ -9,7 +10,6 @@ from bertviewer.charts.flow.bounds import box_of
 from bertviewer.charts.flow.drawing import MIDDLE, Placed
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import SMALL, Theme
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import weighted, window_font
 from bertviewer.ui.map.pointed import as_qt
 from bertviewer.ui.map.sheets import Sheets
@@ -27,8 +27,7 @@ Tiles = Mapping[tuple[Part, str], Sequence[QImage]]
 """The heads' pictures by the part and the node that an attention is."""
 
 
-@frozen
-class Marked:
+class Marked(Struct, frozen=True):
     """A node with a ring around it: what is selected, where the keys are, what is pointed at."""
 
     part: Part

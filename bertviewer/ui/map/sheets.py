@@ -1,5 +1,7 @@
 """The drawings of a model's parts, each laid out once."""
 
+from msgspec import Struct
+
 from bertviewer.charts.flow.bounds import bounds_of, box_of, room_in
 from bertviewer.charts.flow.drawing import Drawing, Placed, Rect
 from bertviewer.charts.flow.layout import CANVAS, draw
@@ -8,7 +10,6 @@ from bertviewer.charts.map.camera import Camera, fitted, placed_in, read
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import LIGHT, NORMAL, Theme
 from bertviewer.core.architecture.flow import Flow
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.flow_painting import Sheet, text_width
 from bertviewer.plots.fonts import type_scale
 from bertviewer.ui.map.dressing import Dress
@@ -24,8 +25,7 @@ _SHARES, _BETTER = (0.65, 0.8), 1.15
 """So much of a drawing's width the window may have when it goes on in another row."""
 
 
-@frozen
-class Inset:
+class Inset(Struct, frozen=True):
     """What is drawn inside of a node: which part, in which box, and how it is placed there."""
 
     part: Part
@@ -33,8 +33,7 @@ class Inset:
     placed: Camera
 
 
-@frozen
-class _Laid:
+class _Laid(Struct, frozen=True):
     """A drawing with its bounds and its nodes by their ids."""
 
     drawing: Drawing

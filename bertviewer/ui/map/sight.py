@@ -1,13 +1,13 @@
 """What is in sight of the map: which part, how close, and what shows its inside by itself."""
 
 from collections.abc import Iterator
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from bertviewer.charts.flow.drawing import Placed, Rect
 from bertviewer.charts.map.atlas import WHOLE
 from bertviewer.charts.map.camera import Camera
 from bertviewer.charts.map.part import Part
-from bertviewer.core.frozen import frozen
 from bertviewer.ui.map.sheets import Inset, Sheets
 
 FADE_IN, _LATEST, _FADING, _AWAY = 0.42, 0.74, 0.18, 1.1
@@ -27,8 +27,7 @@ _EDGE = 24.0
 """So many pixels away from the window's edge is that which is to be seen."""
 
 
-@frozen
-class Level:
+class Level(Struct, frozen=True):
     """A part as it is painted: a drawing in its place.
 
     Attributes:

@@ -1,11 +1,12 @@
 """Where the blocks of a strip stand: side by side, or as a deck of narrow cards."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.map.blocks import MOST_SIDE_BY_SIDE, Block
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.plain_text import printable
 
 GAP = 8.0
@@ -16,8 +17,7 @@ _CARDS_APART = 3.0
 _MOST_NAME, _AFTER_NAME = 80.0, 10.0
 
 
-@frozen
-class Seat:
+class Seat(Struct, frozen=True):
     """A block in its place; a card of a deck has room for a number at most."""
 
     block: Block

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.theme import NORMAL, RADIUS, SMALL, Theme, mixed
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import grown, monospaced, sized, weighted
 from bertviewer.ui.map.pointed import as_qt
@@ -17,8 +17,7 @@ from bertviewer.ui.map.strip_layout import Seat
 _TWO_LINES = 30.0
 
 
-@frozen
-class Look:
+class Look(Struct, frozen=True):
     """Whether a block is the opened one, whether it is pointed at, and whether keys go to it."""
 
     is_current: bool

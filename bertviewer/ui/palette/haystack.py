@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from bertviewer.charts.naming import shortened, visible
-from bertviewer.core.frozen import frozen
 from bertviewer.ui.palette.matching import Match, folded, match
 
 LONGEST = 2_000
@@ -19,8 +20,7 @@ _BEGUN, _PART, _SCATTERED = range(3)
 """How a word is in a text: from a beginning on, anywhere, or in its letters alone."""
 
 
-@frozen
-class Hit:
+class Hit(Struct, frozen=True):
     """A text that fits, by its number, and how."""
 
     number: int

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import Struct
 from PySide6.QtCore import QAbstractListModel, QObject, Qt
 
-from bertviewer.core.frozen import frozen
 from bertviewer.ui.palette.haystack import Hit
 from bertviewer.ui.palette.search import Group
 from bertviewer.ui.palette.sources import BETWEEN, Item
@@ -15,8 +15,7 @@ from bertviewer.ui.translation import translate
 ROW_ROLE = Qt.ItemDataRole.UserRole
 
 
-@frozen
-class HitRow:
+class HitRow(Struct, frozen=True):
     """A line of the list: a heading, or something that was found."""
 
     heading: str = ""

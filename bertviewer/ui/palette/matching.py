@@ -8,7 +8,7 @@ between them. Letters in a row count most, then those that begin a word; ``bsa``
 import re
 from functools import lru_cache
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 BEGINS, FOLLOWS = 8, 8
 """For a letter that begins a word, and for one that follows the letter before it."""
@@ -24,8 +24,7 @@ _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _SIZES = re.compile(r"\[?(\d+)\s*[x×,]\s*(?=\d)|(?<=\d)\]")
 
 
-@frozen
-class Match:
+class Match(Struct, frozen=True):
     """How well it fits, more is better, and the places of the letters that do, in order."""
 
     score: int

@@ -5,7 +5,8 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
+
 from bertviewer.ui.action import HELP
 from bertviewer.ui.palette.haystack import Hit
 from bertviewer.ui.palette.matching import Match, begins, folded, match, words_of
@@ -24,8 +25,7 @@ COUNT_WORDS = frozenset({"many", "much", "number"})
 """Words after which numbers of the model come first."""
 
 
-@frozen
-class Group:
+class Group(Struct, frozen=True):
     """The hits of one kind, the best first."""
 
     source: Source

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from msgspec import Struct
+
 from bertviewer.charts.naming import visible
 from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.attention_places import attentions_at
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.frozen import frozen
 from bertviewer.core.source.presets import PRESETS
 from bertviewer.ui.action import (
     COMMANDS,
@@ -67,8 +68,7 @@ _ASKING = frozenset(
 _DESCRIPTIONS = {preset.name: preset.description for preset in PRESETS}
 
 
-@frozen
-class Item:
+class Item(Struct, frozen=True):
     """One thing that can be found.
 
     Attributes:
@@ -84,8 +84,7 @@ class Item:
     is_chosen: bool = False
 
 
-@frozen
-class Source:
+class Source(Struct, frozen=True):
     """Things of one kind.
 
     Attributes:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import get_args
 
+from msgspec import Struct
+
 from bertviewer.charts.counts import tensors_text
 from bertviewer.charts.naming import shortened
 from bertviewer.charts.place import Place
@@ -18,7 +20,6 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.explanations.asking import answers_for_module, answers_for_view
 from bertviewer.core.explanations.explanation import Answer, ViewTitle
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.frozen import frozen
 from bertviewer.core.lengths.length_limits import table_room
 from bertviewer.core.source.key_meanings import KEY_MEANINGS
 from bertviewer.core.tensors.heads import head_layout, heads_in
@@ -38,8 +39,7 @@ VIEWS = ("Layers", "Token", "Similarity", "Attention", "Histogram", "Predictions
 _CALL = re.compile(r"op\(([^()]*)\)")
 
 
-@frozen
-class Topic:
+class Topic(Struct, frozen=True):
     """What can be found: its name, what is said of it, and what choosing it does."""
 
     name: str

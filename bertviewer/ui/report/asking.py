@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from msgspec import Struct
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
-from bertviewer.core.frozen import frozen
 from bertviewer.core.source.hub_name import SCHEME
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import RUNS_SUFFIX
@@ -19,8 +19,7 @@ _FILES = (".json", ".safetensors", ".bin", RUNS_SUFFIX)
 _USUAL = ("config", "model", "pytorch_model")
 
 
-@frozen(eq=False)
-class Target:
+class Target(Struct, frozen=True, eq=False):
     """A file, and what is to be written to it."""
 
     path: Path

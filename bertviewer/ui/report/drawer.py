@@ -5,11 +5,11 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from PySide6.QtCore import QObject, Qt, Signal
 
 from bertviewer.charts.theme import Theme
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.frozen import frozen
 from bertviewer.ui.background.draw_queue import DrawQueue
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ PATIENCE = 0.02
 """Seconds between two looks whether the picture is still wanted."""
 
 
-@frozen(eq=False)
-class Sheet:
+class Sheet(Struct, frozen=True, eq=False):
     """A picture of a model, and the colours to draw it in."""
 
     picture: "Picture"
@@ -28,8 +27,7 @@ class Sheet:
     theme: Theme
 
 
-@frozen(eq=False)
-class _Wish:
+class _Wish(Struct, frozen=True, eq=False):
     sheet: Sheet
     drawing: "Future[str]"
 

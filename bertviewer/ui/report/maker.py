@@ -1,14 +1,15 @@
 """Makes reports in the worker: looks closer at the run, gathers, has it drawn, and sets it."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from bertviewer.charts.theme import Theme
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.report.contents import CHAPTERS
@@ -32,8 +33,7 @@ CORPUS = ("corpus-layers", "corpus-values", "corpus-entropy")
 """The names of the pictures that are of a corpus."""
 
 
-@frozen
-class Order:
+class Order(Struct, frozen=True):
     """What is to be made.
 
     Attributes:
@@ -47,8 +47,7 @@ class Order:
     corpus: str = ""
 
 
-@frozen(eq=False)
-class Pages:
+class Pages(Struct, frozen=True, eq=False):
     """The pages of a report as SVG, how many bytes its PDF has, and the names of its chapters."""
 
     svgs: tuple[bytes, ...]
@@ -56,8 +55,7 @@ class Pages:
     chapters: tuple[str, ...]
 
 
-@frozen(eq=False)
-class _Seen:
+class _Seen(Struct, frozen=True, eq=False):
     """What was looked at: of which runs, and the layers that are shown whole."""
 
     material: Material
@@ -74,8 +72,7 @@ class _Seen:
         )
 
 
-@frozen(eq=False)
-class _Read:
+class _Read(Struct, frozen=True, eq=False):
     """What is in a folder: a corpus of the model, or why there is none."""
 
     folder: str

@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.activations.united_checks import united
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.frozen import frozen
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.report.layers import layer_count
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from bertviewer.core.comparing.comparison import Comparison
 
 
-@frozen(eq=False)
-class Material:
+class Material(Struct, frozen=True, eq=False):
     """All that a report can tell of, as the window has it.
 
     Attributes:

@@ -1,21 +1,21 @@
 """What a person wishes of a report, kept from one report to the next."""
 
 import json
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 from PySide6.QtCore import QLocale, QSettings
 
-from bertviewer.core.frozen import frozen
-from bertviewer.report.choices import PAPERS, Choices, Paper, today
+from bertviewer.core.serialization import convert_valid
+from bertviewer.report.choices import Choices, Paper, today
 from bertviewer.report.formats.formats import FORMATS
 
 SETTING, FOLDER = "report", "reportFolder"
 
 
-@frozen
-class Wishes:
+class Wishes(Struct, frozen=True):
     """How the report is to be.
 
     Attributes:
@@ -55,20 +55,12 @@ class Wishes:
 def remembered(model: str) -> Wishes:
     """Return what was wished for last; title and corpus only if it was the model of that name."""
     stored = _stored()
-    usual = Wishes(paper=_usual_paper())
-    paper, form = stored.get("paper"), stored.get("form")
-    left_out, is_same = stored.get("left_out"), stored.get("model") == model
-    return replace(
-        usual,
-        left_out=tuple(map(str, left_out)) if isinstance(left_out, list) else (),
-        layers=_text(stored, "layers"),
-        paper=next((each for each in PAPERS if each == paper), usual.paper),
-        title=_text(stored, "title") if is_same else "",
-        corpus=_text(stored, "corpus") if is_same else "",
-        author=_text(stored, "author"),
-        is_grey=stored.get("is_grey") is True,
-        form=next((each.name for each in FORMATS if each.name == form), usual.form),
-    )
+    found = convert_valid({"paper": _usual_paper(), **stored}, Wishes)
+    if stored.get("model") != model:
+        found = replace(found, title="", corpus="")
+    if found.form not in [each.name for each in FORMATS]:
+        found = replace(found, form=FORMATS[0].name)
+    return found
 
 
 def remember(wishes: Wishes, model: str) -> None:
@@ -97,11 +89,6 @@ def _stored() -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return stored if isinstance(stored, dict) else {}
-
-
-def _text(stored: dict[str, Any], key: str) -> str:
-    text = stored.get(key)
-    return text if isinstance(text, str) else ""
 
 
 def _usual_paper() -> Paper:

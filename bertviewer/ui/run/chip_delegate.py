@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
@@ -11,7 +12,6 @@ from bertviewer.charts.theme import GRID, NORMAL_WEIGHT, RADIUS, ROW, STRONG, Th
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
 from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.analysis.token_classes import text_starts
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.look.theme_of import theme_of
@@ -31,8 +31,7 @@ _NO_PEN = Qt.PenStyle.NoPen
 _Index = QModelIndex | QPersistentModelIndex
 
 
-@frozen
-class Chip:
+class Chip(Struct, frozen=True):
     """A token as it is drawn: its text, what it is, and the gap before it."""
 
     text: str

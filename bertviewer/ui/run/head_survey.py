@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.core.frozen import frozen
 from bertviewer.ui import attention_request
 from bertviewer.ui.run_request import RunRequest
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from bertviewer.ui.workspace import Workspace
 
 
-@frozen(eq=False)
-class HeadPiece:
+class HeadPiece(Struct, frozen=True, eq=False):
     """What is kept of one attention: figures of its heads, and small pictures [A, n, n]."""
 
     figures: HeadFigures

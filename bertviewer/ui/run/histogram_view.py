@@ -1,8 +1,8 @@
 """How the output of the selected module is spread, beside its statistics."""
 
-from dataclasses import replace
 from functools import partial
 
+from msgspec.structs import replace
 from PySide6.QtWidgets import QCheckBox
 
 from bertviewer.charts.histogram_chart import HistogramChart

@@ -1,7 +1,8 @@
 """Which attention is drawn large: the selected head's or the mean, of all tokens or of words."""
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.charts.attentions import Attended, AttentionPair, attention_pair
 from bertviewer.core.activations.activation_run import ActivationRun

@@ -1,5 +1,6 @@
 """One token's path through the layers, and those of others that are pinned beside it."""
 
+from msgspec import Struct
 from PySide6.QtGui import QPalette
 
 from bertviewer.charts.chart import LineChart
@@ -8,7 +9,6 @@ from bertviewer.charts.token_paths import PathCharts, Traced, path_charts
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.similarity import nearest_tokens
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
@@ -28,8 +28,7 @@ _Shown = str | tuple[LineChart, LineChart | None, str | None]
 """What a panel shows: a message, or B's chart and A's and how they are compared."""
 
 
-@frozen
-class _PathChart:
+class _PathChart(Struct, frozen=True):
     """A chart of the view: its name in ``PathCharts``, its title, its plot's object name."""
 
     name: str

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.comparison import Partners
 from bertviewer.charts.figures import FigureTable
 from bertviewer.core.analysis.alignment import align
-from bertviewer.core.frozen import frozen
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.run.sentence_part import SentencePart
@@ -20,8 +20,7 @@ QUESTIONED = ("Layers", "Token", "Similarity", "Attention", "Predictions", "Toke
 """The views, by their titles, about which there are questions."""
 
 
-@frozen
-class InSight:
+class InSight(Struct, frozen=True):
     """A view's title, the attention that it shows and the hidden state, where it shows one."""
 
     title: str

@@ -1,18 +1,20 @@
 """What is remembered from one session to the next: plain data, written as one text.
 
-Settings may have been written by another version, by hand, or in part: what is not as it should be
-is left out, and the rest is taken.
+Settings may have been written by another version, by hand, or in part: what is not valid is left
+out, and the rest is taken.
 """
 
 import base64
 import binascii
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, field, replace
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, ValidationError, field
+from msgspec.structs import asdict, replace
 
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.frozen import frozen
+from bertviewer.core.serialization import convert, convert_valid
 
 LONGEST = 10_000
 """Characters of a sentence that is remembered."""
@@ -24,10 +26,11 @@ MOST_BYTES = 100_000
 
 
 NO_SENTENCE = Sentence("")
+_Place = Annotated[int, Meta(gt=-MOST_PIXELS, lt=MOST_PIXELS)]
+_Size = Annotated[int, Meta(gt=0, lt=MOST_PIXELS)]
 
 
-@frozen
-class WindowState:
+class WindowState(Struct, frozen=True):
     """Where the window was.
 
     Attributes:
@@ -38,15 +41,14 @@ class WindowState:
         wished: whether a pane is shown, where the user chose that.
     """
 
-    place: tuple[int, int, int, int] | None = None
+    place: tuple[_Place, _Place, _Size, _Size] | None = None
     is_maximised: bool = False
     layout: bytes = b""
     moved: tuple[str, ...] = ()
     wished: Mapping[str, bool] = field(default_factory=dict)
 
 
-@frozen
-class ModelState:
+class ModelState(Struct, frozen=True):
     """What was looked at in a model.
 
     Attributes:
@@ -56,14 +58,13 @@ class ModelState:
         expanded: the keys of the open rows, ``None`` where there were too many.
     """
 
-    name: str
-    task: str
+    name: str = ""
+    task: str = ""
     row: str = ""
-    expanded: tuple[str, ...] | None = None
+    expanded: Annotated[tuple[str, ...], Meta(max_length=MOST_ROWS)] | None = None
 
 
-@frozen
-class SessionState:
+class SessionState(Struct, frozen=True):
     """All of it. ``pages`` has the title of the page in sight by the tabs' object name."""
 
     window: WindowState = WindowState()
@@ -124,25 +125,8 @@ def _sentence(pair: Any) -> Sentence | None:
 
 
 def _window(data: Any) -> WindowState:
-    if not isinstance(data, dict):
-        return WindowState()
-    moved, wished = data.get("moved"), data.get("wished")
-    return WindowState(
-        _place(data.get("place")),
-        data.get("is_maximised") is True,
-        _bytes(data.get("layout")),
-        tuple(name for name in moved if isinstance(name, str)) if isinstance(moved, list) else (),
-        {name: shown is True for name, shown in wished.items()} if isinstance(wished, dict) else {},
-    )
-
-
-def _place(data: Any) -> tuple[int, int, int, int] | None:
-    match data:
-        case [int(left), int(top), int(width), int(height)]:
-            place = left, top, width, height
-            is_sound = width > 0 and height > 0 and all(abs(n) < MOST_PIXELS for n in place)
-            return place if is_sound else None
-    return None
+    layout = data.get("layout") if isinstance(data, dict) else None
+    return replace(convert_valid(data, WindowState), layout=_bytes(layout))
 
 
 def _packed(content: bytes) -> str:
@@ -164,18 +148,15 @@ def _bytes(text: Any) -> bytes:
 
 
 def _model(data: Any) -> ModelState | None:
-    match data:
-        case {"name": str(name), "task": str(task)} if name and _is_text(name):
-            row, expanded = data.get("row"), data.get("expanded")
-            is_list = isinstance(expanded, list) and len(expanded) <= MOST_ROWS
-            keys = tuple(key for key in expanded if isinstance(key, str)) if is_list else None
-            return ModelState(name, task, row if isinstance(row, str) else "", keys)
-    return None
+    found = convert_valid(data, ModelState)
+    return found if found.name and found.task and _is_text(found.name) else None
 
 
 def _pages(data: Any) -> dict[str, str]:
-    pairs = data.items() if isinstance(data, dict) else ()
-    return {name: title for name, title in pairs if isinstance(title, str)}
+    try:
+        return convert(data, dict[str, str])
+    except ValidationError:
+        return {}
 
 
 def _is_text(text: str) -> bool:

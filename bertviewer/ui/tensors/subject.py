@@ -3,11 +3,12 @@
 from collections.abc import Callable, Hashable
 from functools import partial
 
+from msgspec import Struct
+
 from bertviewer.core.activations.check_step import CheckStep
 from bertviewer.core.activations.seen_tensor import SeenTensor
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.tensor_info import TensorInfo
-from bertviewer.core.frozen import frozen
 from bertviewer.core.tensors.heads import HeadLayout, head_layout, seen_heads
 from bertviewer.core.tensors.named_values import NamedValues
 from bertviewer.core.tensors.token_index import TokenIndex
@@ -24,8 +25,7 @@ SIDES = {
 }
 
 
-@frozen(eq=False)
-class Subject:
+class Subject(Struct, frozen=True, eq=False):
     """How a tensor is told from others, and how its values are found.
 
     Attributes:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import Struct
 from PySide6.QtCore import QObject, Qt
 
 from bertviewer.core.activations.check_step import CheckStep
@@ -11,7 +12,6 @@ from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.report.numbers import deviation
 from bertviewer.ui.sorting import sorted_order
@@ -22,8 +22,7 @@ Listed = TensorInfo | SeenTensor | CheckStep
 """What a row can be of."""
 
 
-@frozen
-class Group:
+class Group(Struct, frozen=True):
     """Rows of one kind below a title."""
 
     title: str

@@ -4,8 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec import Struct
+
 from bertviewer.charts.translation import translate
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.tree.cells import natural
 from bertviewer.ui.tree.filter import KEYED, KEYS, TOKEN, Key
@@ -17,8 +18,7 @@ MOST = 200
 _BEGINNING = re.compile(r"\w+[:=<>]")
 
 
-@frozen
-class Offer:
+class Offer(Struct, frozen=True):
     """A term, or the beginning of one.
 
     Attributes:
@@ -32,8 +32,7 @@ class Offer:
     is_whole: bool = True
 
 
-@frozen
-class Typed:
+class Typed(Struct, frozen=True):
     """The term around the cursor: where it begins and ends, and what of it is before the cursor."""
 
     start: int

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
+from msgspec import Struct
+
 from bertviewer.charts.naming import shortened
 from bertviewer.charts.translation import translate
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.plain_text import printable
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.tree.terms import Not, Sizes, Term, TreeFilter, Truth, Within, Words, Written
@@ -19,8 +20,7 @@ LONGEST = 40
 """Letters of a term that is not understood, where that is said."""
 
 
-@frozen
-class Key:
+class Key(Struct, frozen=True):
     """A word that a term may begin with, an example of the term, and what that finds."""
 
     name: str

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from msgspec import Struct
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QPalette
 from PySide6.QtWidgets import QLineEdit, QMenu, QToolButton, QWidget
 
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
@@ -25,8 +25,7 @@ _WORD = QT_TRANSLATE_NOOP("filter", "a word in the path or class")
 _NOT = QT_TRANSLATE_NOOP("filter", "exclude (works with any term)")
 
 
-@frozen
-class FilterResult:
+class FilterResult(Struct, frozen=True):
     """What a filter found.
 
     Attributes:

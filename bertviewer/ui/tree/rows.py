@@ -1,8 +1,9 @@
 """The rows of the module tree in one flat list, and which of them stand where. Without Qt."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from bertviewer.charts.theme import Part
 from bertviewer.core.architecture.folding import TreeRow
@@ -15,8 +16,7 @@ STATISTICS = {"zeros": "zero_fraction", "nan": "nan_count", "inf": "inf_count"}
 _NO_FILTER = TreeFilter()
 
 
-@dataclass(slots=True)
-class TreeItem:
+class TreeItem(Struct):
     """A row in the flattened tree: its place, and the numbers of the rows around it.
 
     ``position`` and ``children`` are about the rows that the filter leaves.

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from bertviewer.core.frozen import frozen
+from msgspec import Struct
 
 
 class Subject(Protocol):
@@ -16,8 +16,7 @@ class Subject(Protocol):
     def truth(self, key: str) -> bool | None: ...  # noqa: D102
 
 
-@frozen
-class Words:
+class Words(Struct, frozen=True):
     """A text that is in the path or in the class; upper and lower case are the same."""
 
     text: str
@@ -27,8 +26,7 @@ class Words:
         return self.text in subject.text
 
 
-@frozen
-class Written:
+class Written(Struct, frozen=True):
     """A text in one of a module's texts, or, if it ``is_whole``, all of it."""
 
     key: str
@@ -41,8 +39,7 @@ class Written:
         return found == self.text if self.is_whole else self.text in found
 
 
-@frozen
-class Within:
+class Within(Struct, frozen=True):
     """A number from ``low`` to ``high``; where it is ``open``, neither of the two."""
 
     key: str
@@ -60,8 +57,7 @@ class Within:
         return self.low <= number <= self.high
 
 
-@frozen
-class Sizes:
+class Sizes(Struct, frozen=True):
     """Sizes that stand beside one another in a shape, in this order."""
 
     key: str
@@ -75,8 +71,7 @@ class Sizes:
         )
 
 
-@frozen
-class Truth:
+class Truth(Struct, frozen=True):
     """Something that is so, or is not."""
 
     key: str
@@ -87,8 +82,7 @@ class Truth:
         return subject.truth(self.key) is self.is_so
 
 
-@frozen
-class Not:
+class Not(Struct, frozen=True):
     """What does not fit another term."""
 
     term: "Term"
@@ -101,8 +95,7 @@ class Not:
 Term = Words | Written | Within | Sizes | Truth | Not
 
 
-@frozen
-class TreeFilter:
+class TreeFilter(Struct, frozen=True):
     """Terms that a module has to fit all of, and what of the text was not understood.
 
     ``unclear`` is one line, empty where all was understood; the other terms hold all the same.

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.ui.translation import translate
 
 if TYPE_CHECKING:
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from bertviewer.ui.watched_run import WatchedRun
 
 
-@frozen
-class Answer:
+class Answer(Struct, frozen=True):
     """What was found out: a place of the model and of its run, and a sentence about it."""
 
     place: Place

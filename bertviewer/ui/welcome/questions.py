@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.watched_run import WatchedRun
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
 
 
-@frozen
-class Question:
+class Question(Struct, frozen=True):
     """A question, and what it takes to answer it.
 
     Attributes:

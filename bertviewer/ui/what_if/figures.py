@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from bertviewer.charts.theme import NORMAL_WEIGHT, STRONG
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import weighted
 
 _COLUMN_WIDTHS = (116, 92, 92)
 
 
-@frozen
-class FigureLine:
+class FigureLine(Struct, frozen=True):
     """A name, the real figure, the new one, and how they compare; texts as they are shown."""
 
     name: str

@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from bertviewer.core.frozen import frozen
 from bertviewer.core.what_if.scenario import Figure
 
 _GAP, _WIDEST = 14, 760
 _LEAST_BAR = 70
 
 
-@frozen
-class Part:
+class Part(Struct, frozen=True):
     """A child of the root and its parameters."""
 
     name: str

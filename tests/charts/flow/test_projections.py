@@ -1,8 +1,7 @@
 """torch's own attention, drawn as every other one."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.flow.projections import with_projections

@@ -156,7 +156,7 @@ def test_a_gate_has_both_its_ways() -> None:
 
 
 def test_without_flows_nothing_opens() -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     found = Atlas(replace(small("bert"), flows=None))
     assert found.flow(WHOLE) is None

@@ -1,8 +1,7 @@
 """What the colours and figures of the map are of."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.blocks import strips_of

@@ -2,12 +2,12 @@
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from msgspec.structs import replace
 from torch import Tensor, nn
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence

@@ -1,12 +1,12 @@
 """What classifiers say, against transformers' pipelines and plain arithmetic."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import LONGEST_ANSWER, ClassScores, classification

@@ -1,8 +1,7 @@
 """The layers of models of every build, and the parts of a layer."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.analysis.layer_parts import layer_series, part_names, part_of
 from tests.core.closer_look.model_runs import Opened, known, opened

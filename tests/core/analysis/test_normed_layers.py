@@ -1,9 +1,8 @@
 """Figures that a layer norm alone makes are told apart from those that the layers make."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.analysis.normed_layers import normed_layers

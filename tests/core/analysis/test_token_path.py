@@ -1,10 +1,10 @@
 """One token's way through the states."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.analysis.token_path import token_path
 from tests.core.analysis.runs import demo_run, plain_cosine, run_of, tokens_of

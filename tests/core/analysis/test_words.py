@@ -1,10 +1,9 @@
 """Words of a run: what belongs together, and how it is written."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tokenizers.pre_tokenizers import ByteLevel
 
 from bertviewer.core.activations.activation_run import Token

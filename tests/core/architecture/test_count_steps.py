@@ -1,9 +1,9 @@
 """A count in symbols, in numbers, and its result."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import CountTerm, count_steps, readable, steps_of

@@ -1,10 +1,10 @@
 """Nothing that the cache holds is believed that does not prove itself."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.cache.models import SeenModel, model_content

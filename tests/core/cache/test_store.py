@@ -15,7 +15,7 @@ from bertviewer.core.cache import store as module
 from bertviewer.core.cache.store import SUFFIX, OddContent, Store
 from bertviewer.core.errors import UserError
 
-CONTENT = {"numbers": [1, 2.5, None], "text": "名 \ud800"}
+CONTENT = {"numbers": [1, 2.5, None], "text": "名"}
 
 
 @pytest.fixture
@@ -37,6 +37,13 @@ def test_what_is_written_is_read(store: Store) -> None:
     store.write("name", "key", CONTENT)
     assert store.read("name", "key") == CONTENT
     assert store.read("other", "key") is None
+
+
+def test_numbers_and_texts_that_json_does_not_have(store: Store) -> None:
+    store.write("name", "key", {"most": [float("inf"), 1.0]})
+    assert store.read("name", "key") == {"most": [float("inf"), 1.0]}
+    with pytest.raises(UserError, match="not valid Unicode"):
+        store.write("name", "key", ["\ud800"])
 
 
 def test_of_another_key_nothing_is_read_and_the_file_stays(store: Store) -> None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from msgspec import Struct
 from torch import Tensor, nn
 
 from bertviewer.core.activations.check_step import Check
@@ -36,8 +36,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Sound:
+class Sound(Struct, frozen=True):
     """A model without faults, and what is found of it."""
 
     model: LoadedModel
@@ -75,8 +74,7 @@ def sound(family: str) -> Sound:
     return Sound(model, model.module(random_weights=True), check)
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """Where a check has to find a fault: in one of these steps, and in another module."""
 
     path: str

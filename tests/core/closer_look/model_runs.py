@@ -1,10 +1,10 @@
 """Small models with weights from a seed, run as the window runs them: layers' arguments kept."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import torch
+from msgspec import Struct
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.analysis.attention_maps import AttentionMaps
@@ -16,8 +16,7 @@ from bertviewer.core.run.running import run_sentence
 from tests.core.checks.small_models import SENTENCE, run, small_model
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """A model, a run of it, and what was kept of that."""
 
     model: LoadedModel

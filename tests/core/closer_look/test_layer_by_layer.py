@@ -1,12 +1,13 @@
 """What is looked at in a run that was read layer by layer is what it is in the whole model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.activations.seen_tensor import SeenName
@@ -51,8 +52,8 @@ def is_equal(a: Any, b: Any) -> bool:
         return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
     if isinstance(a, torch.Tensor):
         return torch.equal(a, b)
-    if is_dataclass(a):
-        names = [field.name for field in fields(a)]
+    if isinstance(a, Struct):
+        names = a.__struct_fields__
         return all(is_equal(getattr(a, name), getattr(b, name)) for name in names)
     if isinstance(a, Mapping):
         return a.keys() == b.keys() and all(is_equal(a[key], b[key]) for key in a)

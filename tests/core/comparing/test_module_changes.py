@@ -1,9 +1,8 @@
 """What the changes of tensors add up to for the modules that hold them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.comparing.changes import module_changes
 from bertviewer.core.comparing.comparison import Change, compare_architectures

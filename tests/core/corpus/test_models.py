@@ -1,11 +1,11 @@
 """Other models than BERT: how their tensors lie, and whether they see what pads a sentence."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.backend import transformers

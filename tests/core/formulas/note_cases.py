@@ -3,11 +3,11 @@
 import functools
 import inspect
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
+from msgspec import Struct
 from torch import Tensor, nn
 
 from bertviewer.core.architecture.architecture import Architecture
@@ -25,8 +25,7 @@ LENGTH_KEYS = 32
 """So many positions have the models that count them."""
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Struct, frozen=True):
     """What a module took, by place and by name, and what it gave."""
 
     arguments: list[Any]
@@ -47,8 +46,7 @@ class Call:
         return tensor
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True, dict=True):
     """A family's tiny configuration with changes, and a head."""
 
     family: str

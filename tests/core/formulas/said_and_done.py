@@ -7,8 +7,9 @@ stores one. What a formula leaves to a closed part of it is left out of both.
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from math import prod
+
+from msgspec import Struct, field
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Edge, Flow, Node
@@ -22,8 +23,7 @@ _PASSED = ("rotary", "rms norm", "layer norm", "mul", "div", "add", "position bi
 _SHAPE = re.compile(r"\[([\d, ]+)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(Struct, frozen=True):
     """What a role's formulas leave to parts that they only name."""
 
     projections: bool = False
@@ -50,8 +50,7 @@ CLOSED = {
 """Roles whose formulas tell their products, with what each leaves closed."""
 
 
-@dataclass(frozen=True)
-class CallRecord:
+class CallRecord(Struct, frozen=True):
     """How many numbers multiply and are added, and which norms there are, after a sum or not."""
 
     weights: int

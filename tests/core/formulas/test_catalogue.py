@@ -1,6 +1,6 @@
 """Formulas show the values of their own modules."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.formulas.catalogue import formula_of

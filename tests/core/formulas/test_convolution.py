@@ -1,8 +1,7 @@
 """What is said of one convolution, by the settings of its call."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Edge, Flow, Node

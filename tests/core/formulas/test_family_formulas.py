@@ -1,9 +1,9 @@
 """What is special to a family is in its formulas: norms, positions, scales, windows."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.formulas.catalogue import formula_of, with_formulas
 from tests.core.checks.small_models import small_model

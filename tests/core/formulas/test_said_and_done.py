@@ -1,9 +1,9 @@
 """Every role's formula says what the flow of the same module does: the same products and norms."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow

@@ -5,11 +5,12 @@ import json
 import re
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct, field
 
 LARGE = (".safetensors", ".bin", ".h5")
 """What the hub keeps with Git LFS."""
@@ -19,8 +20,7 @@ LONG = 300.0
 """Seconds that nothing comes where nothing more shall come: longer than any test."""
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """How to answer instead: a status with headers, or the content with something wrong.
 
     ``cut`` closes the connection after so many bytes; ``held`` sends so many and the rest once
@@ -38,8 +38,7 @@ class Fault:
     silent: bool = False
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Struct, frozen=True):
     path: str
     headers: Mapping[str, str]
 

@@ -1,11 +1,11 @@
 """Small models of every family as files, opened whole or layer by layer."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 import transformers
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.loading.loaded_model import LoadedModel

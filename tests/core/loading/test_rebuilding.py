@@ -1,12 +1,12 @@
 """A bare file of a BERT opens as the model that it is; anything else is not taken for one."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from msgspec.structs import replace
 from safetensors.torch import save_file
 
 from bertviewer.core.activations.activation_run import Sentence

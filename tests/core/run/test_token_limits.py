@@ -1,7 +1,6 @@
 """How many tokens a model takes: what is cut, counted, and refused before it sees it."""
 
 import json
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import Sentence, Token
 from bertviewer.core.activations.text import EMPTY, MAX_CHARACTERS, check_text

@@ -1,11 +1,11 @@
 """What is read from a file of runs is what was written, to the last bit."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.errors import UserError

@@ -125,37 +125,43 @@ def sums(data: dict[str, Any]) -> dict[str, Any]:
 
 
 CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
-    "it.'other'": lambda d: d.update(other=1),
-    "it.'run' is missing": lambda d: d.pop("run"),
-    "it.schema is none of": lambda d: d.update(schema="bertviewer.runs/9"),
-    "it.run.tokens is not a list": lambda d: d["run"].update(tokens={}),
-    "it.run.tokens[0].id is not an integer": lambda d: d["run"]["tokens"][0].update(id=True),
+    "unknown field `other`": lambda d: d.update(other=1),
+    "missing required field `run`": lambda d: d.pop("run"),
+    "'bertviewer.runs/9' - at `$.schema`": lambda d: d.update(schema="bertviewer.runs/9"),
+    "Expected `array`, got `object` - at `$.run.tokens`": lambda d: d["run"].update(tokens={}),
+    "Expected `int`, got `bool` - at `$.run.tokens[0].id`": lambda d: d["run"]["tokens"][0].update(
+        id=True
+    ),
     "a token's id, segment, word or sentence number is out of range": lambda d: d["run"]["tokens"][
         0
     ].update(segment=-1),
     "no tokens": lambda d: d["run"].update(tokens=[]),
-    "it.run.modules[1].calls[0].count": lambda d: d["run"]["modules"][1]["calls"][0].update(
-        count="5"
-    ),
+    "Expected `int`, got `str` - at `$.run.modules[1].calls[0].count`": lambda d: d["run"][
+        "modules"
+    ][1]["calls"][0].update(count="5"),
     "a count is out": lambda d: d["run"]["modules"][1]["calls"][0].update(count=-5),
     "an exponent is out of range": lambda d: d["run"]["modules"][1]["calls"][0].update(
         exponent=2000
     ),
     "minimum or maximum is missing": lambda d: d["run"]["modules"][1]["calls"][0].update(min=None),
-    "a sensible size": lambda d: d["run"]["modules"][1].update(macs=10**20),
+    "too many digits": lambda d: d["run"]["modules"][1].update(macs=10**20),
     "never called": lambda d: d["run"]["modules"][1].update(calls=[]),
     "modules are missing or duplicated": lambda d: d["run"]["modules"][1].update(path=""),
     "the token norms do not match its tokens": lambda d: d["run"]["token_norms"][0].pop(),
     "hidden states are missing": lambda d: d["run"]["hidden_states"].pop(),
     "the hidden states do not match": lambda d: d["run"]["hidden_states"][0].update(shape=[2, 2]),
     "does not lie inside the file": lambda d: d["run"]["hidden_states"][0].update(at=10**12),
-    "is not an array": lambda d: d["run"]["hidden_states"][0].update(dtype="|O8"),
-    "a list of sizes": lambda d: d["run"]["hidden_states"][0].update(shape=[-1]),
+    "not an array: Invalid enum value '|O8'": lambda d: d["run"]["hidden_states"][0].update(
+        dtype="|O8"
+    ),
+    "at `$.shape[0]` - at `$.run.hidden_states[0]`": lambda d: d["run"]["hidden_states"][0].update(
+        shape=[-1]
+    ),
     "unknown kind": lambda d: d["run"]["source"].update(kind="<b>"),
     "unknown task": lambda d: d["run"]["source"].update(task="<b>"),
     "the sentence is empty": lambda d: d["run"]["sentence"].update(text=" "),
-    "not valid Unicode": lambda d: d["run"]["tokens"][0].update(text="\ud800"),
-    "it.comparison is none of overlay, difference": lambda d: d.update(comparison="x"),
+    "utf-16 surrogate": lambda d: d["run"]["tokens"][0].update(text="\ud800"),
+    "Invalid enum value 'x' - at `$.comparison`": lambda d: d.update(comparison="x"),
 }
 
 

@@ -3,10 +3,10 @@
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.loading.opening import open_model

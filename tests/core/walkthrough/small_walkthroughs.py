@@ -1,11 +1,11 @@
 """Architectures with their flows, and small ones of many families."""
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import torch
 import transformers
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.source_info import SourceInfo

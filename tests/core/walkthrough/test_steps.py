@@ -1,8 +1,7 @@
 """The teacher's walk: BERT's seventeen steps, and the values of the last run."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.architecture.architecture import Architecture

@@ -1,6 +1,6 @@
 """Before the flows are there: what the module tree can tell."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.core.walkthrough.build import build_walkthrough
 from tests.core.opened import plain

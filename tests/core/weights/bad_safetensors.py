@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 F32 = {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}
 
 
-@dataclass(frozen=True, slots=True)
-class BadFile:
+class BadFile(Struct, frozen=True):
     """A content, and what must be said of it after the file's name."""
 
     name: str

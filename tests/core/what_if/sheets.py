@@ -1,13 +1,13 @@
 """Sheets of models to ask what if of, and the answers to a few changed values."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
 import torch
 import transformers
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.source_info import SourceInfo

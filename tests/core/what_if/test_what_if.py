@@ -1,13 +1,13 @@
 """What-if figures: equal to those of a model that is really built with the values."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.folding import fold
 from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts

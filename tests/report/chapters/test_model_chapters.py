@@ -1,8 +1,7 @@
 """The chapters on a model: what it is, its parameters, costs, walk, formulas and lists."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.loading.opening import open_model

@@ -1,10 +1,10 @@
 """Two models side by side on paper."""
 
-from dataclasses import replace
 from math import hypot
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.closer_look.comparing import compare_models

@@ -1,9 +1,8 @@
 """The chapters on a run: the sentence, attention, similarity, predictions, two runs, checks."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked

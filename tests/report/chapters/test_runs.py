@@ -1,9 +1,8 @@
 """Run A beside run B on paper."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.loading.opening import open_model

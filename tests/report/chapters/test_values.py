@@ -1,8 +1,7 @@
 """Values of activations on paper, and the elements in which a check differs the most."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.loading.opening import open_model

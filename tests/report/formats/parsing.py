@@ -1,14 +1,14 @@
 """Reads back what the formats wrote."""
 
 import re
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
+
+from msgspec import Struct, field
 
 VOID = {"meta", "br", "wbr", "col", "img", "link", "hr", "input", "base"}
 
 
-@dataclass
-class Node:
+class Node(Struct):
     """An element of a page; children are elements and texts."""
 
     name: str

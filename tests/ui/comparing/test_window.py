@@ -1,10 +1,10 @@
 """The comparison as a person sees it: filtered, sorted, saved, and followed into the tree."""
 
 import csv
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import (

@@ -1,10 +1,10 @@
 """The inspector's numbers: three lines that line up, their symbols, costs and memory."""
 
 import threading
-from dataclasses import replace
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication, QCheckBox, QGridLayout, QLabel, QTabWidget
 from pytestqt.qtbot import QtBot
 

@@ -1,10 +1,10 @@
 """What the overview tells of a module's output in the last run."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 import torch
+from msgspec.structs import replace
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 from torch import Tensor, nn

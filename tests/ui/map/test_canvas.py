@@ -169,7 +169,7 @@ def test_the_menu_has_what_can_be_done_with_a_module(
 
 
 def test_names_of_strangers_are_shown_as_they_are(show_map: ShowMap) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from bertviewer.core.architecture.flow import Flow, Node
     from bertviewer.core.architecture.flows import Flows

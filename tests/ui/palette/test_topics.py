@@ -1,9 +1,9 @@
 """Heads, symbols, configuration keys, questions, totals and sections of the guide are found."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QListView, QTableView, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot

@@ -1,10 +1,10 @@
 """The command line that a report says of itself makes the same report."""
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.cli.arguments import parse
 from bertviewer.core.activations.activation_run import Sentence

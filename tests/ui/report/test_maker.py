@@ -1,8 +1,7 @@
 """What a report takes of a run is looked at once, and other layers alone when these are chosen."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.loading.opening import open_model

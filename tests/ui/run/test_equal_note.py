@@ -1,7 +1,6 @@
 """Why all layers have the same figures is said where random weights leave them no choice."""
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 

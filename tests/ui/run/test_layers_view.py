@@ -2,11 +2,11 @@
 
 import gc
 import weakref
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QPushButton, QTabWidget
 from pytestqt.qtbot import QtBot
 

@@ -1,8 +1,7 @@
 """What has to be known before a run's figures are believed."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.architecture.architecture import Architecture

@@ -1,8 +1,7 @@
 """The cosine of one word in both sentences, or in both runs."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 

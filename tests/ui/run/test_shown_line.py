@@ -1,9 +1,9 @@
 """What is shown says what it is of, and when that is no longer what is typed or chosen."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QPushButton, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot

@@ -2,11 +2,11 @@
 
 import io
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pypdf
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPointF, QSize, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QTabWidget, QToolButton

@@ -1,9 +1,9 @@
 """Tokens as chips: what they say, how they are coloured, and how they follow the selection."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QAction, QColor
 from PySide6.QtWidgets import QApplication, QToolButton

@@ -2,10 +2,10 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from msgspec import Struct
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -42,8 +42,7 @@ def ask_histogram(window: MainWindow) -> None:
     bring_view(window, "Histogram")
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """What is asked for, the plot that is to show it, and the job that computes it."""
 
     ask: Callable[[MainWindow], None]

@@ -1,10 +1,10 @@
 """The settings that a session is kept in: whatever stands there, and whoever writes them."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QByteArray, QSettings
 from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot

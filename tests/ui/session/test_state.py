@@ -2,12 +2,12 @@
 
 import base64
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.ui.session.state import (

@@ -1,9 +1,9 @@
 import math
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import Struct, field
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from pytestqt.modeltest import ModelTester
@@ -24,8 +24,7 @@ from tests.core.tensors.made_up import in_memory, matrix, stored_in
 VERTICAL, HORIZONTAL = Qt.Orientation.Vertical, Qt.Orientation.Horizontal
 
 
-@dataclass
-class Endless:
+class Endless(Struct):
     """Values that are made when they are asked for, and note what was."""
 
     name: str = "endless"

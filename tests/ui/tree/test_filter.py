@@ -1,18 +1,17 @@
 """What a person types into the tree's filter, and what it finds."""
 
 import math
-from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct, field
 
 from bertviewer.ui.tree.filter import KEYS, parse_filter
 from bertviewer.ui.tree.terms import Not, Sizes, Term, Truth, Within, Words, Written
 
 
-@dataclass
-class Module:
+class Module(Struct):
     """A module by what is known of it."""
 
     path: str = "encoder.layer.3.attention.self.query"

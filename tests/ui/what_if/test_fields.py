@@ -1,7 +1,6 @@
 """The fields of the What-if tab: what they offer, take and refuse."""
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QCheckBox,

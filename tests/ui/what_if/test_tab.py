@@ -1,10 +1,10 @@
 """The What-if tab: fields for the letters, and figures that follow them at once."""
 
 import threading
-from dataclasses import replace
 
 import pytest
 import torch
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QLabel,

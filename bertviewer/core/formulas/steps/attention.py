@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.notation import SOFTMAX, number_maths
 from bertviewer.core.formulas.steps.expression import (
@@ -15,7 +17,6 @@ from bertviewer.core.formulas.steps.expression import (
     times,
 )
 from bertviewer.core.formulas.steps.writer import MASK, Of, Writer
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import Step
 
 PRODUCTS = ("matmul", "einsum", "baddbmm")
@@ -29,8 +30,7 @@ _RAISED = re.compile(r"\^\(\(\d+\)\)$")
 _CLOSE = 1e-4
 
 
-@frozen
-class Change:
+class Change(Struct, frozen=True):
     """One step between the product and the softmax.
 
     Attributes:
@@ -44,8 +44,7 @@ class Change:
     operand: Operand = Operand()
 
 
-@frozen
-class Scores:
+class Scores(Struct, frozen=True):
     """The factor on the product of queries and keys, ``None`` if not known, and what follows."""
 
     factor: float | None

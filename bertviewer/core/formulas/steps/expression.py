@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, SOFTMAX, number_maths, quoted
 from bertviewer.core.formulas.templates.activation import ACTIVATIONS, FUNCTIONS
-from bertviewer.core.frozen import frozen
 
 SUM, NO_SUM, EACH, PRODUCT, FACTOR, ATOM = 1, 2, 3, 4, 5, 6
 """How tightly an expression binds.
@@ -17,8 +18,7 @@ _MOST_ARGUMENTS = 6
 _CLOSE = 1e-5
 
 
-@frozen
-class Expression:
+class Expression(Struct, frozen=True):
     """Mathematics, and how tightly it binds."""
 
     text: str

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.flow import KnownOperation, Node
 from bertviewer.core.architecture.operand import Operand

@@ -1,6 +1,7 @@
 """The symbols of a formula with what they mean, and their sizes."""
 
-from dataclasses import dataclass, field, replace
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.expressions.shape_text import shape_text
@@ -12,8 +13,7 @@ from bertviewer.core.text.numerals import count_text
 _LETTERS = ("S", "S_d")
 
 
-@dataclass(slots=True)
-class Legend:
+class Legend(Struct):
     """Terms by their symbols, in the order in which they come up.
 
     ``teaches`` shows the sizes of vectors too, and sizes only where a symbol comes up first, but

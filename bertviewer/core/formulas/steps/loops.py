@@ -6,10 +6,11 @@ the next position, and reads results of the round before.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 AT = "at "
@@ -28,8 +29,7 @@ _LACKING = 3
 _T = re.compile(r"\bt([+-]\d+)?\b")
 
 
-@frozen
-class _Loop:
+class _Loop(Struct, frozen=True):
     """Steps from number ``first`` to the one before ``stop``.
 
     Attributes:

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
@@ -13,7 +14,6 @@ from bertviewer.core.formulas.steps.loops import rounds_of
 from bertviewer.core.formulas.steps.networks import KINDS, halves_of, uses_of
 from bertviewer.core.formulas.steps.origins import ROLES, Place, expert_choice, origins
 from bertviewer.core.formulas.templates.embedding import index_kind
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 _LETTERS = {
@@ -54,8 +54,7 @@ TABLES = {
 """Index of a table's symbol, and what it has a row for, by what its rows are looked up by."""
 
 
-@frozen
-class Naming:
+class Naming(Struct, frozen=True):
     """What a template calls things; all else gets its usual name.
 
     Attributes:
@@ -78,8 +77,7 @@ class Naming:
 PLAIN = Naming(teaches=False)
 
 
-@dataclass(slots=True)
-class Names:
+class Names(Struct):
     """The symbols of a formula, and which steps have their own line.
 
     Attributes:

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 ROLES = {"query": "Q", "key": "K", "value": "V"}
@@ -23,8 +24,7 @@ Place = tuple[str, tuple[str, ...]]
 """A node's id, and what is taken of its result."""
 
 
-@frozen
-class Chain:
+class Chain(Struct, frozen=True):
     """How a query, key or value is made.
 
     Attributes:

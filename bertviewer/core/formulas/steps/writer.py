@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
@@ -33,8 +35,7 @@ _USUAL: Mapping[str, Write] = {}
 """No operations that are written in another way than usual."""
 
 
-@dataclass(slots=True)
-class Writer:
+class Writer(Struct):
     """Writes the steps of one module's graph.
 
     Attributes:

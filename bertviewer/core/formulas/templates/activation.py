@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH, NO_PARAMETERS, quoted
 from bertviewer.core.formulas.templates.template import Template
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import Step
 
 _INPUT = Term("x", "one element of the input; the function is applied to each element")
@@ -14,8 +15,7 @@ _SIGMOID = Term("sigma", "the logistic sigmoid")
 _NORMAL = Term("Phi", "cumulative distribution function of the standard normal distribution")
 
 
-@frozen
-class Activation:
+class Activation(Struct, frozen=True):
     """A function of one number: its symbol and meaning in other formulas, and its own formula."""
 
     operator: str

@@ -1,7 +1,8 @@
 """Attention in heads as one module computes it."""
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_places import is_cross
 from bertviewer.core.formulas.facts import drops_probabilities, has_positions

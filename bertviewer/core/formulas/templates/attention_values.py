@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from math import prod
 
+from msgspec.structs import asdict
+
 from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.families.names import ANGLES
 from bertviewer.core.formulas.facts import has_angle_table, has_contact_head, has_head_size
@@ -27,7 +29,7 @@ def values_of(heads: Heads, variant: Variant) -> dict[str, object]:
     after = " with convolutions" if query.layer.convolution else ""
     after = " with convolution" if heads.kernel else after
     return {
-        **vars(heads),
+        **asdict(heads),
         **landmarks_of(view),
         "kernel": heads.kernel or None,
         "manner": "Multi-query" if is_multi else "Grouped-query" if is_grouped else "Multi-head",
@@ -198,7 +200,7 @@ def _where(heads: Heads, *, has_table: bool) -> str:
     *before, last = parts
     *counts, end = (f"{part.layer.outputs} of the {role}" for role, part in parts.items())
     where = WHERE[first_true(layout)].format(
-        **vars(heads),
+        **asdict(heads),
         unit=unit,
         rows=f"{unit} {size}h to {size}h+{size - 1}",
         first=f"so the first head has {unit} 0 to {size - 1}.",

@@ -1,6 +1,6 @@
 """Attentions that differ from the common one: DeepSeek’s, BigBird’s and Longformer’s."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView

@@ -1,7 +1,8 @@
 """Tables whose rows are looked up, and position vectors that are computed or fixed."""
 
 import math
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand

@@ -1,7 +1,8 @@
 """Modules that turn token ids into vectors, and the tables in which they look rows up."""
 
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core.formulas.facts import drops_out, rotates
 from bertviewer.core.formulas.module_view import ModuleView

@@ -1,6 +1,6 @@
 """Mixtures of experts: routers, experts, and the blocks that hold both (Shazeer et al. 2017)."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.formula import match_of_steps

@@ -1,6 +1,6 @@
 """Feed-forward networks: two linear layers with an activation between, or three with a gate."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import drops_out

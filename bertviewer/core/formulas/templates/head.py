@@ -1,8 +1,9 @@
 """Modules between a base model and its scores: poolers and transforms; and heads for contacts."""
 
 import math
-from dataclasses import replace
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.formula import Term

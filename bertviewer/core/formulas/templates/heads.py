@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
 from functools import cached_property
 from math import prod
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.flow import Node
@@ -17,14 +19,12 @@ from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.steps.attention import Scores, factor_of, scores_of
 from bertviewer.core.formulas.steps.origins import ROLES, Chain, chain_of
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 _VIEWS = ("view", "reshape", "unflatten")
 
 
-@frozen
-class Part:
+class Part(Struct, frozen=True):
     """Queries, keys or values: the layer that makes them, and what is done to its result.
 
     Attributes:
@@ -62,8 +62,7 @@ class Part:
         return [each for each in norms if (each.node.shape[-1] != self.layer.outputs) is of_heads]
 
 
-@frozen(slots=False)
-class Heads:
+class Heads(Struct, frozen=True, dict=True):
     """An attention module.
 
     Attributes:
@@ -123,8 +122,7 @@ class Heads:
         return self.is_cross and (is_named or reads_target(self.view.node, self.view.architecture))
 
 
-@frozen
-class Variant:
+class Variant(Struct, frozen=True):
     """How an attention differs from the common one.
 
     Attributes:

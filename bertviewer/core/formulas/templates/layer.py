@@ -1,6 +1,7 @@
 """Layers, sub-layers and parts of them: modules with residual connections."""
 
-from dataclasses import field, replace
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.families.names import is_cross_attention
@@ -20,7 +21,6 @@ from bertviewer.core.formulas.templates.residual import (
     residual_path,
 )
 from bertviewer.core.formulas.templates.template import Match, Template
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 _BRANCHES = {
@@ -46,8 +46,7 @@ _MEANINGS = {
 }
 
 
-@frozen
-class _Text:
+class _Text(Struct, frozen=True):
     """What the writer of a residual path is given, gathered branch by branch.
 
     Attributes:

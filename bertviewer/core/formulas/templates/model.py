@@ -1,6 +1,6 @@
 """Base models, encoders and decoders: embeddings, layers, and what follows them."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.module_view import ModuleView

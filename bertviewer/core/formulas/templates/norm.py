@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import TypeGuard
 
+from msgspec import Struct
+
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import RMS_NORM, number_maths, sized
 from bertviewer.core.formulas.templates.template import Match, Template
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.text.numerals import number_text
 
@@ -25,8 +26,7 @@ MEANINGS = {
 """What all norms do, those of convolutional networks too."""
 
 
-@frozen
-class Norm:
+class Norm(Struct, frozen=True):
     """A norm as part of another formula: its operator, and the term that explains it."""
 
     operator: str

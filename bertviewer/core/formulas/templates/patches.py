@@ -1,7 +1,8 @@
 """Patches of an image as the positions of a sequence."""
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.formulas.module_view import ModuleView

@@ -1,9 +1,11 @@
 """What attentions add to their scores for the positions of the two tokens."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import takewhile
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.architecture.operand import Operand
@@ -15,7 +17,6 @@ from bertviewer.core.formulas.steps.attention import PRODUCTS, factor_of, scaled
 from bertviewer.core.formulas.steps.expression import PRODUCT, Expression
 from bertviewer.core.formulas.steps.origins import ROLES, chain_of
 from bertviewer.core.formulas.templates.heads import Heads, Variant, layer_of
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 _USUAL_BUCKETS, _USUAL_FURTHEST = 32, 128
@@ -148,8 +149,7 @@ def _steps(rows: int, furthest: int, *, both_ways: bool) -> str:
     )
 
 
-@frozen
-class _Product:
+class _Product(Struct, frozen=True):
     """A product of queries or keys with projected vectors of distances.
 
     Attributes:

@@ -3,18 +3,18 @@
 from collections.abc import Iterable
 from typing import Literal
 
+from msgspec import Struct
+
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.networks import KINDS
 from bertviewer.core.formulas.templates.norm import is_norm
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 BranchKind = Literal["attention", "cross-attention", "feed-forward", "experts", "input", "other"]
 
 
-@frozen
-class Branch:
+class Branch(Struct, frozen=True):
     """What is added to a residual path: a core with optional norms.
 
     Attributes:
@@ -43,8 +43,7 @@ class Branch:
         return self.core[-1]
 
 
-@frozen
-class ResidualPath:
+class ResidualPath(Struct, frozen=True):
     """A chain of residual connections from a module's input to its output.
 
     Attributes:

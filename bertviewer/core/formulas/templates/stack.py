@@ -1,6 +1,7 @@
 """Stacks of layers: layers of one list, applied in sequence."""
 
-from dataclasses import replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import has_positions, rotates
@@ -13,7 +14,6 @@ from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.text.numerals import count_text
 
@@ -24,8 +24,7 @@ _MEANINGS = {
 }
 
 
-@frozen
-class Given:
+class Given(Struct, frozen=True):
     """What is computed from positions and given to all layers.
 
     Attributes:

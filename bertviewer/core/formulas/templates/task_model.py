@@ -1,7 +1,8 @@
 """Models with a head, and their heads: what is computed from the last hidden state for a task."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.operand import Operand

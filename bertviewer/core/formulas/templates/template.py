@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
 from string import Formatter
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bertviewer.core.formulas.facts import reads_target
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TARGET, TOKENS
-from bertviewer.core.frozen import frozen
 
 _LENGTH = re.compile(r"\bS\b'?")
 
@@ -20,8 +21,7 @@ Values = Mapping[str, object]
 """What braces in a template's texts are replaced by: ``{outputs}``."""
 
 
-@frozen
-class Match:
+class Match(Struct, frozen=True):
     """A module that a template matches: its mathematics, and what its texts are filled with.
 
     Attributes:
@@ -42,8 +42,7 @@ class Match:
     case: str = ""
 
 
-@frozen
-class Template:
+class Template(Struct, frozen=True):
     """What a module is recognised as, and what is said about it.
 
     In all texts, names in braces are filled with the values of the match. A note or key that names

@@ -7,10 +7,10 @@ from math import prod
 from typing import Any
 
 import torch
+from msgspec import Struct
 from torch import Tensor, nn
 
 from bertviewer.core.building.config_values import config_value
-from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.inputs.texts import SENTENCES, parts_of, token_ids
 from bertviewer.core.graph.shared_weights import spread
 
@@ -27,8 +27,7 @@ LARGE = 2**21
 """The elements of larger tensors share memory."""
 
 
-@frozen(slots=False)
-class ForwardSignature:
+class ForwardSignature(Struct, frozen=True, dict=True):
     """A model's forward by the names of its parameters.
 
     ``values`` are the numbers of sentences, tokens and target tokens, by the letters of ``texts``.

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
+from msgspec import Struct
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from bertviewer.core.building.config_values import config_value
-from bertviewer.core.frozen import frozen
 
 SENTENCES = "B"
 TOKENS = "S"
@@ -18,16 +18,14 @@ TARGET_TOKENS = "S_d"
 TEXT = "text"
 
 
-@frozen
-class MetaInputs:
+class MetaInputs(Struct, frozen=True):
     """The arguments of a model's forward on the meta device, and the value of each tensor."""
 
     arguments: Mapping[str, Any]
     known: tuple[tuple[Tensor, Tensor], ...]
 
 
-@frozen
-class ModelInputs:
+class ModelInputs(Struct, frozen=True):
     """Arguments of a model's forward on the CPU; ``kinds`` are ``text``, ``image`` and so on."""
 
     arguments: Mapping[str, Any]

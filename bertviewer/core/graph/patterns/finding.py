@@ -1,7 +1,8 @@
 """All patterns of a trace; each operation is in at most one of them."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bertviewer.core.graph.patterns.activations import find_activations
 from bertviewer.core.graph.patterns.attentions import (

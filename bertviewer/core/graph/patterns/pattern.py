@@ -1,15 +1,14 @@
 """A pattern: operations that belong together and compute one known thing."""
 
 from collections.abc import Mapping
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from bertviewer.core.architecture.flow import KnownOperation
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
 
 
-@frozen
-class Pattern:
+class Pattern(Struct, frozen=True):
     """Operations of a trace that compute one thing, view operations left out.
 
     ``name`` is the usual one if that is not ``operation``; ``details`` are as of ``Node``, and
@@ -28,8 +27,7 @@ class Pattern:
         return max(self.operations)
 
 
-@frozen(slots=False)
-class Patterns:
+class Patterns(Struct, frozen=True, dict=True):
     """The patterns of a trace by their operations.
 
     ``outer`` are the largest ones, ``inner`` the smallest: a feed-forward network's activation.
