@@ -16,9 +16,9 @@ from typing import NoReturn, TextIO
 # What each way of starting needs is imported there: the window is to be seen at once.
 from bertviewer.api import DRAWING_CHILD
 from bertviewer.cli import arguments as command_line
-from bertviewer.core.errors import UserError, one_line
-from bertviewer.core.tokenizer import TOKENIZER_CHILD
-from bertviewer.core.weights import PICKLE_CHILD
+from bertviewer.core.checkpoints import PICKLE_CHILD
+from bertviewer.core.tokenization import TOKENIZER_CHILD
+from bertviewer.core.util.errors import UserError, one_line
 
 ERROR = "bertviewer: error: "
 """What every error begins with on a terminal."""
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return pickle_child.main(given[1:])
     if given[:1] == [TOKENIZER_CHILD]:
-        from bertviewer.core.tokenizer import child
+        from bertviewer.core.tokenization import child
 
         return child.main(given[1:])
     if given[:1] == [DRAWING_CHILD]:
@@ -87,7 +87,7 @@ def _status(given: Sequence[str], *, is_program: bool) -> int:
             return 2
         import traceback
 
-        from bertviewer.core.system.log import write_log
+        from bertviewer.core.util.log import write_log
 
         _say(f"internal error; details were saved to {write_log(traceback.format_exc())}")
         return 1
@@ -122,7 +122,7 @@ def _carry_out(options: Namespace, *, is_program: bool) -> int:
                 # The command has ended, and what is left takes no time.
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
         return 0
-    from bertviewer.core.system.garbage import no_search_for_garbage
+    from bertviewer.core.util.gc_paused import no_search_for_garbage
 
     if is_program:
         # An exception amid Qt's own beginnings would be lost in them, or abort the process.
@@ -176,8 +176,8 @@ def _end(status: int) -> NoReturn:
 
 def _tidy() -> None:
     """Take away what is temporary; what else is registered to be called at the end is Qt's."""
-    from bertviewer.core.system.child_process import end_children
-    from bertviewer.core.system.files import take_unfinished_away
+    from bertviewer.core.util.child_process import end_children
+    from bertviewer.core.util.files import take_unfinished_away
 
     take_unfinished_away()
     end_children()

@@ -11,7 +11,7 @@ from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
-NAMES = ("bertviewer.core.activations._row_sums", "bertviewer.core.corpus._sums")
+NAMES = ("bertviewer.core.schema._row_sums", "bertviewer.core.corpus._sums")
 # GCC before 12 vectorizes at -O3 alone, and its -O3 unrolls the loop over the lanes and is slower.
 # Without debug information, which holds this build's own folder, each build gives the same bytes.
 ARGUMENTS = [] if sys.platform == "win32" else ["-O2", "-ftree-vectorize", "-g0"]

@@ -22,15 +22,15 @@ from typing import Any
 
 import torch
 
-from bertviewer.core.backend import transformers
-from bertviewer.core.budget import MEMORY, SECONDS, Budget
-from bertviewer.core.errors import UserError
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.loading import loaded_model
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.system import libraries
-from bertviewer.core.system.memory import resident_memory
-from bertviewer.core.text.special_floats import encoded
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util import libraries
+from bertviewer.core.util.budget import MEMORY, SECONDS, Budget
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.memory import resident_memory
+from bertviewer.core.util.special_floats import encoded
 
 HUGE = (60_000, 1_000_000, 50_000_000, 10**12)
 ADDRESS_SPACE = 5_000_000_000

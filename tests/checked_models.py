@@ -8,15 +8,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.backend import torch
+from bertviewer.core.building.backend import torch
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.text.special_floats import encoded
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.special_floats import encoded
 from tests.small_models import small_configuration
 
 SENTENCE = Sentence("the cat sat on the mat", "and so on")

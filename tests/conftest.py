@@ -26,10 +26,10 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="bertviewer-tests-")
 import hypothesis
 import pytest
 
-from bertviewer.core.cache import models
-from bertviewer.core.cache.store import Store
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.loading import cached_models as models
+from bertviewer.core.loading.cache_store import Store
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
 from tests.left_behind import let_things_end, new, qt_application, qt_things, threads
 from tests.patient_bot import PatientBot
 
@@ -62,7 +62,7 @@ LONGEST = (
     "tests/test_wheel.py",
     "tests/test_no_network.py",
     "tests/ui/test_walks.py",
-    "tests/core/tokenizer/test_process.py",
+    "tests/core/tokenization/test_process.py",
 )
 """Files that take far longer than others.
 
@@ -193,7 +193,7 @@ def tiny_bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write_tiny_bert(folder: Path) -> None:
     """Write it into a folder."""
-    from bertviewer.core.backend import torch, transformers
+    from bertviewer.core.building.backend import torch, transformers
 
     config = transformers.BertConfig(
         vocab_size=200,

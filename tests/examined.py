@@ -8,18 +8,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from bertviewer.core.backend import torch
+from bertviewer.core.building.backend import torch
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.evaluation import evaluate, letters_of
 from bertviewer.core.loading.deriving import builder
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.symbolic.costs import derive_costs
 from bertviewer.core.symbolic.counts import derive
-from bertviewer.core.text.special_floats import encoded
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.special_floats import encoded
 from tests.fresh import try_costs, try_formulas
 
 

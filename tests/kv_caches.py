@@ -17,16 +17,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 from transformers.modeling_outputs import BaseModelOutput
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.building import build_config, build_random, plain_config
 from bertviewer.core.expressions.symbols import others_of, symbols_of
 from bertviewer.core.loading.deriving import builder, with_counts
 from bertviewer.core.loading.inspection import inspect_module
-from bertviewer.core.progress import no_progress
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.symbolic.kv_cache import cached_tensors, derive_kv_cache
+from bertviewer.core.util.progress import no_progress
 
 DECODERS = """
 gpt2 gpt_neo gpt_neox gptj gpt_bigcode codegen opt bloom mpt falcon llama mistral mixtral gemma

@@ -5,7 +5,7 @@ import sys
 import threading
 from typing import Any
 
-from bertviewer.core.tokenizer import process
+from bertviewer.core.tokenization import process
 
 
 def new(things: list[Any], before: list[Any]) -> list[Any]:

@@ -18,17 +18,17 @@ ROOT = Path(__file__).parents[1]
 TESTS = (
     "tests/core/building/test_building.py",
     "tests/core/building/test_config_names.py",
-    "tests/core/source/test_configuration.py",
+    "tests/core/sources/test_configuration.py",
     "tests/core/loading/test_inspection.py",
-    "tests/core/run/test_running.py",
-    "tests/core/tokenizer/test_tokenization.py",
-    "tests/core/tokenizer/test_kinds.py",
+    "tests/core/runs/test_running.py",
+    "tests/core/tokenization/test_tokenization.py",
+    "tests/core/tokenization/test_kinds.py",
     "tests/core/checks/test_families.py",
     "tests/core/loading/test_pretrained.py",
     "tests/core/symbolic/test_counting.py",
 )
 OTHERWISE = {
-    "tests/core/run/test_running.py::test_a_model_without_layers_runs": (
+    "tests/core/runs/test_running.py::test_a_model_without_layers_runs": (
         "before 5.23 a BERT of no layers gives its embeddings as a hidden state"
     )
 }

@@ -16,7 +16,7 @@ from msgspec import Struct
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from bertviewer.core.source.demo import PACKAGE
+from bertviewer.core.sources.demo import PACKAGE
 
 ROOT = Path(__file__).parents[1]
 NOTICES = ROOT / "packaging" / "THIRD_PARTY_NOTICES.txt"

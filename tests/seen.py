@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bertviewer.core.analysis.outlining import outline_of
-from bertviewer.core.architecture.outline import Outline
-from bertviewer.core.cache.models import (
+from bertviewer.core.checkpoints.finding import find_checkpoint
+from bertviewer.core.loading.cached_models import (
     SeenModel,
     keys_content,
     keys_key,
@@ -23,17 +23,17 @@ from bertviewer.core.cache.models import (
     shipped,
     shipped_name,
 )
-from bertviewer.core.cache.outlines import outlines_file, shipped_outlines
 from bertviewer.core.loading.deriving import with_costs, with_counts, with_flows
 from bertviewer.core.loading.meta_model import read_meta_model
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.progress import no_progress
-from bertviewer.core.source.configuration import read_configuration
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.source.presets import preset_names
-from bertviewer.core.system import libraries
-from bertviewer.core.weights.finding import find_checkpoint
+from bertviewer.core.loading.outlines import outlines_file, shipped_outlines
+from bertviewer.core.schema.outline import Outline
+from bertviewer.core.sources.configuration import read_configuration
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import preset_names
+from bertviewer.core.util import libraries
+from bertviewer.core.util.progress import no_progress
 
 KINDS = ("architectures", "key-reports")
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.expressions.letters import is_depth
 from bertviewer.core.symbolic.models import goes_by_layer
 

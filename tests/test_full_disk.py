@@ -59,8 +59,8 @@ def test_a_file_that_finds_no_room(tmp_path: Path) -> None:
     old.write_bytes(OLD)
     code = f"""
 import pathlib
-from bertviewer.core.errors import UserError
-from bertviewer.core.saving.files import write_atomically
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.saving.atomic_files import write_atomically
 try:
     write_atomically(pathlib.Path("report.pdf"), b"x" * {LIMIT + 1})
 except UserError as error:
@@ -98,7 +98,7 @@ def test_a_death_in_mid_write(tmp_path: Path, moment: str) -> None:
     old.write_bytes(OLD)
     code = f"""
 import os, pathlib, signal
-from bertviewer.core.saving.files import write_atomically
+from bertviewer.core.saving.atomic_files import write_atomically
 {moment} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 write_atomically(pathlib.Path("report.pdf"), b"new" * 10000)
 """

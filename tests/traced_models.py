@@ -11,15 +11,15 @@ from msgspec.structs import replace
 
 from bertviewer.charts.flow.dot import dot_of
 from bertviewer.charts.flow.layout import draw
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.errors import UserError
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.tracing_models import LENGTHS, TracedModel, trace_model
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.text.special_floats import encoded
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.special_floats import encoded
 from tests.small_models import configurations
 
 

@@ -13,7 +13,7 @@ from inspect import Parameter, Signature, formatannotation, signature
 from numbers import Real
 from typing import Any, SupportsIndex
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 
 _MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 

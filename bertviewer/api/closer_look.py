@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
+from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 
 if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.analysis.attention_maps import AttentionMaps
     from bertviewer.core.analysis.histogram_data import Histogram
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.run.capture import Capture
+    from bertviewer.core.runs.capture import Capture
 
 FROM_FILE = "this run was loaded from a file; for details, open its model and run it again"
 
@@ -105,7 +105,7 @@ class CloserLook(Struct, frozen=True, eq=False):
             UserError: it does not show it, or the run was read from a file.
         """
         kept = self.capture
-        from bertviewer.core.closer_look.attention import attention_of
+        from bertviewer.core.replay.attention import attention_of
 
         return attention_of(self.model, self.run, kept, layer.path, self.progress, call=layer.call)
 
@@ -116,6 +116,6 @@ class CloserLook(Struct, frozen=True, eq=False):
             UserError: it gave nothing that can be counted, or the run was read from a file.
         """
         kept = self.capture
-        from bertviewer.core.closer_look.outputs import histogram_of
+        from bertviewer.core.replay.outputs import histogram_of
 
         return histogram_of(self.model, self.run, kept, path, self.progress)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from bertviewer.api.tables import Row
 
 if TYPE_CHECKING:
-    from bertviewer.core.comparing import comparison as core
+    from bertviewer.core.comparison import comparison as core
 
 
 class Comparison:

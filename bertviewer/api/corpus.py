@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from bertviewer.api.corpus_comparison import CorpusComparison
 from bertviewer.api.errors import in_one_line
 from bertviewer.api.tables import Row, quantile_names
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,8 +127,8 @@ class Corpus:
             quantiles: shares from 0 to 1; ``q5`` is the value below which 5 % lie. They are read
                 off bins a quarter of their lower end wide at most.
         """
-        from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
         from bertviewer.core.corpus.comparing import whole_calls
+        from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
 
         if not all(0 <= share <= 1 for share in quantiles):
             raise UserError(f"quantiles must be from 0 to 1, not {list(quantiles)}")
@@ -250,7 +250,7 @@ def _own_model(folder: Path, data: core.Corpus) -> LoadedModel:
     """Open the model that a corpus is of, if it comes with the program."""
     from bertviewer.core.corpus.as_run import check_model
     from bertviewer.core.loading.opening import open_model
-    from bertviewer.core.source.parsing import parse_source
+    from bertviewer.core.sources.parsing import parse_source
 
     source = data.manifest["source"]
     if source.get("kind") not in ("preset", "demo"):

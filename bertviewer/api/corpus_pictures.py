@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 from bertviewer.api.pictures import with_random_words
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.corpus.corpus import Corpus
-from bertviewer.core.errors import UserError
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.pictures import Picture
 
 CorpusFigureName = Literal["layers", "heads", "histogram"]

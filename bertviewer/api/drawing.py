@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, Any, ParamSpec, TypeVar
 
 from bertviewer.api import DRAWING_CHILD
-from bertviewer.core.errors import UserError
-from bertviewer.core.system import child_process
+from bertviewer.core.util import child_process
+from bertviewer.core.util.errors import UserError
 
 _END_SECONDS = 5.0
 

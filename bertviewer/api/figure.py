@@ -6,10 +6,10 @@ from pathlib import Path
 
 from bertviewer.api.drawing import drawn
 from bertviewer.api.errors import in_one_line
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Flow
-from bertviewer.core.errors import UserError
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Flow
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.pictures import Picture
 
 
@@ -78,7 +78,7 @@ class Figure:
 
         A file of the open model is never replaced.
         """
-        from bertviewer.core.saving.files import check_writable, save
+        from bertviewer.core.saving.atomic_files import check_writable, save
 
         path = Path(file)
         if path.suffix.lower() not in self._ways:
@@ -112,7 +112,7 @@ class Figure:
     def _csv(self) -> bytes:
         from bertviewer.charts.table import csv_text
         from bertviewer.charts.treemap import Area
-        from bertviewer.core.architecture.outline import Outline
+        from bertviewer.core.schema.outline import Outline
 
         chart = self._picture.drawn
         assert not isinstance(chart, Flow | Outline | Area)  # of which there are other ways

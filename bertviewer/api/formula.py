@@ -3,11 +3,11 @@
 from msgspec import Struct
 
 from bertviewer.api.notebook import paragraph_html, table_html
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.count_steps import count_steps
-from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Term
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.count_steps import count_steps
+from bertviewer.core.schema.module_node import ModuleNode
 
 
 class Formula(Struct, frozen=True):

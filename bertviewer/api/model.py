@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 # What a call needs is imported there: a summary wants little of all this.
 from bertviewer.api.errors import in_one_line
 from bertviewer.api.tables import Row, row_of
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import Progress
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.util.progress import Progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -180,7 +180,7 @@ class Model:
         Floats that numpy has no type for become float32. What the checkpoint lacks is drawn at
         random, as for a run; a model without weights has none before a run with random ones.
         """
-        from bertviewer.core.closer_look.tensor_values import whole_tensor
+        from bertviewer.core.tensors.tensor_values import whole_tensor
 
         return whole_tensor(self.loaded, name, self._progress)
 
@@ -251,7 +251,7 @@ class Model:
     def compare(self, right: Model) -> Comparison:
         """Compare another model with this one: configuration, and how far each tensor moved."""
         from bertviewer.api.comparison import Comparison
-        from bertviewer.core.closer_look.comparing import compare_models
+        from bertviewer.core.comparison.compare_models import compare_models
 
         return Comparison(compare_models(self.loaded, right.loaded, self._progress))
 

@@ -13,14 +13,14 @@ from bertviewer.api.errors import in_one_line
 from bertviewer.api.model import Model
 from bertviewer.api.tables import Row
 from bertviewer.api.telling import told
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.pickles.consent import refusal_of
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.source.presets import PRESETS
-from bertviewer.core.source.tasks import AUTO, BASE
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import PRESETS
+from bertviewer.core.sources.tasks import AUTO, BASE
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 
 
 @in_one_line

@@ -7,9 +7,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.api.closer_look import CloserLook
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.errors import UserError
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.util.errors import UserError
 
 if TYPE_CHECKING:
     from bertviewer.report.pictures import Picture

@@ -9,15 +9,15 @@ from msgspec.structs import replace
 
 from bertviewer.api.arguments import check_wishes
 from bertviewer.api.drawing import drawn
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
-from bertviewer.core.saving.files import check_writable
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.saving.atomic_files import check_writable
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 
 if TYPE_CHECKING:
     from bertviewer.api.corpus import Corpus
     from bertviewer.api.run import Run
-    from bertviewer.core.comparing.comparison import Comparison
+    from bertviewer.core.comparison.comparison import Comparison
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.report.choices import Paper
     from bertviewer.report.looking_beside import OtherRun
@@ -152,7 +152,7 @@ class ReportPlan:
         progress: Progress,
     ) -> "Subject":
         """Gather what is told."""
-        from bertviewer.core.comparing.built_alike import check_built_alike
+        from bertviewer.core.comparison.built_alike import check_built_alike
         from bertviewer.core.corpus.as_run import check_model
         from bertviewer.report.looking import looked_at, origin_of_model
         from bertviewer.report.looks import Looks
@@ -242,7 +242,7 @@ def _comparison(
     """Compare the model with another one, both as they are before anything is run through them."""
     if left is None and right is None:
         return None
-    from bertviewer.core.closer_look.comparing import compare_models
+    from bertviewer.core.comparison.compare_models import compare_models
     from bertviewer.core.loading.opening import open_model
 
     ours, theirs = (left or model), (right or model)

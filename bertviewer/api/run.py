@@ -10,10 +10,10 @@ from bertviewer.api.figure import Figure
 from bertviewer.api.notebook import table_html
 from bertviewer.api.pictures import FigureName, Wish, picture_of
 from bertviewer.api.tables import Row, row_of
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.check_step import Check
-from bertviewer.core.activations.united_checks import united
-from bertviewer.core.progress import Progress
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.united_checks import united
+from bertviewer.core.util.progress import Progress
 from bertviewer.report.recipe import SavedRun
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.run.capture import Capture
+    from bertviewer.core.runs.capture import Capture
 
 
 class Values(NamedTuple):
@@ -139,8 +139,8 @@ class Run:
         look = self.closer_look
         look.called(path, call)
         kept = look.capture
-        from bertviewer.core.closer_look.arrays import as_arrays
-        from bertviewer.core.closer_look.seen_tensors import values
+        from bertviewer.core.replay.seen_tensors import values
+        from bertviewer.core.tensors.arrays import as_arrays
 
         took, gave = values(look.model, self.data, kept, path, look.progress, call=call)
         return Values(as_arrays(took), as_arrays(gave))

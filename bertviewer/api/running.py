@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from bertviewer.api.arguments import check_wishes
 from bertviewer.api.run import Run
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.activations.text import check_text
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.tokenization.sentence import check_text
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 from bertviewer.report.recipe import SavedRun, corpus_command
 
 if TYPE_CHECKING:
@@ -67,14 +67,14 @@ def run_of(
     check_text(sentence)
     model.check_weights(random_weights)
     model.prepare_tokenizer()
-    from bertviewer.core.system import libraries
+    from bertviewer.core.util import libraries
 
     libraries.load(progress)
-    from bertviewer.core.activations.units import unit_paths
     from bertviewer.core.checks.check import check_run
-    from bertviewer.core.run.capture import Capture
-    from bertviewer.core.run.device import find_device
-    from bertviewer.core.run.running import run_sentence
+    from bertviewer.core.runs.capture import Capture
+    from bertviewer.core.runs.device import find_device
+    from bertviewer.core.runs.running import run_sentence
+    from bertviewer.core.schema.units import unit_paths
 
     device = find_device(device)
     kept = Capture("everything" if is_checked else "units")
@@ -106,8 +106,8 @@ def corpus_of(
     model.check_weights(choices.random_weights)
     model.prepare_tokenizer()
     from bertviewer.core.corpus.making import CorpusWish, make_corpus
-    from bertviewer.core.run.device import find_device
-    from bertviewer.core.system import libraries
+    from bertviewer.core.runs.device import find_device
+    from bertviewer.core.util import libraries
 
     libraries.load(progress)
     part = _part(wishes.get("device", "cpu"))
@@ -164,8 +164,8 @@ def saved_runs(model: LoadedModel, progress: Progress) -> tuple[Run, Run | None]
     source = model.source
     if source.kind != "runs":
         raise UserError(f"{source.name} is not a file of saved runs")
-    from bertviewer.core.activations.united_checks import united
-    from bertviewer.core.run_files.reading import check_belongs, read_runs
+    from bertviewer.core.saved_runs.reading import check_belongs, read_runs
+    from bertviewer.core.schema.united_checks import united
 
     file = read_runs(source.path, progress)
     check_belongs(source.path, file, model.architecture)

@@ -1,7 +1,7 @@
 """How a script is told how far work is, if it wants to know."""
 
-from bertviewer.core.errors import Cancelled
-from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.util.errors import Cancelled
+from bertviewer.core.util.progress import Progress, no_progress
 
 
 def told(progress: Progress | None) -> Progress:

@@ -11,10 +11,10 @@ from bertviewer.charts.marked_grid import LONGEST_LABEL, CellNote, MarkedGrid
 from bertviewer.charts.place import Place
 from bertviewer.charts.tensor_places import tensor_places
 from bertviewer.charts.translation import translate
-from bertviewer.core.comparing.comparison import Change, ComparedTensor, Comparison, State
+from bertviewer.core.comparison.comparison import Change, ComparedTensor, Comparison, State
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.text.numerals import number_text
-from bertviewer.core.text.plain_text import printable
+from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.plain_text import printable
 
 ChangeMeasure = Literal["relative", "max", "rms", "cosine"]
 CHANGE_MEASURES: tuple[ChangeMeasure, ...] = ("relative", "max", "rms", "cosine")

@@ -14,8 +14,8 @@ from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.levels import Levels, Masked, Values
 from bertviewer.charts.place import Place, closest
 from bertviewer.charts.table import Cell, Table, column_header, corner_header, without
-from bertviewer.core.text.numerals import number_text
-from bertviewer.core.text.text_direction import bare
+from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.text_direction import bare
 
 
 class Line(Struct, frozen=True):

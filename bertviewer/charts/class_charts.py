@@ -9,9 +9,9 @@ from bertviewer.charts.levels import PARTS
 from bertviewer.charts.naming import token_names
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores
-from bertviewer.core.text.text_direction import isolated
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.util.text_direction import isolated
 
 
 def label_grid(run: ActivationRun, scores: ClassScores) -> GridChart:

@@ -19,11 +19,11 @@ from bertviewer.charts.naming import visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.table import column_header
 from bertviewer.charts.translation import translate
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores, Scores
 from bertviewer.core.analysis.words import word_text
-from bertviewer.core.text.numerals import number_text, with_minus
-from bertviewer.core.text.text_direction import isolated
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.util.numerals import number_text, with_minus
+from bertviewer.core.util.text_direction import isolated
 
 Tokens = Mapping[int, int]
 """The places of B's tokens in A."""

@@ -16,11 +16,11 @@ from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
 from bertviewer.core.analysis.head_figures import HeadFigures, Measure
 from bertviewer.core.analysis.layer_parts import layer_series
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.corpus.as_run import as_run
 from bertviewer.core.corpus.corpus import QUANTILES, ClassSums, Corpus, OutlierRow, Outliers
 from bertviewer.core.corpus.histogram import counts_between, edges
-from bertviewer.core.text.numerals import with_minus
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.util.numerals import with_minus
 
 BAND = (0.05, 0.5, 0.95)
 """The quantiles of the layers' chart: a band, and the line in it."""

@@ -9,9 +9,9 @@ from bertviewer.charts.naming import axis_labels, state_ticks
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.charts.translation import translate
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.outliers import DEVIATIONS, Level, feature_path
 from bertviewer.core.analysis.token_classes import TokenClass
+from bertviewer.core.schema.activation_run import ActivationRun
 
 _LIMITS_COLOR = 5
 

@@ -9,14 +9,14 @@ from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import PARTS, SIZES
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.statistics import STATISTIC_NAMES, Statistics, figure
-from bertviewer.core.activations.token_statistics import TokenStatistics
 from bertviewer.core.analysis.layer_parts import Series, layer_series, part_of
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
 from bertviewer.core.analysis.token_classes import TokenClass
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.errors import UserError
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, figure
+from bertviewer.core.schema.token_statistics import TokenStatistics
+from bertviewer.core.util.errors import UserError
 
 SPREAD = "mean ± std"
 """What draws several statistics at once: a line with a band around it, and thin extremes."""

@@ -16,10 +16,10 @@ from bertviewer.charts.naming import axis_labels, names_of_states, state_ticks, 
 from bertviewer.charts.place import Place
 from bertviewer.charts.table import column_header, corner_header
 from bertviewer.charts.translation import translate
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Candidate, Guess, Predictions
-from bertviewer.core.text.numerals import number_text
-from bertviewer.core.text.text_direction import bare, isolated
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.text_direction import bare, isolated
 
 LENS_TOP = 5
 

@@ -6,7 +6,6 @@ from bertviewer.charts.naming import axis_labels, names_of_states, state_ticks, 
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_paths import state_places
 from bertviewer.charts.translation import translate
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import (
     WordPair,
     cosine_matrix,
@@ -14,6 +13,7 @@ from bertviewer.core.analysis.similarity import (
     word_path,
 )
 from bertviewer.core.analysis.token_classes import text_starts
+from bertviewer.core.schema.activation_run import ActivationRun
 
 
 def similarity_chart(run: ActivationRun, state: int, is_whole: bool = True) -> GridChart:

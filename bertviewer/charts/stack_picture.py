@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from bertviewer.charts.theme import Part
-from bertviewer.core.architecture.outline import Outline, StackOutline
+from bertviewer.core.schema.outline import Outline, StackOutline
 
 GAP = 2.0
 LEAST = 2.0

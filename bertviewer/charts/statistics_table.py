@@ -13,9 +13,9 @@ from bertviewer.charts.figures import (
 )
 from bertviewer.charts.table import corner_header
 from bertviewer.charts.translation import translate
-from bertviewer.core.activations.activation_run import ModuleActivation
-from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.schema.activation_run import ModuleActivation
+from bertviewer.core.schema.statistics import Statistics
 
 Named = tuple[str, Callable[[Statistics], float | None]]
 """A figure's name, and how it is read off statistics."""

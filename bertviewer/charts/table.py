@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bertviewer.core.text.text_direction import bare
+from bertviewer.core.util.text_direction import bare
 
 if TYPE_CHECKING:
     # Whatever has something to copy is there before numpy.

@@ -9,10 +9,10 @@ from msgspec import Struct
 from bertviewer.charts.levels import widened
 from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.translation import translate
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_maps import Received
 from bertviewer.core.analysis.similarity import cosines
-from bertviewer.core.text.numerals import number_text
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.util.numerals import number_text
 
 MeasureName = Literal["norm", "cosine", "attention", "probability", "segment", "none"]
 MEASURES: tuple[MeasureName, ...] = (

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 from bertviewer import __version__
 from bertviewer.cli import corpus, formats
 from bertviewer.cli.formats import Format
-from bertviewer.core.errors import UserError
-from bertviewer.core.source.tasks import AUTO, TASK_NAMES
+from bertviewer.core.sources.tasks import AUTO, TASK_NAMES
+from bertviewer.core.util.errors import UserError
 
 COMMANDS = ("summary", "run", "report", "compare", "flow", *corpus.DESCRIPTIONS, "presets")
 

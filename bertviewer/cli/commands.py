@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from bertviewer.cli import corpus, formats
 from bertviewer.cli.printing import check_takes_bytes, print_text
 from bertviewer.cli.progress_line import progress_line
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.activations.text import check_text, optional_sentence
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.tokenization.sentence import check_text, optional_sentence
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 
 if TYPE_CHECKING:
     from bertviewer.api.model import Model
@@ -37,7 +37,7 @@ def execute(options: argparse.Namespace) -> None:
 
 
 def _presets(_options: argparse.Namespace) -> None:
-    from bertviewer.core.source.presets import PRESETS
+    from bertviewer.core.sources.presets import PRESETS
 
     width = max(len(preset.name) for preset in PRESETS)
     lines = (f"{preset.name:<{width}}  {preset.description}; no weights" for preset in PRESETS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bertviewer.cli.printing import print_text
 from bertviewer.cli.progress_line import progress_line
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.sources.model_source import ModelSource
 
 CORPUS, MERGE = "corpus", "corpus-merge"
 DESCRIPTIONS = {

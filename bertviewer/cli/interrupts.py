@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from bertviewer.core.errors import Cancelled
+from bertviewer.core.util.errors import Cancelled
 
 GRACE_SECONDS = 1.0
 """How long a command may take to stop by itself."""

@@ -5,7 +5,7 @@ from PySide6.QtGui import QColor, QPainter, QPen
 
 from bertviewer.charts.stack_picture import stack_blocks
 from bertviewer.charts.theme import Theme
-from bertviewer.core.architecture.outline import Outline
+from bertviewer.core.schema.outline import Outline
 
 STRENGTH = 0.72
 """How much of its hue a block has; in full, a page of pictures would be all that one sees."""

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_maps import AttentionMaps
-from bertviewer.core.explanations import explanation
-from bertviewer.core.explanations.asking import answers_for_section
-from bertviewer.core.explanations.references import bibliography
+from bertviewer.core.explain import explanation
+from bertviewer.core.explain.asking import answers_for_section
+from bertviewer.core.explain.references import bibliography
 from bertviewer.report.blocks import Answer, Bibliography, Entry, Section, words_of
 from bertviewer.report.subject import Subject
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.check_step import Check, CheckStep
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.check_step import Check, CheckStep
+from bertviewer.core.util.numerals import count_text
 
 
 class ClassSummary(Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from bertviewer.charts.theme import GREY, PAPER, Theme
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 
 Paper = Literal["a4", "letter"]
 PAPERS: tuple[Paper, ...] = get_args(Paper)

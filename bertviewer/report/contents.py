@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 
 from msgspec import Struct
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.chapters.attention import attention
 from bertviewer.report.chapters.checks import checks
 from bertviewer.report.chapters.corpus import corpus

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.cost_values import (
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.cost_values import (
     WEIGHT_DTYPES,
     peak_elements,
     weights_bytes,
 )
-from bertviewer.core.architecture.count_steps import CountSteps, CountTerm, steps_of
-from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.text.numerals import MINUS
+from bertviewer.core.schema.count_steps import CountSteps, CountTerm, steps_of
+from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.util.numerals import MINUS
 from bertviewer.report.blocks import SumTerm
 
 MEGA, MEBI = 10**6, 2**20

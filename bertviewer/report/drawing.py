@@ -13,10 +13,10 @@ from bertviewer.charts.marked_grid import MarkedGrid
 from bertviewer.charts.parts import parts_of
 from bertviewer.charts.theme import PAPER, Theme
 from bertviewer.charts.treemap import Area, treemap
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Flow
-from bertviewer.core.architecture.outline import Outline
-from bertviewer.core.text.numerals import short_count
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Flow
+from bertviewer.core.schema.outline import Outline
+from bertviewer.core.util.numerals import short_count
 from bertviewer.plots.cells import cells_as_pictures
 from bertviewer.plots.fonts import window_font
 from bertviewer.plots.grid_plot import GridPlot

@@ -6,9 +6,9 @@ from bertviewer.charts.flow.drawing import Drawing
 from bertviewer.charts.flow.layout import CANVAS, draw
 from bertviewer.charts.flow.svg import svg_of
 from bertviewer.charts.theme import LIGHT, PAPER, SMALL, Theme
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Flow
-from bertviewer.core.text.plain_text import printable
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Flow
+from bertviewer.core.util.plain_text import printable
 from bertviewer.plots.flow_painting import paint, text_width
 from bertviewer.plots.paper import pdf_by
 

@@ -3,10 +3,10 @@
 from collections.abc import Collection
 from difflib import get_close_matches
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Edge, Flow, Node
-from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Edge, Flow, Node
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.summaries import aligned, notice_lines
 
 _HEADER = ("", "Step", "Computes", "Inputs", "Output", "Multiply-adds")

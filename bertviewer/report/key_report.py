@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.report import summaries
 
 LISTED = 12

@@ -4,11 +4,11 @@ import re
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import attention_layers
 from bertviewer.core.analysis.layer_parts import layer_series
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.errors import UserError
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.util.errors import UserError
 
 ENDS, ALL = "first and last", "all"
 """Words for the first and the last layer, which are shown where nothing is written, and for all."""

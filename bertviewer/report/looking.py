@@ -6,21 +6,21 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.analysis.padding import Padding, usual_length
 from bertviewer.core.analysis.prediction_data import predicted_places
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
-from bertviewer.core.closer_look.corners import seen_corners
-from bertviewer.core.closer_look.outputs import histogram_of
-from bertviewer.core.closer_look.padding import look_at_padding
-from bertviewer.core.closer_look.sentences import compare_sentences
-from bertviewer.core.errors import UserError
-from bertviewer.core.families.special_tokens import MASKS
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.source.origin import Origin, origin_of
+from bertviewer.core.replay.corners import seen_corners
+from bertviewer.core.replay.outputs import histogram_of
+from bertviewer.core.replay.padding import look_at_padding
+from bertviewer.core.replay.sentences import compare_sentences
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.sources.origin import Origin, origin_of
+from bertviewer.core.sources.special_tokens import MASKS
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.report.looking_at_checks import compared_elements
 from bertviewer.report.looking_at_heads import seen_heads, with_maps
 from bertviewer.report.looking_beside import OtherRun, beside

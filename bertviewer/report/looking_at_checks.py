@@ -1,13 +1,13 @@
 """Where the steps of a check differ the most: given, recomputed, and their difference."""
 
 from bertviewer.charts.cell_words import place_text
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.check_step import Check, CheckStep
-from bertviewer.core.closer_look.checked_step import GIVEN, RECOMPUTED, checked_step
-from bertviewer.core.errors import UserError
+from bertviewer.core.checkpoints.reading import matrix_shape
+from bertviewer.core.replay.checked_step import GIVEN, RECOMPUTED, checked_step
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.check_step import Check, CheckStep
 from bertviewer.core.tensors.named_values import NamedValues
 from bertviewer.core.tensors.values import TensorValues
-from bertviewer.core.weights.reading import matrix_shape
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.check_summary import nearness, summarise
 from bertviewer.report.looks import ComparedElement
 from bertviewer.report.run_looked_at import LookedAt

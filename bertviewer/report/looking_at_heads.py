@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.head_figures import head_figures, ranked
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.looks import SeenHeads
 from bertviewer.report.run_looked_at import LookedAt
 

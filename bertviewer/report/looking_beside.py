@@ -7,14 +7,14 @@ from msgspec import Struct
 
 from bertviewer.charts.attentions import Attended, attention_pair
 from bertviewer.charts.head_differences import HeadDifferences
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.head_figures import RankedHead
 from bertviewer.core.analysis.prediction_data import Predictions
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.run.capture import Capture
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.looks import Beside
 from bertviewer.report.run_looked_at import LookedAt
 

@@ -1,7 +1,7 @@
 """One picture as a file's bytes: of a chart, or of a flow."""
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Flow
 from bertviewer.plots.export import PICTURES
 from bertviewer.report.drawing import plot_of
 from bertviewer.report.flow_drawing import flow_pdf, flow_svg

@@ -7,8 +7,8 @@ from msgspec import Struct, field
 from bertviewer.charts.chart import GridChart, HeadsChart, LineChart
 from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.treemap import Area
-from bertviewer.core.architecture.flow import Flow
-from bertviewer.core.architecture.outline import Outline
+from bertviewer.core.schema.flow import Flow
+from bertviewer.core.schema.outline import Outline
 from bertviewer.report.blocks import Figure, Section, Text
 
 Drawn = LineChart | GridChart | HeadsChart | HistogramChart | Flow | Outline | Area

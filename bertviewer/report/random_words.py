@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.util.numerals import count_text
 
 ALL = (
     "The activations in this report come from random weights. They show how the architecture "

@@ -7,10 +7,10 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import fields
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.corpus.choices import Choices as CorpusChoices
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.tasks import AUTO, BASE
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.tasks import AUTO, BASE
 from bertviewer.report.choices import PAPERS, Choices
 from bertviewer.report.subject import STATISTIC
 

@@ -2,15 +2,15 @@
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.prediction_data import Predictions
-from bertviewer.core.closer_look.attention import attention_of
-from bertviewer.core.closer_look.predictions import predictions_at
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import Progress
-from bertviewer.core.run.capture import Capture
+from bertviewer.core.replay.attention import attention_of
+from bertviewer.core.replay.predictions import predictions_at
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.util.progress import Progress
 
 
 class LookedAt(Struct, frozen=True, eq=False):

@@ -1,10 +1,10 @@
 """A run and its check as text for a terminal."""
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.check_step import Check
-from bertviewer.core.activations.statistics import figure
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.statistics import figure
+from bertviewer.core.util.numerals import count_text
 from bertviewer.report.check_summary import check_verdict, reasons, summarise
 from bertviewer.report.numbers import deviation, number
 from bertviewer.report.summaries import Table, aligned, notice_lines, provenance

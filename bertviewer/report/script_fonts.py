@@ -12,7 +12,7 @@ from functools import cache
 import typst
 from msgspec import Struct
 
-from bertviewer.core.text.text_direction import are_isolates_paired
+from bertviewer.core.util.text_direction import are_isolates_paired
 from bertviewer.report.typst_files import compiled
 
 OWN = ("Libertinus Serif", "Inter", "New Computer Modern Math", "DejaVu Sans Mono")

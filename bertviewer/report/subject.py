@@ -4,14 +4,14 @@ from functools import cached_property
 
 from msgspec import Struct, field
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.comparing.comparison import Comparison
+from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.comparison.comparison import Comparison
 from bertviewer.core.corpus.corpus import Corpus
-from bertviewer.core.source.origin import Origin
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.origin import Origin
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.walkthrough import Walkthrough
-from bertviewer.core.weights.keys import KeyReport
 from bertviewer.report.looks import Looks
 
 STATISTIC = "std"

@@ -4,16 +4,16 @@ import csv as csv_module
 import io
 from collections.abc import Iterator, Sequence
 
-from bertviewer.core.activations.letter_values import letter_values
-from bertviewer.core.architecture.architecture import Architecture, bytes_by_dtype
-from bertviewer.core.architecture.folding import TreeRow, fold
-from bertviewer.core.architecture.source_info import SEED, SourceInfo
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.source.demo import MODEL_NAME
-from bertviewer.core.source.tasks import find_task
-from bertviewer.core.text.markdown import SPACE, markdown_cell, markdown_table
-from bertviewer.core.text.numerals import count_text
-from bertviewer.core.text.plain_text import printable
+from bertviewer.core.schema.architecture import Architecture, bytes_by_dtype
+from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.folding import TreeRow, fold
+from bertviewer.core.schema.source_info import SEED, SourceInfo
+from bertviewer.core.sources.demo import MODEL_NAME
+from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.util.markdown import SPACE, markdown_cell, markdown_table
+from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.plain_text import printable
 from bertviewer.report.costs import kv_cache_text, why_no_formula
 
 Table = list[tuple[str, ...]]

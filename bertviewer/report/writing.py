@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from bertviewer.charts.theme import Theme
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.report.building import build_document
 from bertviewer.report.choices import Choices
 from bertviewer.report.formats.formats import ReportFormat

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from bertviewer.core.activations.statistics import STATISTIC_NAMES
-from bertviewer.core.source.presets import preset_names
-from bertviewer.core.source.tasks import TASKS
+from bertviewer.core.schema.statistics import STATISTIC_NAMES
+from bertviewer.core.sources.presets import preset_names
+from bertviewer.core.sources.tasks import TASKS
 from bertviewer.ui import module_actions
 from bertviewer.ui.action import (
     BUSY,

@@ -17,15 +17,15 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from bertviewer import __version__
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.activations.text import optional_sentence
-from bertviewer.core.errors import TooLongError, UserError
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.system import libraries
-from bertviewer.core.system.files import take_unfinished_away
-from bertviewer.core.system.log import write_log
-from bertviewer.core.system.resources import resources_folder
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.tokenization.sentence import optional_sentence
+from bertviewer.core.util import libraries
+from bertviewer.core.util.errors import TooLongError, UserError
+from bertviewer.core.util.files import take_unfinished_away
+from bertviewer.core.util.log import write_log
+from bertviewer.core.util.resources import resources_folder
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_failure
@@ -176,8 +176,8 @@ def leave(status: int) -> NoReturn:
     """
     QSettings().sync()
     take_unfinished_away()
-    if "bertviewer.core.tokenizer.process" in sys.modules:
-        from bertviewer.core.tokenizer.process import tokenizer_process
+    if "bertviewer.core.tokenization.process" in sys.modules:
+        from bertviewer.core.tokenization.process import tokenizer_process
 
         tokenizer_process().stop()
     for stream in (sys.stdout, sys.stderr):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from bertviewer.charts.attentions import Attended
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.progress import Progress
+    from bertviewer.core.util.progress import Progress
     from bertviewer.ui.watched_run import WatchedRun
 
 
@@ -19,7 +19,7 @@ def attention_job(
 ) -> Attended:
     """Calculate what the heads of an attention look at."""
     from bertviewer.charts.attentions import Attended
-    from bertviewer.core.closer_look.attention import attention_of
+    from bertviewer.core.replay.attention import attention_of
 
     run = watched.run
     maps = attention_of(model, run, watched.kept, layer.path, progress, call=layer.call)

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.activations.check_step import Check, CheckStep
-from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.schema.check_step import Check, CheckStep
+from bertviewer.core.schema.folding import TreeRow
 from bertviewer.report.check_summary import check_verdict, other_attention_note
 from bertviewer.ui.check_table import CheckTableModel
 from bertviewer.ui.labels import heading_label, quiet_label

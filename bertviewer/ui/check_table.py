@@ -6,8 +6,8 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.activations.check_step import CheckStep
-from bertviewer.core.text.numerals import with_minus
+from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.util.numerals import with_minus
 from bertviewer.report.numbers import deviation
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tables import Column, Index, Row, TableModel

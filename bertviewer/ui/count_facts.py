@@ -6,16 +6,16 @@ from msgspec.structs import replace
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QCheckBox, QWidget
 
-from bertviewer.core.activations.letter_values import letter_values
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.cost_values import FLOPS_PER_MAC
-from bertviewer.core.architecture.count_steps import count_steps, readable
-from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation, relations, substituted
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.cost_values import FLOPS_PER_MAC
+from bertviewer.core.schema.count_steps import count_steps, readable
+from bertviewer.core.schema.folding import TreeRow
+from bertviewer.core.schema.module_node import ModuleNode
 from bertviewer.core.tensors.part_costs import HeadCost, head_cost, part_costs
 from bertviewer.report.costs import (
     cost_of,

@@ -16,7 +16,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from bertviewer.core.architecture.count_steps import CountTerm
+from bertviewer.core.schema.count_steps import CountTerm
 from bertviewer.plots.fonts import weighted
 from bertviewer.report.costs import term_texts
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.run_files.saving import SavesRuns
 from bertviewer.ui.workspace import Workspace

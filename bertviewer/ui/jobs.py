@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.progress import no_progress
-from bertviewer.core.system import libraries
+from bertviewer.core.util import libraries
+from bertviewer.core.util.progress import no_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from bertviewer.core.activations.activation_run import Sentence
-    from bertviewer.core.activations.check_step import Check
-    from bertviewer.core.architecture.architecture import Architecture
-    from bertviewer.core.architecture.folding import TreeRow
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.progress import Progress
-    from bertviewer.core.run.device import Device
-    from bertviewer.core.run_files.describing import KeptRuns
-    from bertviewer.core.run_files.run_file import RunFile
-    from bertviewer.core.source.model_source import ModelSource
+    from bertviewer.core.runs.device import Device
+    from bertviewer.core.saved_runs.describing import KeptRuns
+    from bertviewer.core.saved_runs.run_file import RunFile
+    from bertviewer.core.schema.activation_run import Sentence
+    from bertviewer.core.schema.architecture import Architecture
+    from bertviewer.core.schema.check_step import Check
+    from bertviewer.core.schema.folding import TreeRow
+    from bertviewer.core.sources.model_source import ModelSource
+    from bertviewer.core.util.progress import Progress
     from bertviewer.core.what_if.scenario import Outcome, Scenario
     from bertviewer.ui.watched_run import WatchedRun
 
@@ -81,7 +81,7 @@ def open_model_job(source: ModelSource, progress: Progress) -> Opened:
     saved = _read_runs(source, progress) if source.kind == "runs" else None
     model = open_model(source, progress, keep=False)  # the tree comes first
     if saved is not None:
-        from bertviewer.core.run_files.reading import check_belongs
+        from bertviewer.core.saved_runs.reading import check_belongs
 
         check_belongs(source.path, saved, model.architecture)
     # What its map and overview are made with, so that the window's thread has it already.
@@ -90,7 +90,7 @@ def open_model_job(source: ModelSource, progress: Progress) -> Opened:
 
 
 def _read_runs(source: ModelSource, progress: Progress) -> RunFile:
-    from bertviewer.core.run_files.reading import read_runs
+    from bertviewer.core.saved_runs.reading import read_runs
 
     progress(0, 0, "Reading the saved runs")
     saved = read_runs(source.path, progress)
@@ -132,7 +132,7 @@ def load_libraries_job(model: LoadedModel, progress: Progress) -> tuple[Device, 
     """Import what a model is run with, and return where that can be."""
     model.prepare_tokenizer()
     libraries.load(progress)
-    from bertviewer.core.run.device import available_devices
+    from bertviewer.core.runs.device import available_devices
 
     return available_devices()
 
@@ -157,9 +157,9 @@ def random_heads_job(model: LoadedModel, progress: Progress) -> dict[str, tuple[
 
     Each head is built without storage, and its names are matched with the checkpoint's headers.
     """
-    from bertviewer.core.errors import UserError
     from bertviewer.core.loading.meta_model import read_meta_model
-    from bertviewer.core.source.tasks import find_task
+    from bertviewer.core.sources.tasks import find_task
+    from bertviewer.core.util.errors import UserError
 
     found: dict[str, tuple[str, ...]] = {}
     data = None if model.blueprint is None else model.blueprint.data
@@ -203,7 +203,7 @@ def _derived(architecture: Architecture) -> Derived:
 
 
 def _tree(architecture: Architecture) -> TreeRow:
-    from bertviewer.core.architecture.folding import fold
+    from bertviewer.core.schema.folding import fold
 
     return fold(architecture)
 
@@ -220,9 +220,9 @@ def run_sentence_job(
     It runs on the device that is wished for, if there is one of that name.
     """
     libraries.load(progress)
-    from bertviewer.core.run.capture import Capture
-    from bertviewer.core.run.device import available_devices, chosen_device
-    from bertviewer.core.run.running import run_sentence
+    from bertviewer.core.runs.capture import Capture
+    from bertviewer.core.runs.device import available_devices, chosen_device
+    from bertviewer.core.runs.running import run_sentence
     from bertviewer.ui.watched_run import WatchedRun
 
     prepare_views()
@@ -247,9 +247,9 @@ def run_both_job(  # noqa: PLR0917
     Raises:
         UserError: one cannot be run, they are built differently, or they take other tokens.
     """
-    from bertviewer.core.comparing.built_alike import check_built_alike
-    from bertviewer.core.errors import UserError
+    from bertviewer.core.comparison.built_alike import check_built_alike
     from bertviewer.core.loading.opening import open_model
+    from bertviewer.core.util.errors import UserError
 
     libraries.load(progress)
     theirs = open_model(other, progress)
@@ -282,9 +282,9 @@ def write_runs_job(
     progress: Progress,
 ) -> Path:
     """Write runs of an open model as a file, over no file of ``models``; the path comes back."""
-    from bertviewer.core.run_files.describing import described
-    from bertviewer.core.run_files.writing import content_of
-    from bertviewer.core.saving.files import save
+    from bertviewer.core.saved_runs.describing import described
+    from bertviewer.core.saved_runs.writing import content_of
+    from bertviewer.core.saving.atomic_files import save
 
     progress(0, 0, "Saving the runs")
     data = None if model.blueprint is None else model.blueprint.data
@@ -297,7 +297,7 @@ def write_modules_job(
     path: Path, architecture: Architecture, models: Iterable[ModelSource], progress: Progress
 ) -> Path:
     """Write all modules as CSV, over no file of ``models``; the path comes back."""
-    from bertviewer.core.saving.files import save
+    from bertviewer.core.saving.atomic_files import save
     from bertviewer.report import summaries
 
     progress(0, 0, "Exporting the modules")

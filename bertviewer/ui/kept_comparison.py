@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.charts.naming import shortened
-from bertviewer.core.text.plain_text import printable
+from bertviewer.core.util.plain_text import printable
 
 if TYPE_CHECKING:
-    from bertviewer.core.comparing.comparison import Comparison
+    from bertviewer.core.comparison.comparison import Comparison
 
 LONGEST = 32  # letters of a title
 
@@ -48,7 +48,7 @@ class KeptComparison(QObject):
 
     def keep(self, comparison: "Comparison", other: str) -> None:
         """Keep another comparison in place of the one that there was."""
-        from bertviewer.core.comparing.changes import module_changes
+        from bertviewer.core.comparison.changes import module_changes
 
         self.comparison = comparison
         self.changes, self.other = module_changes(comparison), other

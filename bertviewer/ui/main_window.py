@@ -12,8 +12,8 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.theme import DARK
-from bertviewer.core.run.device import CPU
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.runs.device import CPU
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.ui.action import shortcut_keys
 from bertviewer.ui.actions import ENTRIES
 from bertviewer.ui.breadcrumb import Breadcrumb

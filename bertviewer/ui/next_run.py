@@ -2,10 +2,10 @@
 
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.tokenizer.files import lacks_tokenizer
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.tokenization.files import lacks_tokenizer
 from bertviewer.ui.sentence_history import SentenceHistory
 
 

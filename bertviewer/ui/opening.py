@@ -8,9 +8,9 @@ from PySide6.QtCore import QEvent, QMimeData, QObject, Signal
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import RUNS_SUFFIX, parse_source
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import RUNS_SUFFIX, parse_source
+from bertviewer.core.util.errors import UserError
 from bertviewer.ui.dialogs import MODEL_FILES
 from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.recent import forget, is_there, recent_names, remember

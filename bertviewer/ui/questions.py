@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from bertviewer.charts.theme import GRID, SMALL
-from bertviewer.core.explanations.explanation import Answer
+from bertviewer.core.explain.explanation import Answer
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.labels import quiet_label
 from bertviewer.ui.layouts import in_column, named

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QSettings
 
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.ui.settings import store
 
 SETTING = "recentModels"

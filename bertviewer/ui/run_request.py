@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from msgspec import Struct
 from PySide6.QtCore import QObject
 
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.background.requests import ModelWork, Request
 from bertviewer.ui.watched_run import FROM_FILE, RunWork, WatchedRun
 from bertviewer.ui.workspace import Workspace

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.check_step import Check
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.check_step import Check
 from bertviewer.ui.watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.charts.comparison import ComparisonMode  # and with it numpy
-    from bertviewer.core.run_files.describing import KeptRuns
-    from bertviewer.core.run_files.run_file import RunFile
+    from bertviewer.core.saved_runs.describing import KeptRuns
+    from bertviewer.core.saved_runs.run_file import RunFile
 
 
 class Runs(QObject):
@@ -64,7 +64,7 @@ class Runs(QObject):
 
     def kept(self) -> "KeptRuns | None":
         """Return what there is to be saved, ``None`` without a run."""
-        from bertviewer.core.run_files.describing import KeptRuns
+        from bertviewer.core.saved_runs.describing import KeptRuns
 
         if self.run is None:
             return None

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.ui.busy_bar import THIN, thin_bar
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button

@@ -6,8 +6,8 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLineEdit
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.activations.text import MAX_CHARACTERS
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.tokenization.sentence import MAX_CHARACTERS
 
 MOST = 50
 

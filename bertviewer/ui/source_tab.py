@@ -5,8 +5,8 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.theme import TITLE
-from bertviewer.core.source_code import SourceCode, source_of
-from bertviewer.core.system import libraries
+from bertviewer.core.building.source_code import SourceCode, source_of
+from bertviewer.core.util import libraries
 from bertviewer.ui.find_bar import FindBar
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import blank_page, heading_label, quiet_label

@@ -7,7 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from bertviewer.charts.theme import DARK, NORMAL
-from bertviewer.core.source_code import SourceCode
+from bertviewer.core.building.source_code import SourceCode
 from bertviewer.plots.fonts import monospaced, sized
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.source_highlighting import (

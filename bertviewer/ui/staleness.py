@@ -5,7 +5,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.theme import NORMAL
-from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.look.appearance import WARNING

@@ -5,8 +5,8 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
 from bertviewer.charts.counts import tensors_text
-from bertviewer.core.system import libraries
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.util import libraries
+from bertviewer.core.util.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import named
 from bertviewer.ui.look.appearance import WARNING

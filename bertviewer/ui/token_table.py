@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.place import Place
-from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.selection import Selection
 from bertviewer.ui.tables import make_table

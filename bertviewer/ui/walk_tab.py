@@ -9,9 +9,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.expressions.grouping import Relation
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.components import (
     count_components,

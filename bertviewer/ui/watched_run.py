@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.run.capture import Capture
+    from bertviewer.core.runs.capture import Capture
 
 
 FROM_FILE = "This run was loaded from a file. For details, open its model and run it again."

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import QObject, QSettings, Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.ui.layouts import named
 from bertviewer.ui.settings import store
 from bertviewer.ui.workspace import Workspace

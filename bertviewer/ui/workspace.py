@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.run.device import CPU, Device, chosen_device
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.tasks import find_task
-from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.runs.device import CPU, Device, chosen_device
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.tasks import find_task
 from bertviewer.ui import jobs
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.background.scheduler import Scheduler
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from bertviewer.core.corpus.corpus import Corpus
-    from bertviewer.core.errors import UserError
     from bertviewer.core.hub.opening import HubModel
     from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.util.errors import UserError
     from bertviewer.ui.background.requests import ModelWork
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import bertviewer
 from bertviewer.api import drawing
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from tests.cli.commands import python_of
 
 NO_DISPLAY = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "QT_QPA_PLATFORM": "", "XDG_RUNTIME_DIR": ""}

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import bertviewer
-from bertviewer.core.backend import torch
+from bertviewer.core.building.backend import torch
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 
 
 def test_tables(model: bertviewer.Model) -> None:
@@ -58,7 +58,7 @@ def test_a_tensor_is_what_is_stored(model: bertviewer.Model, tiny_bert_folder: P
 
 
 def test_a_tensor_of_bfloat16(tiny_bert_folder: Path, tmp_path: Path) -> None:
-    from bertviewer.core.backend import transformers
+    from bertviewer.core.building.backend import transformers
 
     half = transformers.BertModel.from_pretrained(tiny_bert_folder).to(torch.bfloat16)
     half.save_pretrained(tmp_path)

@@ -7,7 +7,7 @@ import pytest
 
 import bertviewer
 from bertviewer.app import main
-from bertviewer.core.backend import torch
+from bertviewer.core.building.backend import torch
 
 Passes = list[str]
 

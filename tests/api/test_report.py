@@ -11,11 +11,11 @@ import pytest
 import bertviewer
 from bertviewer.api.drawing import drawing_here
 from bertviewer.app import main
-from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run_files.describing import KeptRuns, described
-from bertviewer.core.run_files.writing import content_of
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.saved_runs.describing import KeptRuns, described
+from bertviewer.core.saved_runs.writing import content_of
+from bertviewer.core.sources.parsing import parse_source
 
 Write = Callable[[Path], Path]
 FEW = ("model", "sentence", "runs", "checks", "models")

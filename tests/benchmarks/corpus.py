@@ -21,11 +21,11 @@ from bertviewer.core.corpus.making import CorpusWish, Part, make_corpus
 from bertviewer.core.corpus.recorder import Recorder, ShardSums
 from bertviewer.core.corpus.texts import Texts, called, step_by_step
 from bertviewer.core.corpus.trial import look
+from bertviewer.core.loading.layer_synchronizer import Lockstep
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.lockstep import Lockstep
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.progress import no_progress
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.progress import no_progress
 from tests.conftest import TINY_WORDS, write_tiny_bert
 from tests.resident_memory import resident_memory
 
@@ -132,10 +132,10 @@ import sys, time
 from pathlib import Path
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.making import CorpusWish, Part, make_corpus
-from bertviewer.core.loading.lockstep import Lockstep
+from bertviewer.core.loading.layer_synchronizer import Lockstep
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.progress import no_progress
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.util.progress import no_progress
+from bertviewer.core.sources.parsing import parse_source
 data, folder, rank, shards = sys.argv[1:]
 model = open_model(parse_source("demo"))
 model.module(random_weights=False)

@@ -8,7 +8,7 @@ import torch
 
 from bertviewer.core.loading.deriving import builder
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.symbolic.costs import derive_costs
 from bertviewer.core.symbolic.counts import derive
 

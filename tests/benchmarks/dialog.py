@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from PySide6.QtWidgets import QApplication, QComboBox, QFileDialog, QLineEdit, QPushButton
 
-from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.report.dialog import ReportDialog
 from tests.benchmarks.lively import Gap, gap, opened_window, run, wait

@@ -10,12 +10,12 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtWidgets import QApplication, QTreeView
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import fold
-from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.loading.inspection import inspect_module
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.tasks import find_task
 from bertviewer.report import summaries
 from bertviewer.ui.application import configure
 from bertviewer.ui.background.worker import Worker

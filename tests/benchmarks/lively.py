@@ -14,8 +14,8 @@ import numpy as np
 from PySide6.QtCore import QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.application import configure, make_window
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow

@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.part import Part
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import fold
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.folding import fold
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.application import configure
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.look.appearance import apply_appearance

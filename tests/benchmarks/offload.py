@@ -15,18 +15,18 @@ from pathlib import Path
 import torch
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.corpus import groups
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.making import CorpusWish, make_corpus
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.progress import no_progress
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.demo import demo_folder
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence
+from bertviewer.core.sources.demo import demo_folder
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.progress import no_progress
 from tests.conftest import TINY_WORDS
 from tests.resident_memory import most_memory, resident_memory
 

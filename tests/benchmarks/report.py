@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.paper import windowless_application
 from bertviewer.report.building import build_document
 from bertviewer.report.choices import Choices, today

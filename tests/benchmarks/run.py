@@ -12,15 +12,15 @@ import torchinfo
 import torchlens
 from torch import Tensor, nn
 
-from bertviewer.core.activations.activation_run import Sentence, Token
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.progress import no_progress
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.macs import formula_macs
-from bertviewer.core.run.recording import Recorder
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.macs import formula_macs
+from bertviewer.core.runs.recording import Recorder
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence, Token
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.progress import no_progress
 
 TOKENS = 128
 THREADS = 2

@@ -89,7 +89,7 @@ from PySide6.QtCore import QTimer
 ticks = []
 
 def watched(worker, make=application.make_window):
-    from bertviewer.core.activations.activation_run import Sentence
+    from bertviewer.core.schema.activation_run import Sentence
     window = make(worker)
     workspace = window.workspace
     timer = QTimer(window, interval=2)

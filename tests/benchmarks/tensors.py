@@ -13,12 +13,12 @@ import numpy as np
 from PySide6.QtWidgets import QApplication, QTableView
 from safetensors.numpy import save_file
 
-from bertviewer.core.closer_look.singular_values import singular_values
-from bertviewer.core.closer_look.survey import survey
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.reduction import tensor_map
+from bertviewer.core.tensors.scan import survey
+from bertviewer.core.tensors.singular_values import singular_values
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.core.tensors.values import FileValues
 from bertviewer.ui.background.worker import Worker

@@ -10,11 +10,11 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 import torch
 from PySide6.QtWidgets import QApplication, QSpinBox
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import fold
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.folding import fold
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Sheet
 from bertviewer.ui.application import configure

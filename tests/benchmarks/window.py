@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
-from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.main_window import MainWindow

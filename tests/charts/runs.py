@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
-from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.schema.source_info import SourceInfo
 from tests.core.analysis.runs import run_of, tokens_of
 
 NORMS = ((1.0, 1.25, 1.5), (2.0, 2.123456789, 2.5), (3.0, 3.5, 9.0))

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bertviewer.charts.change_grid import change_grid, log_levels, log_share
 from bertviewer.charts.place import Place
-from bertviewer.core.comparing.comparison import Change, Comparison, compare_architectures
+from bertviewer.core.comparison.comparison import Change, Comparison, compare_architectures
 from tests.core.opened import plain
 
 QUERY = "encoder.layer.3.attention.self.query.weight"

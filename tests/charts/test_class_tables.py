@@ -15,7 +15,7 @@ from bertviewer.charts.levels import Values
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.class_scores import ClassScores, classification
 from tests.core.analysis.runs import run_of, tokens_of
-from tests.core.closer_look.model_runs import known
+from tests.core.replay.model_runs import known
 
 RUN = run_of(tokens_of("[CLS]", "a", "river", "##bank", "[SEP]", words=(None, 0, 1, 1, None)))
 LOGITS = np.array([[0.0, 1.0], [3.0, 0.0], [1.0, 5.0], [0.0, 2.0], [0.0, 0.0]])

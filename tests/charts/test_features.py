@@ -5,10 +5,10 @@ import pytest
 
 from bertviewer.charts.features import feature_chart, feature_grid
 from bertviewer.charts.place import Place
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.outliers import state_levels
 from bertviewer.core.analysis.token_classes import token_classes
-from tests.core.closer_look.model_runs import known
+from bertviewer.core.schema.activation_run import ActivationRun
+from tests.core.replay.model_runs import known
 
 FEATURE = 5
 

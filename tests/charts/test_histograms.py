@@ -11,8 +11,8 @@ from bertviewer.charts.histograms import (
     histogram_difference,
     histograms_overlaid,
 )
-from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.analysis.histogram_data import histogram
+from bertviewer.core.schema.statistics import Statistics
 
 
 def statistics(low: float | None, high: float | None) -> Statistics:

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from bertviewer.charts.chart import Line
 from bertviewer.charts.layers import NotFinite, layer_chart, not_finite
 from bertviewer.charts.place import Place
-from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation, Sentence
-from bertviewer.core.activations.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.analysis.layer_parts import layer_series
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, Sentence
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, figure
+from bertviewer.core.sources.parsing import parse_source
 
 ALBERT = {
     "model_type": "albert",

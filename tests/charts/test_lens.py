@@ -8,8 +8,8 @@ from bertviewer.charts.lens import Followed, expected_id, lens_chart
 from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_paths import Traced, path_charts
-from bertviewer.core.closer_look.predictions import predictions_at
-from tests.core.closer_look.model_runs import known
+from bertviewer.core.replay.predictions import predictions_at
+from tests.core.replay.model_runs import known
 
 
 def test_probabilities_and_ranks_layer_by_layer() -> None:

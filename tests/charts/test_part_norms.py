@@ -6,9 +6,9 @@ import pytest
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import has_norms, part_norms_chart
 from bertviewer.core.analysis.layer_parts import Series, layer_series
-from bertviewer.core.closer_look.outputs import call_statistics
+from bertviewer.core.replay.outputs import call_statistics
 from tests.charts.test_token_classes import given
-from tests.core.closer_look.model_runs import Opened, known
+from tests.core.replay.model_runs import Opened, known
 
 
 def series_of(it: Opened, part: str) -> tuple[Series, ...]:

@@ -12,8 +12,8 @@ from bertviewer.charts.prediction_tables import (
     lens_table,
 )
 from bertviewer.core.analysis.prediction_data import Predictions
-from bertviewer.core.closer_look.predictions import predictions_at
-from tests.core.closer_look.model_runs import Opened, known
+from bertviewer.core.replay.predictions import predictions_at
+from tests.core.replay.model_runs import Opened, known
 
 TOKEN = "Token predicted at sat (2)"
 

@@ -9,13 +9,13 @@ from bertviewer.charts.sentence_tables import (
     sentence_table,
 )
 from bertviewer.charts.table import csv_text
-from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.analysis.padding import PaddedAttention, PaddedState, Padding
 from bertviewer.core.analysis.sentence_vectors import (
     Baseline,
     PooledCosines,
     SentenceComparison,
 )
+from bertviewer.core.schema.activation_run import Token
 
 BASELINE = Baseline(0.5, 0.25, 0.75)
 COMPARED = SentenceComparison(

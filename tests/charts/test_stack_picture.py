@@ -3,8 +3,8 @@
 import pytest
 
 from bertviewer.charts.stack_picture import LEAST, stack_blocks
-from bertviewer.core.architecture.outline import Outline, StackOutline
-from bertviewer.core.cache.outlines import shipped_outlines
+from bertviewer.core.loading.outlines import shipped_outlines
+from bertviewer.core.schema.outline import Outline, StackOutline
 
 WIDTH, HEIGHT = 170.0, 44.0
 

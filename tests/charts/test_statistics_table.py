@@ -1,8 +1,8 @@
 """The table of what a module gave."""
 
 from bertviewer.charts.statistics_table import statistics_table
-from bertviewer.core.activations.activation_run import ModuleActivation
-from bertviewer.core.activations.statistics import NOTHING, Statistics
+from bertviewer.core.schema.activation_run import ModuleActivation
+from bertviewer.core.schema.statistics import NOTHING, Statistics
 
 MEASURED = Statistics(4, 0, 0, 1, 6.0, 5.0, 0.0, 3.0)
 

@@ -17,13 +17,13 @@ from bertviewer.charts.layers import (
     token_class_chart,
 )
 from bertviewer.charts.place import Place
-from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.analysis.layer_parts import Series, layer_series
 from bertviewer.core.analysis.token_classes import TokenClass, token_classes
-from bertviewer.core.closer_look.outputs import call_statistics
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.model_source import ModelSource
-from tests.core.closer_look.model_runs import Opened, known, ran
+from bertviewer.core.replay.outputs import call_statistics
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.model_source import ModelSource
+from tests.core.replay.model_runs import Opened, known, ran
 
 PLAIN: dict[str, Callable[[Any], float]] = {
     "mean": np.mean,

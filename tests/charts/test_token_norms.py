@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from bertviewer.charts.naming import axis_labels, names_of_states, norm_after, state_ticks
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import norms_chart
-from bertviewer.core.activations.activation_run import ModuleActivation, Token
-from bertviewer.core.activations.statistics import NOTHING
+from bertviewer.core.schema.activation_run import ModuleActivation, Token
+from bertviewer.core.schema.statistics import NOTHING
 from tests.charts.runs import NORMS, make_run
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bertviewer.app import ERROR, main
-from bertviewer.core.activations.text import EMPTY
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.saving.model_files import IS_THE_MODELS
+from bertviewer.core.tokenization.sentence import EMPTY
 from tests.cli.commands import ROOT, bertviewer, error_of, output_of, python_of
 
 
@@ -115,7 +115,7 @@ def test_our_own_bug_is_logged(
 
     monkeypatch.setattr("bertviewer.cli.commands.execute", fail)
     monkeypatch.setattr(
-        "bertviewer.core.system.log.user_log_path", lambda *_, **__: elsewhere / "logs"
+        "bertviewer.core.util.log.user_log_path", lambda *_, **__: elsewhere / "logs"
     )
     assert main(["presets"]) == 1
     (line,) = capsys.readouterr().err.splitlines()

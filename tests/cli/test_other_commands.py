@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bertviewer import __version__
-from bertviewer.core.source.presets import PRESETS
+from bertviewer.core.sources.presets import PRESETS
 from tests.cli.commands import SENTENCE, bertviewer, output_of
 from tests.cli.conftest import Printed
 from tests.pdf_text import text_of

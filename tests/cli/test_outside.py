@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from tests.cli.commands import ROOT, bertviewer, output_of
 from tests.cli.conftest import Printed
 

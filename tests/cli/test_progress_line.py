@@ -123,7 +123,7 @@ def test_stopped_by_the_keyboard(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bertviewer.core.closer_look.comparing.compare_models", stop)
+    monkeypatch.setattr("bertviewer.core.comparison.compare_models.compare_models", stop)
     monkeypatch.setattr(sys, "stderr", terminal.stream)
     assert main(["compare", str(tiny_bert_folder), str(tiny_bert_folder)]) == 2
     shown = terminal.shown()

@@ -2,12 +2,12 @@
 
 from functools import cache
 
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.loading.meta_model import read_meta_model
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.progress import no_progress
-from bertviewer.core.source.configuration import read_configuration
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.configuration import read_configuration
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.progress import no_progress
 
 
 @cache

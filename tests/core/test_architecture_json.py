@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.architecture import SCHEMA, Architecture, bytes_by_dtype
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.source.presets import preset_names
+from bertviewer.core.schema.architecture import SCHEMA, Architecture, bytes_by_dtype
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import preset_names
 
 
 def through_json(architecture: Architecture) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from bertviewer.core.budget import (
+from bertviewer.core.util.budget import (
     Budget,
     OverBudget,
     check,
@@ -16,9 +16,9 @@ from bertviewer.core.budget import (
     limited,
     reserve,
 )
-from bertviewer.core.errors import Cancelled
-from bertviewer.core.progress import no_progress
-from bertviewer.core.system.memory import resident_memory
+from bertviewer.core.util.errors import Cancelled
+from bertviewer.core.util.memory import resident_memory
+from bertviewer.core.util.progress import no_progress
 
 LONG = 20.0
 """Seconds: a test that is not stopped fails."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.core.errors import LONGEST, UserError
+from bertviewer.core.util.errors import LONGEST, UserError
 
 
 @given(st.text(max_size=3 * LONGEST))

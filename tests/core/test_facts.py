@@ -6,17 +6,17 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import fold
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.configuration import read_configuration
-from bertviewer.core.source.demo import demo_folder
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.folding import fold
+from bertviewer.core.sources.configuration import read_configuration
+from bertviewer.core.sources.demo import demo_folder
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
 
 TEST_SENTENCE = "this is a 12212121 test sentence"
 TEST_IDS = [101, 2023, 2003, 1037, 13092, 12521, 12521, 2487, 3231, 6251, 102]

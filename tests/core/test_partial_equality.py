@@ -5,7 +5,7 @@ import pickle
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.partial_equality import PartialEquality
+from bertviewer.core.util.partial_equality import PartialEquality
 
 
 class Word(PartialEquality, Struct, frozen=True):

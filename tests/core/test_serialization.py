@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec import Struct, ValidationError, field
 
-from bertviewer.core.serialization import Document, convert_valid, decode, parse
-from bertviewer.core.text.special_floats import Scalar
+from bertviewer.core.util.serialization import Document, convert_valid, decode, parse
+from bertviewer.core.util.special_floats import Scalar
 
 
 class Leaf(Struct, frozen=True, forbid_unknown_fields=True):

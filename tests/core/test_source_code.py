@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from transformers.models.bert import modeling_bert
 from transformers.models.llama import modeling_llama
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.source_code import source_of
+from bertviewer.core.building.source_code import source_of
+from bertviewer.core.schema.architecture import Architecture
 from tests.core.formulas.formula_models import all_architectures, architecture_of
 
 
@@ -31,10 +31,10 @@ def test_torch_and_the_programs_own_model_have_theirs() -> None:
     (linear,) = source_of("torch.nn.modules.linear", "Linear")
     assert linear.path == "torch/nn/modules/linear.py"
     assert linear.version == torch.__version__
-    import bertviewer.core.transformer_base  # noqa: F401
+    import bertviewer.core.building.transformer_base  # noqa: F401
 
-    (own,) = source_of("bertviewer.core.transformer_base", "TransformerBaseModel")
-    assert own.path == "bertviewer/core/transformer_base.py"
+    (own,) = source_of("bertviewer.core.building.transformer_base", "TransformerBaseModel")
+    assert own.path == "bertviewer/core/building/transformer_base.py"
     assert "def forward(" in own.text
 
 
@@ -73,7 +73,7 @@ def test_a_class_made_at_run_time_has_no_source(monkeypatch: pytest.MonkeyPatch)
 
 def test_nothing_is_imported_for_it() -> None:
     code = (
-        "import sys; from bertviewer.core.source_code import source_of; "
+        "import sys; from bertviewer.core.building.source_code import source_of; "
         "assert source_of('transformers.models.bert.modeling_bert', 'BertModel') == (); "
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules"
     )

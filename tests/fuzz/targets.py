@@ -23,12 +23,11 @@ from bertviewer.charts.similarities import similarity_chart, word_chart
 from bertviewer.charts.statistics_table import tensor_statistics_table
 from bertviewer.charts.table import csv_text
 from bertviewer.charts.token_norms import norms_chart
-from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.analysis.class_scores import classification
 from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.core.analysis.similarity import same_words
 from bertviewer.core.analysis.token_path import token_path
-from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.building import build_config, heads_of, plain_config
 from bertviewer.core.corpus.as_run import check_model
 from bertviewer.core.corpus.choices import Choices
@@ -40,22 +39,23 @@ from bertviewer.core.corpus.plan import FOLDER, NAME
 from bertviewer.core.corpus.reading import read_corpus
 from bertviewer.core.corpus.survey import sentences, survey
 from bertviewer.core.corpus.writing import FEATURES, MANIFEST, STATISTICS, write_corpus
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.pickles import child as pickle_child
 from bertviewer.core.pickles.contents import read_contents
-from bertviewer.core.progress import no_progress
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.run_files.reading import check_belongs, read_runs
-from bertviewer.core.run_files.writing import MAGIC
-from bertviewer.core.source.configuration import read_configuration
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.saved_runs.reading import check_belongs, read_runs
+from bertviewer.core.saved_runs.writing import MAGIC
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.configuration import read_configuration
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import no_progress
 from bertviewer.report import summaries
 from bertviewer.report.chapters.corpus import corpus as chapter
 from bertviewer.report.corpus_text import comparison_text, corpus_text
 from bertviewer.report.subject import Subject
-from tests.core.run_files.saved_runs import run_file, write
+from tests.core.saved_runs.saved_runs import run_file, write
 from tests.fuzz.mutations import mutated, mutated_json, mutated_safetensors
 
 PLAIN = ("vocab.txt", "special_tokens_map.json", "added_tokens.json")

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from tests.fuzz.targets import TARGETS, damaged_folder, sound_folder
 
 MEMORY = 8_000_000_000

@@ -196,8 +196,8 @@ def _save(example: Example, config: Mapping[str, Any], folder: Path) -> None:
     import torch
     import transformers
 
-    from bertviewer.core.source.tasks import find_task
-    from bertviewer.core.transformer_base import register
+    from bertviewer.core.building.transformer_base import register
+    from bertviewer.core.sources.tasks import find_task
 
     register()
     size = _TOKENIZERS.get(example.model_type, _word_pieces)(folder)
@@ -237,13 +237,13 @@ def _fast(tokenizer: Any, names: Mapping[str, str], folder: Path) -> int:
 
 
 def _byte_level(folder: Path) -> int:
-    from tests.core.tokenizer.small_tokenizers import NAMES, byte_level
+    from tests.core.tokenization.small_tokenizers import NAMES, byte_level
 
     return _fast(byte_level(), NAMES["roberta"], folder)
 
 
 def _unigram(folder: Path) -> int:
-    from tests.core.tokenizer.small_tokenizers import NAMES, unigram
+    from tests.core.tokenization.small_tokenizers import NAMES, unigram
 
     return _fast(unigram(), NAMES["sentencepiece"], folder)
 

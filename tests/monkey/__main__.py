@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.ui.application import configure, leave, make_window
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.session.session import Session
@@ -231,7 +231,7 @@ class Monkey:
 
 def _folders(folder: Path) -> Iterator[str]:
     """Write small models, whole and broken ones, and return what opens each."""
-    from bertviewer.core.backend import torch, transformers
+    from bertviewer.core.building.backend import torch, transformers
 
     config = transformers.BertConfig(
         vocab_size=200, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from bertviewer.charts.place import Place
-from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.ui.action import Action, why_not
 from bertviewer.ui.actions import ENTRIES
 

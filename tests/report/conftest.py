@@ -8,14 +8,14 @@ import pytest
 from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.building import build_document
 from bertviewer.report.choices import Choices
 from bertviewer.report.document import ReportDocument

@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.forward_costs import Costs
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.costs import why_no_formula
 
 

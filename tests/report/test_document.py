@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer import __version__
-from bertviewer.core.errors import UserError
-from bertviewer.core.source.demo import SHA256
+from bertviewer.core.sources.demo import SHA256
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.blocks import Section, See
 from bertviewer.report.building import build_document
 from bertviewer.report.choices import Choices, today

@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from bertviewer.charts.theme import GREY, LIGHT, PAPER
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Flow
 from bertviewer.report.flow_drawing import flow_on_paper, flow_pdf, flow_svg
 from tests.core.walkthrough.small_walkthroughs import small
 

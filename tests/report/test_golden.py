@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.formats.markdown import markdown_of
 from bertviewer.report.subject import Subject
 from tests.report.conftest import CHOICES, document_of

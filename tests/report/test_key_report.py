@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.checkpoints.keys import KeyReport
 from bertviewer.report.key_report import LISTED, key_lines
 
 KEYS = KeyReport(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.layers import read_layers
 
 

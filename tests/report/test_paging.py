@@ -10,7 +10,7 @@ import pytest
 from msgspec import Struct
 
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.blocks import Row, Section, Table
 from bertviewer.report.choices import Paper
 from bertviewer.report.document import ReportDocument

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.backend import torch
+from bertviewer.core.building.backend import torch
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.typesetting import report_pdf
 from tests.report.conftest import CHOICES, TEXT, document_of, subject_of

@@ -1,6 +1,6 @@
 """What a report says of random weights."""
 
-from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.report.random_words import ALL, RandomWords, random_words
 
 TRAINED = SourceInfo("folder", "a", "base", "pretrained")

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
-from bertviewer.core.activations.statistics import Statistics
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.forward_costs import Costs, ModuleCosts
+from bertviewer.core.schema.statistics import Statistics
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.numbers import number
 from bertviewer.report.run_text import run_text, tokenizer_note
 from bertviewer.report.summaries import csv, markdown, provenance, text, totals

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.ui.run.view import QUESTIONED
 from tests.screenshots import models
 from tests.screenshots.chapter import USUAL, Chapter, Picture

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QObject, QRect, QSettings
 from PySide6.QtWidgets import QApplication, QDialog, QFrame, QWidget
 
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Job, Worker
 from bertviewer.ui.look.appearance import LIGHT_NAME, SETTING

@@ -3,7 +3,7 @@
 import resource
 import time
 
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.progress import Progress
 from tests.screenshots.chapter import Step
 from tests.screenshots.guide import Guide
 

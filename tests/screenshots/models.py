@@ -47,7 +47,7 @@ def names_alone(folder: Path) -> Path:
     """Write a file of tensors that no configuration explains."""
     from safetensors.torch import save_file
 
-    from bertviewer.core.backend import torch
+    from bertviewer.core.building.backend import torch
 
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {}
@@ -64,7 +64,7 @@ def lacking(folder: Path) -> Path:
     """Write a checkpoint that has not all of its model's tensors, and one with another name."""
     from safetensors.torch import load_file, save_file
 
-    from bertviewer.core.backend import torch, transformers
+    from bertviewer.core.building.backend import torch, transformers
 
     own = folder / "lacks-some"
     config = transformers.BertConfig(
@@ -82,7 +82,7 @@ def lacking(folder: Path) -> Path:
 
 def pickled(folder: Path) -> Path:
     """Write weights as a pickle."""
-    from bertviewer.core.backend import torch, transformers
+    from bertviewer.core.building.backend import torch, transformers
 
     own = folder / "pickled"
     own.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ def pickled(folder: Path) -> Path:
 
 def from_a_hub(guide: Guide) -> None:
     """Open a model of a hub of our own, which sends no more than a part of its weights."""
-    from bertviewer.core.source.demo import demo_folder
+    from bertviewer.core.sources.demo import demo_folder
     from tests.core.hub.hub_server import Fault, HubServer
 
     server = HubServer()

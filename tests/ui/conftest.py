@@ -12,10 +12,10 @@ from PySide6.QtCore import QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.architecture.folding import fold
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.folding import fold
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.ui import jobs, qt_classes
 from bertviewer.ui.application import configure, make_window
 from bertviewer.ui.background import draw_queue

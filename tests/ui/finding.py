@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.ui.error_bar import ErrorBar, error_bar
 from bertviewer.ui.main_window import MainWindow
 

@@ -9,14 +9,14 @@ from msgspec.structs import replace
 from PySide6.QtWidgets import QLabel, QPushButton, QStatusBar, QTableView, QToolButton, QTreeView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.cache import models
-from bertviewer.core.cache.models import SeenModel, keep_model
+from bertviewer.core.loading import cached_models as models
+from bertviewer.core.loading.cached_models import SeenModel, keep_model
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.progress import no_progress
-from bertviewer.core.source.configuration import read_configuration
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.system import libraries
-from bertviewer.core.system.libraries import Import
+from bertviewer.core.sources.configuration import read_configuration
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util import libraries
+from bertviewer.core.util.libraries import Import
+from bertviewer.core.util.progress import no_progress
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.source_view import SourceView

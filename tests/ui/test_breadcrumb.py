@@ -8,8 +8,8 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMenu, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.architecture.folding import fold
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.folding import fold
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.breadcrumb import Breadcrumb
 from bertviewer.ui.history_buttons import HistoryButtons

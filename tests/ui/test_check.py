@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from torch import nn
 
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.check_panel import CheckPanel
 from bertviewer.ui.main_window import MainWindow

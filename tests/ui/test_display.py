@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.ui.display import checked_display, x_connection
 from tests.xvfb import AVAILABLE, virtual_display
 

@@ -13,7 +13,7 @@ def test_closing_at_any_moment_exits_with_0(tmp_path: Path, moment: str) -> None
         START
         + f"""
 import threading
-from bertviewer.core.system import libraries
+from bertviewer.core.util import libraries
 moment = {moment!r}
 def stuck(progress):
     progress(0, 0, "stuck")
@@ -57,7 +57,7 @@ def test_closing_while_a_file_is_written_leaves_no_part_of_it(tmp_path: Path) ->
         + f"""
 import threading
 from pathlib import Path
-from bertviewer.core.saving.files import write_atomically
+from bertviewer.core.saving.atomic_files import write_atomically
 folder = Path({str(folder)!r})
 def pieces(progress):
     yield b"some of it"

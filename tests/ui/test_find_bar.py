@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.source_code import SourceCode
+from bertviewer.core.building.source_code import SourceCode
 from bertviewer.ui.find_bar import CURRENT, OTHERS, FindBar
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.source_view import SourceView

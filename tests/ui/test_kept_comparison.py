@@ -6,7 +6,7 @@ from PySide6.QtGui import QAction
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.measures import PART
-from bertviewer.core.comparing.comparison import Change, Comparison, compare_architectures
+from bertviewer.core.comparison.comparison import Change, Comparison, compare_architectures
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.map.measure_choice import MeasureChoice

@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.next_run import NextRun
 from tests.core.analysis.runs import run_of, tokens_of
 

@@ -12,9 +12,9 @@ from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QMenu, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.errors import NOT_REGULAR
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.errors import NOT_REGULAR
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui import jobs
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.drop_hint import DropHint

@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.explanations.asking import answers_for_module
-from bertviewer.core.explanations.explanation import Answer
-from bertviewer.core.explanations.references import reference
+from bertviewer.core.explain.asking import answers_for_module
+from bertviewer.core.explain.explanation import Answer
+from bertviewer.core.explain.references import reference
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.main_window import MainWindow

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui import jobs
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow

@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui import jobs
 from bertviewer.ui.application import first_sentence
 from bertviewer.ui.main_window import MainWindow

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.source_code import SourceCode, source_of
+from bertviewer.core.building.source_code import SourceCode, source_of
 from bertviewer.ui.find_bar import FindBar
 from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME
 from bertviewer.ui.main_window import MainWindow

@@ -5,7 +5,7 @@ from PySide6.QtGui import QColor, QPixmap
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.ui.inspector.page import InspectorPage
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.main_window import MainWindow

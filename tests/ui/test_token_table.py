@@ -11,10 +11,10 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
-from bertviewer.core.activations.activation_run import Sentence, Token
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.source.demo import demo_folder
-from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.schema.activation_run import Sentence, Token
+from bertviewer.core.sources.demo import demo_folder
+from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
 from bertviewer.ui.look.appearance import APPEARANCES, WARNING, apply_appearance
 from bertviewer.ui.runs import Runs
 from bertviewer.ui.selection import Selection

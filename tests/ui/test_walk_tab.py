@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication, QTabBar, QTableView
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.components import count_components, subtotal, usual_relations
 from bertviewer.ui.main_window import MainWindow

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 BEFORE_TORCH = """
 import threading
 from PySide6.QtWidgets import QStatusBar, QTreeView
-from bertviewer.core.system import libraries
+from bertviewer.core.util import libraries
 from bertviewer.ui import application
 may_import = threading.Event()
 def held():

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from bertviewer.charts.flow.reaching import depths, in_order, reached, stations
-from bertviewer.core.architecture.flow import Edge, Node
+from bertviewer.core.schema.flow import Edge, Node
 
 _WIDE = 120.0
 """A node as wide as that leaves much empty where all others in its column are narrow."""

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.charts.theme import NORMAL, SMALL, Part
-from bertviewer.core.architecture.flow import Edge, Node
+from bertviewer.core.schema.flow import Edge, Node
 
 Form = Literal[
     "input",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bertviewer.charts.flow.drawing import Label, Letters, Placed, Rect
 from bertviewer.charts.flow.lettering import cut_in_middle, named
 from bertviewer.charts.flow.words import ARROW, Words, widths_text
-from bertviewer.core.architecture.flow import Node
+from bertviewer.core.schema.flow import Node
 
 NARROW, WIDE, GATED_WIDE = 56.0, 128.0, 148.0
 """How high the shape is at its ends and in the middle."""

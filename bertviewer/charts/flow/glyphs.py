@@ -11,7 +11,7 @@ from bertviewer.charts.flow.hangers import POSITION_BIAS
 from bertviewer.charts.flow.lettering import cut_in_middle, named
 from bertviewer.charts.flow.words import SIGNS, Words
 from bertviewer.charts.parts import NORMS
-from bertviewer.core.architecture.flow import Node
+from bertviewer.core.schema.flow import Node
 
 DOT, SIGN, ARROW_ROOM = 10.0, 22.0, 28.0
 SIDE_PILL, PILL_HEIGHT, NORM_HEIGHT, BOX_HEIGHT, LOW_BOX = 22.0, 28.0, 30.0, 42.0, 34.0

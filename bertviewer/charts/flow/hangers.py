@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct, field
 
 from bertviewer.charts.flow.reaching import reached
-from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.schema.flow import Edge, Flow, Node
 
 SIDE_ROLES = ("mask", "position", "bias")
 POSITION_BIAS = "position bias"

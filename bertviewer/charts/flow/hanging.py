@@ -8,7 +8,7 @@ from bertviewer.charts.flow.drawing import Line, Placed, Point, Weight
 from bertviewer.charts.flow.glyphs import Glyph
 from bertviewer.charts.flow.hangers import Between, Hanger
 from bertviewer.charts.flow.ways import simplified
-from bertviewer.core.architecture.flow import Edge
+from bertviewer.core.schema.flow import Edge
 
 HANGER_GAP, HANGERS_APART = 12.0, 10.0
 

@@ -25,7 +25,7 @@ from bertviewer.charts.flow.strip import Parts, Strip, strip_of
 from bertviewer.charts.flow.towers import Tower, tower_of
 from bertviewer.charts.flow.ways import simplified
 from bertviewer.charts.flow.words import Words, words_of
-from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.schema.flow import Flow
 
 CANVAS = 1480.0
 """What is wider goes on in another row."""

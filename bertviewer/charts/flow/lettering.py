@@ -3,7 +3,7 @@
 from bertviewer.charts.flow.drawing import Label, Letters, Measure, Style
 from bertviewer.charts.flow.words import TIMES
 from bertviewer.charts.theme import LARGE
-from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.schema.flow import Flow
 
 ELLIPSIS = "…"
 _DROP = 0.3

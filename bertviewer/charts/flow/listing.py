@@ -6,7 +6,7 @@ from bertviewer.charts.flow.drawing import Label, Measure, Picture, Placed, Rect
 from bertviewer.charts.flow.lettering import cut_in_middle
 from bertviewer.charts.flow.words import TIMES, words_of
 from bertviewer.charts.theme import SMALL
-from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.schema.flow import Flow
 
 _ROW, _LISTED_GAP, _MOST_WIDE = 20.0, 32.0, 420.0
 _READING = "Each operation lists the numbers of its inputs."

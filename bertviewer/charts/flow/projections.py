@@ -10,8 +10,8 @@ from math import prod
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node, Shape
-from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.schema.flow import Edge, Flow, Letters, Node, Shape
+from bertviewer.core.schema.operand import Operand
 
 _WHOLE, _FUSED = "multi_head_attention_forward", "scaled_dot_product_attention"
 _ROLES = ("query", "key", "value")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from bertviewer.core.architecture.flow import Edge
+from bertviewer.core.schema.flow import Edge
 
 
 class CycleError(ValueError):

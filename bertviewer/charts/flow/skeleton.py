@@ -10,7 +10,7 @@ from msgspec import Struct
 from bertviewer.charts.flow.columns import columns_of
 from bertviewer.charts.flow.hangers import SIDE_ROLES
 from bertviewer.charts.flow.reaching import depths, in_order
-from bertviewer.core.architecture.flow import Edge, Node
+from bertviewer.core.schema.flow import Edge, Node
 
 _FIRST = ("div", "sub", "matmul")
 """Operations whose first operand is what they change."""

@@ -17,7 +17,7 @@ from bertviewer.charts.flow.ports import Arrival, arrivals
 from bertviewer.charts.flow.skeleton import Item, Room, Skeleton, skeleton_of
 from bertviewer.charts.flow.texts import texts_of
 from bertviewer.charts.flow.ways import Ways
-from bertviewer.core.architecture.flow import Edge, Node
+from bertviewer.core.schema.flow import Edge, Node
 
 PAIR_GAP = 7.0
 _ROLES = ("residual", "query", "key", "value", None, "gate", "routing", *SIDE_ROLES)

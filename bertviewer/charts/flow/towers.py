@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from bertviewer.charts.flow.reaching import in_order, reached, stations
 from bertviewer.charts.flow.skeleton import spine_of
-from bertviewer.core.architecture.flow import Edge, Node
+from bertviewer.core.schema.flow import Edge, Node
 
 _LEAST = 2
 """So many modules make a line of their own; one input or table only hangs on another line."""

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bertviewer.charts.parts import NORMS, part_of, part_of_operation
 from bertviewer.charts.theme import Part
-from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.schema.flow import Edge, Flow, Node
 
 ARROW, TIMES = "→", "×"
 

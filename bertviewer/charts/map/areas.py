@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Literal
 
 from bertviewer.charts.treemap import Area
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.letter_values import letter_values
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.cost_values import macs
-from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.cost_values import macs
+from bertviewer.core.schema.module_node import ModuleNode
 
 AreaKind = Literal["parameters", "macs", "memory"]
 AREA_KINDS: tuple[AreaKind, ...] = ("parameters", "macs", "memory")

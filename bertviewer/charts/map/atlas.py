@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from bertviewer.charts.flow.projections import with_projections
 from bertviewer.charts.map.inner_flows import inner_flow
 from bertviewer.charts.map.part import Part
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Flow, Node
-from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Flow, Node
+from bertviewer.core.schema.module_node import ModuleNode
 
 WHOLE = Part()
 

@@ -5,7 +5,7 @@ They are those that torch's documentation of ``scaled_dot_product_attention`` wr
 
 from collections.abc import Sequence
 
-from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node, Shape
+from bertviewer.core.schema.flow import Edge, Flow, Letters, Node, Shape
 
 FUSED = "scaled_dot_product_attention"
 _READ = {"query": "Q", "key": "K", "value": "V"}

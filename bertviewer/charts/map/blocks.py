@@ -10,7 +10,7 @@ from bertviewer.charts.flow.towers import tower_of
 from bertviewer.charts.flow.words import words_of
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import Part as Hue
-from bertviewer.core.architecture.flow import Flow, Node
+from bertviewer.core.schema.flow import Flow, Node
 
 MOST_SIDE_BY_SIDE = 12
 """More equal layers than these are a deck of narrow cards, through which one goes."""

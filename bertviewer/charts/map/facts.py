@@ -8,11 +8,11 @@ from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Values
 from bertviewer.charts.naming import shortened
 from bertviewer.charts.translation import translate
-from bertviewer.core.architecture.flow import Flow, Letters, Node, Shape
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.text.numerals import count_text
-from bertviewer.core.text.plain_text import printable
+from bertviewer.core.schema.flow import Flow, Letters, Node, Shape
+from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.plain_text import printable
 
 _MOST_NAME = 40
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from bertviewer.charts.map.attention_steps import attention_steps
-from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.schema.flow import Edge, Flow, Node
 
 _OUTPUT = "output"
 

@@ -6,11 +6,11 @@ from math import prod
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.translation import translate
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.letter_values import letter_values
-from bertviewer.core.architecture.cost_values import macs
-from bertviewer.core.architecture.flow import Edge, Letters, Node
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.cost_values import macs
+from bertviewer.core.schema.flow import Edge, Letters, Node
 
 _LENGTHS = ("B", "S", "S_d")
 

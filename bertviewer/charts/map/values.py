@@ -10,10 +10,10 @@ from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.map.measures import Measure
 from bertviewer.charts.map.multiply_adds import MultiplyAdds
 from bertviewer.charts.map.part import Part
-from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
-from bertviewer.core.activations.check_step import Check
-from bertviewer.core.activations.statistics import Statistics, figure
-from bertviewer.core.architecture.flow import Node
+from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation
+from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.flow import Node
+from bertviewer.core.schema.statistics import Statistics, figure
 
 
 class Known(Struct, frozen=True):

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from bertviewer.core.activations.activation_run import Token
+from bertviewer.core.schema.activation_run import Token
 
 # What is known of a cell of the table, as bits of one byte.
 _MATCHES = 1  # the best way ends with these two tokens as partners

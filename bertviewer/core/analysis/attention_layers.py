@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_places import attention_paths, attentions_at, places_of
 from bertviewer.core.analysis.layer_parts import layer_stacks
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
 
 Stack = Sequence[tuple[str, Sequence[str]]]
 """The layers of a stack by their paths, each with the attentions in it."""

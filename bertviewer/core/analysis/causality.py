@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from bertviewer.core.analysis.attention_places import is_cross
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Node
-from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Node
+from bertviewer.core.schema.flows import Flows
 
 
 def is_causal(architecture: Architecture, path: str = "") -> bool | None:

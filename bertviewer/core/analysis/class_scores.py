@@ -8,9 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_classes import segments_of
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
 
 Scores = NDArray[np.floating[Any]]
 

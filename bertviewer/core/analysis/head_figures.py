@@ -7,10 +7,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.token_classes import token_classes
+from bertviewer.core.schema.activation_run import ActivationRun
 
 Measure = Literal["entropy", "distance", "previous", "next", "same", "cls", "sep", "first"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)

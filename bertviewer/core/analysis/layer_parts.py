@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.families.names import DROPOUT
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.sources.family_names import DROPOUT
 
 
 class Series(Struct, frozen=True):

@@ -8,10 +8,10 @@ from math import isclose, sqrt
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
-from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.analysis.layer_parts import layer_series
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.statistics import Statistics
 
 NEAR = 1e-3
 """How near to 0 and 1 mean and std are: the epsilon of a norm keeps them a little off."""

@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.schema.activation_run import ActivationRun
 
 DEVIATIONS = 6.0
 """From how many standard deviations on a value is an outlier."""

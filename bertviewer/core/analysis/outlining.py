@@ -1,9 +1,9 @@
 """Reads a model's outline off its architecture."""
 
 from bertviewer.core.analysis.layer_parts import layer_stacks
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.architecture.outline import Outline, StackOutline
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.outline import Outline, StackOutline
 
 _ATTENTION = "Attention"
 

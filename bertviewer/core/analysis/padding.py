@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import Token
+from bertviewer.core.schema.activation_run import Token
 
 MOST_TOKENS = 512
 """So long a sentence is padded at the most, where the model has no limit of its own."""

@@ -2,10 +2,10 @@
 
 import math
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.row_statistics import measure_rows
-from bertviewer.core.activations.token_statistics import TokenStatistics
-from bertviewer.core.families.names import KEYS_AND_VALUES, is_cross_attention
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.row_statistics import measure_rows
+from bertviewer.core.schema.token_statistics import TokenStatistics
+from bertviewer.core.sources.family_names import KEYS_AND_VALUES, is_cross_attention
 
 
 def tokens_of_rows(run: ActivationRun, path: str, count: int) -> range | None:

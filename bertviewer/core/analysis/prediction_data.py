@@ -7,11 +7,11 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.causality import is_causal
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.families.special_tokens import MASKS
-from bertviewer.core.partial_equality import PartialEquality
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.special_tokens import MASKS
+from bertviewer.core.util.partial_equality import PartialEquality
 
 # Their heads score classes, of which there may be as many as there are words.
 _WITHOUT_VOCABULARY = frozenset({"base", "token-classification", "sequence-classification"})

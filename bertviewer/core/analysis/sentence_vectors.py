@@ -15,9 +15,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import cosines
 from bertviewer.core.analysis.token_classes import token_classes
+from bertviewer.core.schema.activation_run import ActivationRun
 
 Pooling = Literal["cls", "pooled", "mean", "last"]
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)

@@ -10,8 +10,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.words import Word, words_of
+from bertviewer.core.schema.activation_run import ActivationRun
 
 Vectors = NDArray[np.floating[Any]]
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import ActivationRun, Token
-from bertviewer.core.families.special_tokens import MASKS, SEPARATORS, STARTS
+from bertviewer.core.schema.activation_run import ActivationRun, Token
+from bertviewer.core.sources.special_tokens import MASKS, SEPARATORS, STARTS
 
 
 class TokenClass(Struct, frozen=True):

@@ -3,8 +3,8 @@
 import numpy as np
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import cosines
+from bertviewer.core.schema.activation_run import ActivationRun
 
 
 class TokenPath(Struct, frozen=True):

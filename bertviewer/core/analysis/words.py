@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_classes import segments_of
+from bertviewer.core.schema.activation_run import ActivationRun
 
 
 class Word(Struct, frozen=True):

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from bertviewer.core import budget
+from bertviewer.core.util import budget
 
 _SMALL = 2**23
 """Elements that no result can exceed where nothing is estimated: 64 MiB of int64."""

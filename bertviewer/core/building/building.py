@@ -11,15 +11,16 @@ from typing import Any
 
 from torch.nn.modules.module import register_module_module_registration_hook
 
-from bertviewer.core import budget, transformer_base
-from bertviewer.core.architecture.source_info import SEED
-from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building import transformer_base
 from bertviewer.core.building.allocations import AllocationGuard
+from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.config_names import hidden_name, misnamed_key
 from bertviewer.core.building.seeded import seeded
-from bertviewer.core.errors import Stopped, UnknownTypeError, UserError
-from bertviewer.core.source.tasks import BASE, TASKS, Task
-from bertviewer.core.system.library_words import ELSEWHERE, own_words, words_of
+from bertviewer.core.schema.source_info import SEED
+from bertviewer.core.sources.tasks import BASE, TASKS, Task
+from bertviewer.core.util import budget
+from bertviewer.core.util.error_messages import ELSEWHERE, own_words, words_of
+from bertviewer.core.util.errors import Stopped, UnknownTypeError, UserError
 
 MOST_SAID = 300
 """Characters of an error's words."""

@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bertviewer.core.backend import transformers
-from bertviewer.core.weights.header import shown_name
+from bertviewer.core.building.backend import transformers
+from bertviewer.core.checkpoints.header import shown_name
 
 
 def misnamed_key(values: Mapping[str, Any], kind: type) -> str:

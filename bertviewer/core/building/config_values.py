@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bertviewer.core.errors import Stopped
+from bertviewer.core.util.errors import Stopped
 
 
 def config_value(config: Any, name: str, default: Any = None) -> Any:

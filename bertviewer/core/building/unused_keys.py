@@ -19,11 +19,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.config_values import config_value
-from bertviewer.core.errors import Stopped
-from bertviewer.core.source.key_meanings import is_general
-from bertviewer.core.text.plain_text import shortened
+from bertviewer.core.sources.key_meanings import is_general
+from bertviewer.core.util.errors import Stopped
+from bertviewer.core.util.plain_text import shortened
 
 # These handle any model: what they read does not affect what one computes.
 _GENERIC = (

@@ -6,19 +6,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
 from bertviewer.core.checks.comparison import Deviation, Triple, compare_each
 from bertviewer.core.checks.layer_steps import steps_of
 from bertviewer.core.checks.observed_calls import Call
 from bertviewer.core.checks.reference_model import reference_of
 from bertviewer.core.checks.reference_pass import NO_REFERENCE, Pieces, ReferencePass
-from bertviewer.core.errors import UserError
 from bertviewer.core.graph.nested_tensors import mapped, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.run.capture import CHECK_BUDGET, Capture, KeptCall
-from bertviewer.core.run.failures import cause_of, is_want_of_memory, place_of
-from bertviewer.core.run.replay import is_repeatable_alone, replay, reporting
+from bertviewer.core.runs.capture import CHECK_BUDGET, Capture, KeptCall
+from bertviewer.core.runs.failures import cause_of, is_want_of_memory, place_of
+from bertviewer.core.runs.replay import is_repeatable_alone, replay, reporting
+from bertviewer.core.schema.check_step import Check, CheckStep, Unchecked
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress, no_progress
 
 EAGER, SDPA = "eager", "sdpa"
 """The implementations of attention in transformers."""

@@ -11,13 +11,13 @@ import torch
 from msgspec import Struct
 from torch import Tensor, nn
 
-from bertviewer.core.architecture.source_info import SEED
 from bertviewer.core.building.building import build_config, build_on_meta, compute_buffers
-from bertviewer.core.loading.absent_weight import AbsentWeight
 from bertviewer.core.loading.layer_by_layer import attach
+from bertviewer.core.loading.lazy_parameter import AbsentWeight
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.weight_loading import without_caches
-from bertviewer.core.run.big_bird_attention import choose_attention
+from bertviewer.core.runs.big_bird_attention import choose_attention
+from bertviewer.core.schema.source_info import SEED
 
 
 class ReferenceModule(Struct, frozen=True, eq=False):

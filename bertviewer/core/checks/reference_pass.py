@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from torch import Tensor, nn
 from transformers.utils import ModelOutput
 
-from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.building.seeded import seeded
 from bertviewer.core.checks.arithmetic import is_fractional
 from bertviewer.core.checks.comparison import (
@@ -24,12 +23,13 @@ from bertviewer.core.checks.comparison import (
 )
 from bertviewer.core.checks.float64_mode import Float64Mode, Frame, Values
 from bertviewer.core.checks.observed_calls import Call, Comparison, mark_of, put_mark
-from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.graph.forwards import replacing
 from bertviewer.core.graph.nested_tensors import mapped, mapped_in, named_in, tensors_in
-from bertviewer.core.progress import Progress
-from bertviewer.core.run.capture import Capture, KeptCall
-from bertviewer.core.run.failures import is_want_of_memory
+from bertviewer.core.runs.capture import Capture, KeptCall
+from bertviewer.core.runs.failures import is_want_of_memory
+from bertviewer.core.schema.architecture import ancestors
+from bertviewer.core.util.errors import Cancelled, UserError
+from bertviewer.core.util.progress import Progress
 
 _RANDOM = "it draws random numbers, which cannot be reproduced"
 _FAILED = "a reference instance cannot be run on its inputs"

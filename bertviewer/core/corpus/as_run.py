@@ -5,12 +5,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation, Sentence
-from bertviewer.core.activations.statistics import Statistics
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.corpus.corpus import Corpus
-from bertviewer.core.errors import UserError
+from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, Sentence
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.schema.statistics import Statistics
+from bertviewer.core.util.errors import UserError
 
 
 def as_run(corpus: Corpus) -> ActivationRun:

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 
 BATCH_TOKENS = 2048
 """So many tokens, padding included, are run together where nothing else is asked for."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
 from bertviewer.core.corpus.corpus import FEW_SENTENCES, QUANTILES, ClassSums, Corpus, Place
 from bertviewer.core.corpus.histogram import distance
+from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
 
 SCHEMA = "bertviewer.corpus-comparison/1"
 HEAD_FIGURES = ("entropy", "distance", "cls", "sep")

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.corpus.histogram import quantiles
 from bertviewer.core.corpus.sums import Floats, Ints, Singles
+from bertviewer.core.schema.statistics import Statistics
 
 SCHEMA = "bertviewer.corpus/1"
 

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 from numpy.typing import NDArray
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.system.files import read_small_file
-from bertviewer.core.weights.decoding import decode
-from bertviewer.core.weights.finding import check_inside
-from bertviewer.core.weights.header import parse_header, parse_json, shown_name
+from bertviewer.core.checkpoints.decoding import decode
+from bertviewer.core.checkpoints.finding import check_inside
+from bertviewer.core.checkpoints.header import parse_header, parse_json, shown_name
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.files import read_small_file
 
 MOST_JSON = 20_000_000
 """Bytes of JSON; a manifest of 10,000 shards takes 2 MB."""

@@ -33,16 +33,16 @@ from bertviewer.core.corpus.shard_files import shard_file
 from bertviewer.core.corpus.survey import DataFile, survey
 from bertviewer.core.corpus.waiting import PATIENT, Others, Patience, working
 from bertviewer.core.corpus.writing import FEATURES, MANIFEST, names_in, write_corpus
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import Progress
-from bertviewer.core.run.failures import as_user_error
-from bertviewer.core.saving.files import write_atomically
+from bertviewer.core.runs.failures import as_user_error
+from bertviewer.core.saving.atomic_files import write_atomically
 from bertviewer.core.saving.model_files import check_no_model_file
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.system.files import sha256_of
-from bertviewer.core.tokenizer.files import READ_BY_TRANSFORMERS
-from bertviewer.core.tokenizer.tokenization import reads_text
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.tokenization.files import READ_BY_TRANSFORMERS
+from bertviewer.core.tokenization.tokenization import reads_text
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.files import sha256_of
+from bertviewer.core.util.progress import Progress
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 _LOOKING = "Inspecting the modules' outputs"
@@ -213,7 +213,7 @@ def _plan(
     progress(0, 0, _LOOKING)
     from bertviewer.core.corpus.texts import settle_attention, step_by_step
     from bertviewer.core.corpus.trial import eager_gives_the_same, look
-    from bertviewer.core.loading.lockstep import Lockstep
+    from bertviewer.core.loading.layer_synchronizer import Lockstep
 
     settle_attention(module, architecture.whole_config, choices.max_tokens)
     problem = f"{model.source.name}: the model cannot run a batch"

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from bertviewer.core.corpus.batches import classes_of
 from bertviewer.core.corpus.layouts import Layout
-from bertviewer.core.serialization import convert
+from bertviewer.core.util.serialization import convert
 
 
 class Call(Struct, frozen=True, array_like=True):

@@ -29,8 +29,8 @@ from bertviewer.core.corpus.shard_files import (
 )
 from bertviewer.core.corpus.strangers import check_sound
 from bertviewer.core.corpus.sums import COUNTS, HEAD_SUMS, larger
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress, no_progress
 
 DIFFERS = "differs"
 """What a manifest says of a version or a choice that was not the same in what was merged."""

@@ -11,14 +11,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from bertviewer.core.checkpoints.finding import check_inside
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.folder_files import read_json
 from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.survey import DataFile
-from bertviewer.core.errors import UserError
-from bertviewer.core.saving.files import PREFIX, reason, write_atomically
-from bertviewer.core.text.json_text import dumps
-from bertviewer.core.weights.finding import check_inside
+from bertviewer.core.saving.atomic_files import PREFIX, reason, write_atomically
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.json_text import dumps
 
 FOLDER, NAME = "shards", "plan.json"
 STDIN_FILE = "standard-input"

@@ -29,7 +29,7 @@ from bertviewer.core.corpus.strangers import (
     made_of,
 )
 from bertviewer.core.corpus.writing import COLUMNS, FEATURES, MANIFEST, STATISTICS, schema
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 
 MOST_STATISTICS = 300_000_000
 """Bytes of statistics.parquet, whose histograms are packed; those of BERT base take 2 MB."""

@@ -16,11 +16,11 @@ from bertviewer.core.corpus.rows import rows_of
 from bertviewer.core.corpus.shard_files import COUNTED, Shard
 from bertviewer.core.corpus.sums import HeadSums, RowSums, StateSums, Sums, arrays_of, kept_arrays
 from bertviewer.core.corpus.texts import Texts, asked_for_shares, called
-from bertviewer.core.errors import UserError
 from bertviewer.core.graph.forwards import Arguments, Watch, watching
 from bertviewer.core.graph.nested_tensors import tensors_in
-from bertviewer.core.run.hidden_states import stacks_of
-from bertviewer.core.run.recording import first_tensor
+from bertviewer.core.runs.hidden_states import stacks_of
+from bertviewer.core.runs.recording import first_tensor
+from bertviewer.core.util.errors import UserError
 
 
 class ShardSums:

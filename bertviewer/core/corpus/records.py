@@ -13,12 +13,12 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct
 
-from bertviewer.core.activations.text import MAX_CHARACTERS
 from bertviewer.core.corpus.parquet_files import opened, pieces
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.system.extras import extra_advice
-from bertviewer.core.text.json_text import loads
+from bertviewer.core.tokenization.sentence import MAX_CHARACTERS
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.extras import extra_advice
+from bertviewer.core.util.json_text import loads
+from bertviewer.core.util.progress import Progress, no_progress
 
 COLUMN = "text"
 """The column that is read where none is named."""

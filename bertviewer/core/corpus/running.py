@@ -20,7 +20,6 @@ from pathlib import Path
 
 import torch
 
-from bertviewer.core.activations.units import layer_paths
 from bertviewer.core.corpus.batches import Batch, ClassNames, batch_of, together
 from bertviewer.core.corpus.groups import Item, grouped, kept_bytes
 from bertviewer.core.corpus.plan import Plan
@@ -28,13 +27,14 @@ from bertviewer.core.corpus.recorder import Recorder, ShardSums
 from bertviewer.core.corpus.shard_files import is_whole, shard_file, write_shard
 from bertviewer.core.corpus.survey import sentences
 from bertviewer.core.corpus.texts import padding_of, step_by_step, token_limit
-from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.loading.layer_synchronizer import Lockstep
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.lockstep import Lockstep
-from bertviewer.core.progress import Progress
-from bertviewer.core.run.failures import as_user_error
-from bertviewer.core.tokenizer.token_ids import TokenIds
-from bertviewer.core.tokenizer.tokenization import check_segments, reads_target, shifted_ids
+from bertviewer.core.runs.failures import as_user_error
+from bertviewer.core.schema.units import layer_paths
+from bertviewer.core.tokenization.token_ids import TokenIds
+from bertviewer.core.tokenization.tokenization import check_segments, reads_target, shifted_ids
+from bertviewer.core.util.errors import Cancelled, UserError
+from bertviewer.core.util.progress import Progress
 
 WINDOW = 1024
 """So many sentences of a shard are in memory; only these can be of one batch."""

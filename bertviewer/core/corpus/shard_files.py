@@ -10,13 +10,13 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
+from bertviewer.core.checkpoints.finding import check_inside
 from bertviewer.core.corpus.folder_files import MOST_ARRAYS, arrays_in, read_file
 from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.plan import FOLDER
 from bertviewer.core.corpus.sums import HeadSums, RowSums, StateSums, Sums, kept_arrays, merged
-from bertviewer.core.errors import UserError
-from bertviewer.core.saving.files import write_atomically
-from bertviewer.core.weights.finding import check_inside
+from bertviewer.core.saving.atomic_files import write_atomically
+from bertviewer.core.util.errors import UserError
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -8,12 +8,12 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.corpus.corpus import Corpus, Features, Heads, Outliers
-from bertviewer.core.errors import UserError
-from bertviewer.core.serialization import convert
-from bertviewer.core.source.model_source import Kind
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.model_source import Kind
+from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.serialization import convert
 
 MOST_ROWS = 40_000
 """A row has a histogram, 16 kB in memory; a model of 2,000 modules has 10,000 rows."""

@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import Struct
 
 from bertviewer.core.corpus.records import Record, records
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.system.files import sha256_of
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.files import sha256_of
+from bertviewer.core.util.progress import Progress, no_progress
 
 MOST_IN_A_ROW = 1_000_000
 """A file with so many records one after the other that cannot be read is refused."""

@@ -9,14 +9,14 @@ import torch
 from msgspec import Struct
 from torch import nn
 
-from bertviewer.core.closer_look.eager import eager
 from bertviewer.core.corpus.choices import MOST_TOKENS
 from bertviewer.core.corpus.sums import Ints
-from bertviewer.core.errors import UserError
 from bertviewer.core.graph.forwards import replacing
-from bertviewer.core.lengths.measuring import length_limits
-from bertviewer.core.run.big_bird_attention import SPARSE, choose_attention
-from bertviewer.core.run.inputs import model_inputs, text_inputs
+from bertviewer.core.graph.length_measuring import length_limits
+from bertviewer.core.replay.eager_attention import eager
+from bertviewer.core.runs.big_bird_attention import SPARSE, choose_attention
+from bertviewer.core.runs.inputs import model_inputs, text_inputs
+from bertviewer.core.util.errors import UserError
 
 ASKS = "output_attentions"
 """The argument of an attention that makes it give its shares."""

@@ -13,8 +13,6 @@ from msgspec.structs import replace
 from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_places import attention_paths, is_cross
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.closer_look.eager import eager, is_close
 from bertviewer.core.corpus.layouts import FIRST, SECOND, Shape, layout_of
 from bertviewer.core.corpus.measured import Attention, Call, Measured, Seen
 from bertviewer.core.corpus.rows import rows_of
@@ -22,13 +20,15 @@ from bertviewer.core.corpus.texts import ASKS, Texts, asked_for_shares, called
 from bertviewer.core.corpus.trial_texts import ALONE, LENGTHS, TextMaker, alone
 from bertviewer.core.graph.forwards import Watch, watching
 from bertviewer.core.graph.nested_tensors import tensors_in
-from bertviewer.core.loading.lockstep import Lockstep
-from bertviewer.core.run.hidden_states import stacks_of
-from bertviewer.core.run.inputs import parameters_of
-from bertviewer.core.run.measuring import left_out
-from bertviewer.core.run.recording import first_tensor
-from bertviewer.core.system.log import write_log
-from bertviewer.core.tokenizer.tokenization import reads_target
+from bertviewer.core.loading.layer_synchronizer import Lockstep
+from bertviewer.core.replay.eager_attention import eager, is_close
+from bertviewer.core.runs.hidden_states import stacks_of
+from bertviewer.core.runs.inputs import parameters_of
+from bertviewer.core.runs.measuring import left_out
+from bertviewer.core.runs.recording import first_tensor
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.tokenization.tokenization import reads_target
+from bertviewer.core.util.log import write_log
 
 _ORDERS = ((0, 1, 2, 3), (2, 3, 0, 1))
 _NO_SHARES = "it returns no attention weights"

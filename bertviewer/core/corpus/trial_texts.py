@@ -3,11 +3,11 @@
 import numpy as np
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.corpus.layouts import SECOND, Sizes
 from bertviewer.core.corpus.sums import Ints
 from bertviewer.core.corpus.texts import Texts
-from bertviewer.core.tokenizer.tokenization import reads_target
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.tokenization.tokenization import reads_target
 
 _RESERVED = (
     *("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id"),

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from bertviewer.core.corpus.plan import FOLDER, made
 from bertviewer.core.corpus.shard_files import shard_file
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 
 _TOLD = 5
 TOUCH = 5.0

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
+from bertviewer.core.checkpoints.header import MAX_HEADER
 from bertviewer.core.corpus.corpus import ClassSums, Corpus
 from bertviewer.core.corpus.folder_files import MOST_ARRAYS
 from bertviewer.core.corpus.records import pyarrow_parts
 from bertviewer.core.corpus.strangers import MOST_ROWS
-from bertviewer.core.errors import UserError
-from bertviewer.core.saving.files import reason, write_atomically
-from bertviewer.core.text.json_text import dumps
-from bertviewer.core.weights.header import MAX_HEADER
+from bertviewer.core.saving.atomic_files import reason, write_atomically
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.json_text import dumps
 
 MANIFEST, STATISTICS, FEATURES = "manifest.json", "statistics.parquet", "features.safetensors"
 COLUMNS = (

@@ -4,8 +4,6 @@ from collections.abc import Hashable
 
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.formulas.facts import reads_data, reads_target
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
@@ -30,6 +28,8 @@ from bertviewer.core.formulas.templates.stack import STACK
 from bertviewer.core.formulas.templates.task_model import TASK_MODELS
 from bertviewer.core.formulas.templates.template import Template
 from bertviewer.core.formulas.templates.torch_nn import TORCH_NN
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.module_node import ModuleNode
 
 TEMPLATES: tuple[Template, ...] = (
     *TORCH_NN,

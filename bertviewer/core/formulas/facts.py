@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from bertviewer.core.architecture.architecture import Architecture, ancestors
-from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.families.names import ANGLES, DROPOUT, ON_PROBABILITIES, POSITION_TABLES
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.schema.architecture import Architecture, ancestors
+from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.sources.family_names import ANGLES, DROPOUT, ON_PROBABILITIES, POSITION_TABLES
 
 IMAGE = "pixel values"
 DATA = (IMAGE, "input features", "input values")

@@ -6,11 +6,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Node
-from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.architecture.tensor_info import TensorInfo
-from bertviewer.core.families.names import CONFIG_KEYS
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.graph.module_graph import (
     ModuleGraph,
@@ -20,8 +15,13 @@ from bertviewer.core.graph.module_graph import (
     is_first,
     with_tables,
 )
-from bertviewer.core.partial_equality import PartialEquality
-from bertviewer.core.text.special_floats import Scalar
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Node
+from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.sources.family_names import CONFIG_KEYS
+from bertviewer.core.util.partial_equality import PartialEquality
+from bertviewer.core.util.special_floats import Scalar
 
 
 class ModuleView(PartialEquality, Struct, frozen=True, dict=True):

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
+from bertviewer.core.schema.architecture import ancestors
 
 
 class Place(Struct, frozen=True):

@@ -16,12 +16,12 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from bertviewer.core import budget
 from bertviewer.core.building.allocations import reserve_for
 from bertviewer.core.graph.meta_results import carry_out
 from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.graph.products import Dimensions, ProductMode
 from bertviewer.core.graph.shared_weights import new_modules_on_meta
+from bertviewer.core.util import budget
 
 MOST_ELEMENTS = 2**21
 """The values of larger tensors are not computed: a mask of 1,448 by 1,448 tokens still is."""

@@ -7,10 +7,10 @@ from itertools import takewhile
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.flow import Edge, Flow, Node
-from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.architecture.module_node import Repeat
-from bertviewer.core.architecture.operand import PARTS, Operand
+from bertviewer.core.schema.flow import Edge, Flow, Node
+from bertviewer.core.schema.flows import Flows
+from bertviewer.core.schema.module_node import Repeat
+from bertviewer.core.schema.operand import PARTS, Operand
 
 MANY = 25
 """A module of more steps is described by its children."""

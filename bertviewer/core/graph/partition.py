@@ -6,12 +6,12 @@ from functools import cache, partial
 
 from msgspec import Struct, field
 
-from bertviewer.core.architecture.flow import Node, NodeKind
-from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.graph.operation_names import ELEMENTWISE
 from bertviewer.core.graph.patterns.pattern import Pattern, Patterns
 from bertviewer.core.graph.trace import Call, Trace
 from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, PARAMETER, Graph, closure
+from bertviewer.core.schema.flow import Node, NodeKind
+from bertviewer.core.schema.module_node import Repeat
 
 MOST_NODES = 40
 """What has more parts is drawn by its children, closed."""

@@ -4,12 +4,6 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from bertviewer.core import budget
-from bertviewer.core.architecture.architecture import Architecture, ancestors
-from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node, NodeKind
-from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.budget import OverBudget
 from bertviewer.core.graph.inputs.texts import TARGET_TOKENS
 from bertviewer.core.graph.operation_names import CONVOLUTIONS
 from bertviewer.core.graph.partition import GraphNode, partition, partition_pattern, signature
@@ -19,7 +13,13 @@ from bertviewer.core.graph.trace import Argument, Call, Ref, Trace, macs_of, tex
 from bertviewer.core.graph.trace_graph import AUXILIARY, Graph, closure
 from bertviewer.core.graph.tracing import MOST_OPERATIONS
 from bertviewer.core.graph.wiring import Wire, Wiring
-from bertviewer.core.text.special_floats import Scalar
+from bertviewer.core.schema.architecture import Architecture, ancestors
+from bertviewer.core.schema.flow import Edge, Flow, Letters, Node, NodeKind
+from bertviewer.core.schema.flows import Flows
+from bertviewer.core.schema.operand import Operand
+from bertviewer.core.util import budget
+from bertviewer.core.util.budget import OverBudget
+from bertviewer.core.util.special_floats import Scalar
 
 _SILENT = ("dtype", "inplace", "training", "dropout_p", "out", "device", "_stacklevel")
 """Arguments that are not shown."""

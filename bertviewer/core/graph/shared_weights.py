@@ -15,12 +15,12 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.overrides import TorchFunctionMode
 from transformers.initialization import no_init_weights
 
-from bertviewer.core import budget
-from bertviewer.core.architecture.source_info import SEED
-from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building.allocations import AllocationGuard
+from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.building import auto_class
-from bertviewer.core.source.tasks import Task
+from bertviewer.core.schema.source_info import SEED
+from bertviewer.core.sources.tasks import Task
+from bertviewer.core.util import budget
 
 POOL = 2**24
 """So many numbers are drawn, of each dtype: 64 MiB of float32."""

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import _disable_current_modes
 
-from bertviewer.core.budget import OverBudget
 from bertviewer.core.graph.call_tracing import CallTracer, NamedValues, OpenCall
 from bertviewer.core.graph.forwards import Arguments
 from bertviewer.core.graph.nested_tensors import mapped_in, memory_of, named_in, tensors_in
 from bertviewer.core.graph.trace import Operation, Ref, Shape, ValueKind, Word
+from bertviewer.core.util.budget import OverBudget
 
 VIEW = "torch.Tensor.view_as"
 

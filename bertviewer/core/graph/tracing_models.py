@@ -7,11 +7,9 @@ from typing import Any, Literal
 from msgspec import Struct
 from torch import Tensor, nn
 
-from bertviewer.core.backend import torch, transformers
-from bertviewer.core.budget import OverBudget
 from bertviewer.core.building.allocations import AllocationGuard
+from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.building import build_config, build_on_meta, untie
-from bertviewer.core.errors import Cancelled, Stopped
 from bertviewer.core.graph.inputs.choices import input_choices
 from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS, ModelInputs
 from bertviewer.core.graph.meta_device import known_on_meta
@@ -19,9 +17,11 @@ from bertviewer.core.graph.products import ProductMode
 from bertviewer.core.graph.shared_weights import build_shared
 from bertviewer.core.graph.trace import Trace
 from bertviewer.core.graph.tracing import Tracer
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.system.library_words import words_of
-from bertviewer.core.system.memory import BYTES_PER_PARAMETER, available_memory
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.budget import OverBudget
+from bertviewer.core.util.error_messages import words_of
+from bertviewer.core.util.errors import Cancelled, Stopped
+from bertviewer.core.util.memory import BYTES_PER_PARAMETER, available_memory
 
 LENGTHS: Mapping[str, int] = {SENTENCES: 1, TOKENS: 16, TARGET_TOKENS: 12}
 """One sentence, and lengths that differ."""

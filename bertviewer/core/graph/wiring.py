@@ -6,13 +6,13 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
 
-from bertviewer.core.architecture.flow import Letters, Node
-from bertviewer.core.architecture.operand import PARTS, TRANSPOSED, Operand
 from bertviewer.core.graph.operation_names import TABLES
 from bertviewer.core.graph.partition import GraphNode
 from bertviewer.core.graph.patterns.pattern import Patterns
 from bertviewer.core.graph.trace import Call
 from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, PARAMETER, Graph, closure
+from bertviewer.core.schema.flow import Letters, Node
+from bertviewer.core.schema.operand import PARTS, TRANSPOSED, Operand
 
 _TURNS = ("T", "mT", "t", "transpose", "permute", "swapaxes", "swapdims")
 _USES = {"mask": "mask", "position": "positions", "bias": "position bias"}

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.checkpoints.finding import read_index
 from bertviewer.core.hub.listing import CONFIGURATION, WEIGHTS, WEIGHTS_INDEX
-from bertviewer.core.saving.files import write_atomically
-from bertviewer.core.source.hub_name import HubName, is_commit
-from bertviewer.core.weights.finding import read_index
+from bertviewer.core.saving.atomic_files import write_atomically
+from bertviewer.core.sources.hub_name import HubName, is_commit
+from bertviewer.core.util.errors import UserError
 
 
 class CachedModel(Struct, frozen=True):

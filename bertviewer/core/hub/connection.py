@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 
 from bertviewer import __version__
-from bertviewer.core.errors import UserError
 from bertviewer.core.hub.pace import LIMITS, Limits
+from bertviewer.core.util.errors import UserError
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
 _BAD_TOKEN = "the Hugging Face token cannot be read; store it again with: hf auth login"

@@ -15,13 +15,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.errors import UserError
 from bertviewer.core.hub.cache import link, repository, snapshot
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.listing import Listing, RemoteFile
 from bertviewer.core.hub.meter import Meter
 from bertviewer.core.hub.requests import read_bytes, remote_file
 from bertviewer.core.hub.waiting import POLL
+from bertviewer.core.util.errors import UserError
 
 _SUFFIX = ".bertviewer.incomplete"
 _BLOCK = 1 << 20

@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.source.hub_name import HubName, is_commit
-from bertviewer.core.tokenizer.files import SENTENCEPIECE_FILES
+from bertviewer.core.sources.hub_name import HubName, is_commit
+from bertviewer.core.tokenization.files import SENTENCEPIECE_FILES
+from bertviewer.core.util.errors import UserError
 
 CONFIGURATION = "config.json"
 WEIGHTS = "model.safetensors"

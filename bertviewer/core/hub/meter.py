@@ -3,7 +3,7 @@
 import time
 from collections import deque
 
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.progress import Progress
 
 WINDOW = 3.0  # seconds over which the speed is taken
 UNIT = 1024  # progress is in KiB: a signal's whole numbers end at 2^31

@@ -7,7 +7,15 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.checkpoints.finding import find_checkpoint, read_index
+from bertviewer.core.checkpoints.header import (
+    PREFIX_BYTES,
+    header_bytes,
+    parse_header,
+    read_header,
+    shown_name,
+)
+from bertviewer.core.checkpoints.stored import Checkpoint, StoredFile, StoredTensor
 from bertviewer.core.hub.cache import (
     cached_commit,
     has_weights,
@@ -30,18 +38,10 @@ from bertviewer.core.hub.listing import (
 from bertviewer.core.hub.meter import Meter
 from bertviewer.core.hub.refusals import Unreachable
 from bertviewer.core.hub.requests import Tick, get_listing, read_bytes, remote_file
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source.hub_name import HubName, parse_hub_name
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.weights.finding import find_checkpoint, read_index
-from bertviewer.core.weights.header import (
-    PREFIX_BYTES,
-    header_bytes,
-    parse_header,
-    read_header,
-    shown_name,
-)
-from bertviewer.core.weights.stored import Checkpoint, StoredFile, StoredTensor
+from bertviewer.core.sources.hub_name import HubName, parse_hub_name
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress, no_progress
 
 FIRST_BYTES = 1 << 17
 """What is asked for of a file of weights at first: the header of a BERT takes a fifth of it."""

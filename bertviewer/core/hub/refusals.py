@@ -4,8 +4,8 @@ import email.utils
 import time
 from collections.abc import Mapping
 
-from bertviewer.core.errors import UserError
 from bertviewer.core.hub.connection import Hub
+from bertviewer.core.util.errors import UserError
 
 RETRIED = (408, 429, 500, 502, 503, 504)
 """Statuses that say: try again later."""

@@ -12,13 +12,13 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx2
 from msgspec import Struct
 
-from bertviewer.core.errors import UserError
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.listing import Listing, RemoteFile, read_listing
 from bertviewer.core.hub.pace import Pace, TooSlow
 from bertviewer.core.hub.refusals import RETRIED, Unreachable, refusal, retry_after
 from bertviewer.core.hub.waiting import POLL, Exchange
-from bertviewer.core.source.hub_name import HubName
+from bertviewer.core.sources.hub_name import HubName
+from bertviewer.core.util.errors import UserError
 
 Tick = Callable[[str], None]
 """Called several times a second with a remark on what goes on, "" if nothing is unusual; raises

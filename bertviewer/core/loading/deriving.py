@@ -7,24 +7,24 @@ from typing import Any
 from msgspec.structs import replace
 from torch import nn
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Letters
-from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.budget import Budget, OverBudget
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.expressions.symbols import Symbol, others_of, symbols_of
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.graph.inputs.texts import TARGET_TOKENS
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.tracing_models import LENGTHS, trace_model
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Letters
+from bertviewer.core.schema.flows import Flows
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.symbolic.costs import derive_costs, no_costs
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.symbolic.kv_cache import derive_kv_cache
 from bertviewer.core.symbolic.models import Build
 from bertviewer.core.symbolic.traced_shapes import derive_letters
-from bertviewer.core.system.library_words import words_of
+from bertviewer.core.util.budget import Budget, OverBudget
+from bertviewer.core.util.error_messages import words_of
+from bertviewer.core.util.progress import Progress
 
 _TRACING = "Tracing the data flow"
 

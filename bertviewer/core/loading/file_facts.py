@@ -9,13 +9,13 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.source.configuration import CodeSettings
-from bertviewer.core.text.numerals import count_text
-from bertviewer.core.text.plain_text import shortened
-from bertviewer.core.weights.keys import KeyReport
-from bertviewer.core.weights.quantization import Quantization, packed_weights, quantization_of
-from bertviewer.core.weights.stored import Checkpoint
+from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.quantization import Quantization, packed_weights, quantization_of
+from bertviewer.core.checkpoints.stored import Checkpoint
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.configuration import CodeSettings
+from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.plain_text import shortened
 
 _MOST_NAME = 80
 _MOST_CLASSES = 10

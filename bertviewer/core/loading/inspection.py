@@ -5,14 +5,14 @@ from typing import Any
 
 from torch import nn
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.module_node import ModuleNode, Repeat
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.formulas.catalogue import with_formulas
-from bertviewer.core.system.garbage import no_search_for_garbage
-from bertviewer.core.text.special_floats import Scalar
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.module_node import ModuleNode, Repeat
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.util.gc_paused import no_search_for_garbage
+from bertviewer.core.util.special_floats import Scalar
 
 _SCALARS = (str, int, float, type(None))
 _NOT_ITS_OWN = frozenset({*vars(nn.Module()), "call_super_init", "dump_patches"})

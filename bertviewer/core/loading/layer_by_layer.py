@@ -10,9 +10,11 @@ from typing import Any
 from msgspec import Struct
 from torch import Tensor, nn
 
-from bertviewer.core.backend import torch
-from bertviewer.core.errors import UserError
-from bertviewer.core.loading.absent_weight import (
+from bertviewer.core.building.backend import torch
+from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
+from bertviewer.core.loading.layer_plan import Plan
+from bertviewer.core.loading.lazy_parameter import (
     AbsentWeight,
     Slot,
     absent_in,
@@ -20,13 +22,11 @@ from bertviewer.core.loading.absent_weight import (
     exchanged,
     give_back,
 )
-from bertviewer.core.loading.layer_plan import Plan
 from bertviewer.core.loading.matching import where
 from bertviewer.core.loading.pretrained import load_pretrained
 from bertviewer.core.loading.state import unchanged
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.weights.keys import KeyReport
-from bertviewer.core.weights.stored import Checkpoint, StoredTensor
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress, no_progress
 
 
 class Reading(Struct):

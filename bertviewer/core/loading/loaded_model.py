@@ -7,32 +7,32 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.budget import Budget
-from bertviewer.core.cache.models import SeenModel, keep_keys, keep_model
-from bertviewer.core.errors import UserError
+from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.quantization import Quantization
+from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
+from bertviewer.core.loading.cached_models import SeenModel, keep_keys, keep_model
 from bertviewer.core.loading.file_facts import why_quantized, with_facts
 from bertviewer.core.loading.structure import why_not_run
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source.demo import check_demo_weights
-from bertviewer.core.source.layouts import unread_weights
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.system import libraries
-from bertviewer.core.system.log import write_log
-from bertviewer.core.tokenizer.files import has_tokenizer, shares_vocabulary
-from bertviewer.core.weights.keys import KeyReport
-from bertviewer.core.weights.quantization import Quantization
-from bertviewer.core.weights.stored import Checkpoint, StoredTensor
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flows import Flows
+from bertviewer.core.sources.demo import check_demo_weights
+from bertviewer.core.sources.layouts import unread_weights
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.tokenization.files import has_tokenizer, shares_vocabulary
+from bertviewer.core.util import libraries
+from bertviewer.core.util.budget import Budget
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.log import write_log
+from bertviewer.core.util.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     from torch import nn
 
     from bertviewer.core.hub.opening import HubModel
-    from bertviewer.core.lengths.length_limits import LengthLimits
     from bertviewer.core.loading.layer_by_layer import Reading
     from bertviewer.core.loading.meta_model import MetaModel
-    from bertviewer.core.tokenizer.tokenization import Tokenizer
+    from bertviewer.core.sources.length_limits import LengthLimits
+    from bertviewer.core.tokenization.tokenization import Tokenizer
 
 _CACHE_SECONDS = 15.0
 """Time for the memory of the cache where nothing else is derived; about a third of it is spent."""
@@ -293,7 +293,7 @@ class LoadedModel:
         """
         self._check_is_known()
         if self._tokenizer is None:
-            from bertviewer.core.tokenizer.tokenization import find_tokenizer
+            from bertviewer.core.tokenization.tokenization import find_tokenizer
 
             # With keys that are only about tokens, but not a table of segments that is never built.
             config = self.architecture.whole_config
@@ -304,14 +304,14 @@ class LoadedModel:
 
     def length_limits(self) -> "LengthLimits":
         """Return how many tokens it takes; they are measured at the first call."""
-        from bertviewer.core.lengths.measuring import length_limits
+        from bertviewer.core.graph.length_measuring import length_limits
 
         return length_limits(self.architecture.whole_config)
 
     def prepare_tokenizer(self) -> None:
         """Start the process that reads its tokenizer, if it has one, without waiting for it."""
         if has_tokenizer(self.source) or shares_vocabulary(self.source):
-            from bertviewer.core.tokenizer.process import tokenizer_process
+            from bertviewer.core.tokenization.process import tokenizer_process
 
             tokenizer_process().start()
 

@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.text.numerals import count_text
-from bertviewer.core.weights.header import shown_name
-from bertviewer.core.weights.keys import KeyReport
-from bertviewer.core.weights.quantization import packed_weights
-from bertviewer.core.weights.stored import Checkpoint, StoredTensor
-from bertviewer.core.weights.wrappers import prefixes_of, without_wrappers
+from bertviewer.core.checkpoints.header import shown_name
+from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.quantization import packed_weights
+from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
+from bertviewer.core.checkpoints.wrappers import prefixes_of, without_wrappers
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.numerals import count_text
 
 _MOST_NAMED = 3
 _COMPUTED = re.compile(

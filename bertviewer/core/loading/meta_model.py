@@ -6,8 +6,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.budget import OverBudget, limited
 from bertviewer.core.building.building import (
     build_config,
     build_on_meta,
@@ -16,16 +14,18 @@ from bertviewer.core.building.building import (
     untie,
 )
 from bertviewer.core.building.unused_keys import key_use
-from bertviewer.core.cache.models import SeenModel, recall_model
-from bertviewer.core.errors import UserError
+from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.stored import Checkpoint
+from bertviewer.core.checkpoints.ties import untied_names
+from bertviewer.core.loading.cached_models import SeenModel, recall_model
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.loading.matching import match
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.demo import check_demo_weights
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.weights.keys import KeyReport
-from bertviewer.core.weights.stored import Checkpoint
-from bertviewer.core.weights.ties import untied_names
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.demo import check_demo_weights
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.budget import OverBudget, limited
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 
 
 class MetaModel(Struct, frozen=True):

@@ -6,28 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.cache.models import keep_head, recall_head, recall_keys, recall_model
-from bertviewer.core.errors import UnknownTypeError
+from bertviewer.core.checkpoints.finding import check_inside, find_checkpoint
+from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.quantization import Quantization, quantization_of
+from bertviewer.core.checkpoints.stored import Checkpoint
+from bertviewer.core.loading.cached_models import keep_head, recall_head, recall_keys, recall_model
 from bertviewer.core.loading.file_facts import file_notices, with_facts
 from bertviewer.core.loading.loaded_model import Blueprint, LoadedModel
 from bertviewer.core.loading.structure import structure, why_not_run
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source.configuration import (
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.configuration import (
     CodeSettings,
     code_settings,
     has_type,
     read_configuration,
     without_type,
 )
-from bertviewer.core.source.layouts import notices_of
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.tasks import AUTO, BASE, find_task
-from bertviewer.core.system import libraries
-from bertviewer.core.weights.finding import check_inside, find_checkpoint
-from bertviewer.core.weights.keys import KeyReport
-from bertviewer.core.weights.quantization import Quantization, quantization_of
-from bertviewer.core.weights.stored import Checkpoint
+from bertviewer.core.sources.layouts import notices_of
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.tasks import AUTO, BASE, find_task
+from bertviewer.core.util import libraries
+from bertviewer.core.util.errors import UnknownTypeError
+from bertviewer.core.util.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     from bertviewer.core.hub.opening import HubModel
@@ -58,7 +58,7 @@ def open_model(
     progress(0, 3, "Reading the configuration")
     data: dict[str, Any] | None
     if source.kind == "runs":
-        from bertviewer.core.run_files.reading import read_saved_model  # needs numpy
+        from bertviewer.core.saved_runs.reading import read_saved_model  # needs numpy
 
         data, task, untied, notices = read_saved_model(source.path)
         source = replace(source, task=find_task(task), untied=untied, notices=notices)
@@ -153,7 +153,7 @@ def _is_untied(keys: KeyReport, checkpoint: Checkpoint, progress: Progress) -> b
     """Tell whether the values of tensors that were seen as tied are not the same."""
     if not keys.twice:
         return False
-    from bertviewer.core.weights.ties import untied_names  # needs numpy
+    from bertviewer.core.checkpoints.ties import untied_names  # needs numpy
 
     return bool(untied_names(keys, checkpoint, progress))
 

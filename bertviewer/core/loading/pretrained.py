@@ -9,16 +9,16 @@ from typing import Any
 
 from torch import nn
 
-from bertviewer.core.architecture.source_info import SEED
-from bertviewer.core.backend import torch
+from bertviewer.core.building.backend import torch
 from bertviewer.core.building.seeded import seeded
-from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.stored import ITEM_BYTES, Checkpoint
 from bertviewer.core.loading.matching import clean_keys, where
 from bertviewer.core.loading.state import FLOATS, read_state
-from bertviewer.core.progress import Progress
-from bertviewer.core.system.library_words import words_of
-from bertviewer.core.weights.keys import KeyReport
-from bertviewer.core.weights.stored import ITEM_BYTES, Checkpoint
+from bertviewer.core.schema.source_info import SEED
+from bertviewer.core.util.error_messages import words_of
+from bertviewer.core.util.errors import Cancelled, UserError
+from bertviewer.core.util.progress import Progress
 
 
 def load_pretrained(  # noqa: PLR0917

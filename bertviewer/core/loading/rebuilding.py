@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.errors import UserError
-from bertviewer.core.source.configuration import MAX_LAYERS
-from bertviewer.core.source.tasks import find_task
-from bertviewer.core.text.numerals import count_text, number_text
-from bertviewer.core.weights.quantization import packed_weights
-from bertviewer.core.weights.stored import Checkpoint
-from bertviewer.core.weights.wrappers import without_wrappers
+from bertviewer.core.checkpoints.quantization import packed_weights
+from bertviewer.core.checkpoints.stored import Checkpoint
+from bertviewer.core.checkpoints.wrappers import without_wrappers
+from bertviewer.core.sources.configuration import MAX_LAYERS
+from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.numerals import count_text, number_text
 
 Shapes = Mapping[str, tuple[int, ...]]
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.building import build_config, build_on_meta, classes_of
-from bertviewer.core.errors import UserError
+from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.loading.matching import match
-from bertviewer.core.source.tasks import BASE, Task
-from bertviewer.core.weights.stored import Checkpoint
+from bertviewer.core.sources.tasks import BASE, Task
+from bertviewer.core.util.errors import UserError
 
 _OTHERS_FIRST = "pretraining"
 """Classes have several tasks; this one is chosen only if no other has the class."""

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from bertviewer.core.errors import Stopped, UserError
 from bertviewer.core.loading.deriving import builder
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.symbolic.models import ModelSizes, change_number
-from bertviewer.core.system.library_words import words_of
+from bertviewer.core.util.error_messages import words_of
+from bertviewer.core.util.errors import Stopped, UserError
 from bertviewer.core.what_if.scenario import BuiltModel, Outcome, Scenario
 
 

@@ -7,12 +7,12 @@ from itertools import groupby
 from msgspec.structs import replace
 from torch import Tensor
 
-from bertviewer.core.backend import torch
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
-from bertviewer.core.weights.header import read_header
-from bertviewer.core.weights.stored import StoredTensor
-from bertviewer.core.weights.version import check_version
+from bertviewer.core.building.backend import torch
+from bertviewer.core.checkpoints.header import read_header
+from bertviewer.core.checkpoints.stored import StoredTensor
+from bertviewer.core.checkpoints.version import check_version
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 
 CHUNK = 1 << 26  # bytes; between two of them the reading can be cancelled
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
-from bertviewer.core.architecture.architecture import Architecture, ancestors
-from bertviewer.core.architecture.forward_costs import Costs
-from bertviewer.core.architecture.module_node import ModuleNode, Repeat
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.architecture.tensor_info import TensorInfo
-from bertviewer.core.errors import UserError
-from bertviewer.core.weights.header import shown_name
-from bertviewer.core.weights.stored import TORCH_NAMES, Checkpoint, StoredTensor
+from bertviewer.core.checkpoints.header import shown_name
+from bertviewer.core.checkpoints.stored import TORCH_NAMES, Checkpoint, StoredTensor
+from bertviewer.core.schema.architecture import Architecture, ancestors
+from bertviewer.core.schema.forward_costs import Costs
+from bertviewer.core.schema.module_node import ModuleNode, Repeat
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.util.errors import UserError
 
 ROOT_CLASS = "Checkpoint"
 MODULE_CLASS = "Module"

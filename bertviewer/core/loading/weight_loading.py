@@ -6,10 +6,9 @@ from typing import Any
 from msgspec import Struct
 from torch import nn
 
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.building.building import build_on_meta, build_random
-from bertviewer.core.errors import UserError
-from bertviewer.core.loading.absent_weight import absent_in
+from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.loading.layer_by_layer import (
     Reading,
     has_hooks,
@@ -17,14 +16,15 @@ from bertviewer.core.loading.layer_by_layer import (
     move_rest,
 )
 from bertviewer.core.loading.layer_plan import Plan, plan
+from bertviewer.core.loading.lazy_parameter import absent_in
 from bertviewer.core.loading.pretrained import converted_bytes, load_pretrained
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.system.extras import extra_advice
-from bertviewer.core.system.library_words import plain_words
-from bertviewer.core.system.memory import BYTES_PER_PARAMETER, ROOM, fits, shortage
-from bertviewer.core.weights.keys import KeyReport
-from bertviewer.core.weights.stored import Checkpoint
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.error_messages import plain_words
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.extras import extra_advice
+from bertviewer.core.util.memory import BYTES_PER_PARAMETER, ROOM, fits, shortage
+from bertviewer.core.util.progress import Progress
 
 
 class Loaded(Struct, frozen=True):

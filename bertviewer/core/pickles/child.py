@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.system.child_process import (
+from bertviewer.core.checkpoints.header import shown_name
+from bertviewer.core.checkpoints.stored import ITEM_BYTES
+from bertviewer.core.util.child_process import (
     REFUSED,
     ForbiddenError,
     forbid,
     limit_memory,
     limit_seconds,
 )
-from bertviewer.core.weights.header import shown_name
-from bertviewer.core.weights.stored import ITEM_BYTES
+from bertviewer.core.util.errors import UserError
 
 ROOM = 1_000_000_000
 """Bytes of memory beside what torch takes when it is imported and three times the file."""

@@ -12,17 +12,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 from platformdirs import user_cache_path
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.checkpoints.finding import find_checkpoint
+from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.pickles.contents import PickleContents, read_contents
 from bertviewer.core.pickles.converting import convert_pickle
 from bertviewer.core.pickles.files import pickle_files
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.saving.files import PREFIX
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.system.files import sha256_of, unfinished
-from bertviewer.core.system.log import write_log
-from bertviewer.core.weights.finding import find_checkpoint
-from bertviewer.core.weights.stored import Checkpoint
+from bertviewer.core.saving.atomic_files import PREFIX
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.files import sha256_of, unfinished
+from bertviewer.core.util.log import write_log
+from bertviewer.core.util.progress import Progress, no_progress
 
 KEPT_BYTES = 20_000_000_000
 """Converted weights are kept up to so many bytes; those not used for longest go first."""

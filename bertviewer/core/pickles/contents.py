@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 
 MAX_PROGRAM_BYTES = 16_000_000
 """A tensor takes some 130 bytes of the program, so this is room for 100,000 of them."""

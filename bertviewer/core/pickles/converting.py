@@ -7,18 +7,18 @@ from pathlib import Path
 from signal import Signals
 from typing import IO
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.checkpoints import PICKLE_CHILD
+from bertviewer.core.checkpoints.finding import INDEX, SINGLE
+from bertviewer.core.checkpoints.header import read_header
 from bertviewer.core.pickles.contents import read_contents
 from bertviewer.core.pickles.files import pickle_files
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.saving.files import PREFIX
-from bertviewer.core.system import child_process
-from bertviewer.core.system.child_process import REFUSED
-from bertviewer.core.system.log import write_log
-from bertviewer.core.system.memory import available_memory
-from bertviewer.core.weights import PICKLE_CHILD
-from bertviewer.core.weights.finding import INDEX, SINGLE
-from bertviewer.core.weights.header import read_header
+from bertviewer.core.saving.atomic_files import PREFIX
+from bertviewer.core.util import child_process
+from bertviewer.core.util.child_process import REFUSED
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.log import write_log
+from bertviewer.core.util.memory import available_memory
+from bertviewer.core.util.progress import Progress, no_progress
 
 LOOK_EVERY = 0.05  # seconds
 MEMORY_PER_BYTE = 1.3

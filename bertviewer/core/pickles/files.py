@@ -2,8 +2,14 @@
 
 from pathlib import Path
 
-from bertviewer.core.errors import NOT_REGULAR, UserError
-from bertviewer.core.weights.finding import MAX_SHARDS, PICKLES, check_inside, pickle_in, read_index
+from bertviewer.core.checkpoints.finding import (
+    MAX_SHARDS,
+    PICKLES,
+    check_inside,
+    pickle_in,
+    read_index,
+)
+from bertviewer.core.util.errors import NOT_REGULAR, UserError
 
 SUFFIX = ".bin"
 

@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.tokenizer.files import READ_BY_TRANSFORMERS
-from bertviewer.core.weights.finding import INDEX, PICKLES, SINGLE
+from bertviewer.core.checkpoints.finding import INDEX, PICKLES, SINGLE
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.tokenization.files import READ_BY_TRANSFORMERS
+from bertviewer.core.util.errors import UserError
 
 NAMES = ("config.json", SINGLE, INDEX, *PICKLES, *READ_BY_TRANSFORMERS, "chat_template.jinja")
 TEMPLATES = "additional_chat_templates"

@@ -10,13 +10,11 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
-from bertviewer.core.errors import Stopped
 from bertviewer.core.expressions.domains import joined, letters_in
 from bertviewer.core.expressions.letters import LETTERS
 from bertviewer.core.expressions.symbols import Symbol, others_of, quantity_of, symbols_of
 from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
-from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.schema.forward_costs import Costs, ModuleCosts
 from bertviewer.core.symbolic.conditions import even_conditions
 from bertviewer.core.symbolic.formulas import (
     Shape,
@@ -41,7 +39,9 @@ from bertviewer.core.symbolic.observations import Observations, fixed_numbers, o
 from bertviewer.core.symbolic.peaks import ForwardTrial, derive_peak, run_trials
 from bertviewer.core.symbolic.perturbations import PROOFS
 from bertviewer.core.symbolic.solver import Solver
-from bertviewer.core.system.library_words import words_of
+from bertviewer.core.util.error_messages import words_of
+from bertviewer.core.util.errors import Stopped
+from bertviewer.core.util.progress import Progress, no_progress
 
 USUAL_TOKENS = 128
 """Figures are given for one sentence of so many tokens, by default."""

@@ -12,7 +12,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.budget import OverBudget
 from bertviewer.core.expressions.domains import joined, letters_in
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation, substituted
@@ -24,7 +23,6 @@ from bertviewer.core.expressions.symbols import (
     quantity_of,
     symbols_of,
 )
-from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.symbolic.formulas import (
     count_modules,
     fit_repeats,
@@ -43,6 +41,8 @@ from bertviewer.core.symbolic.models import (
 from bertviewer.core.symbolic.observations import Observations, fixed_numbers, observe
 from bertviewer.core.symbolic.perturbations import PROOFS
 from bertviewer.core.symbolic.solver import Formulas, Solver
+from bertviewer.core.util.budget import OverBudget
+from bertviewer.core.util.progress import Progress, no_progress
 
 ROUNDS = 3
 """Depths that no formula follows are fixed in the second round, and all depths in the third."""

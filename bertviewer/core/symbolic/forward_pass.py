@@ -14,8 +14,7 @@ from typing import Any
 
 from torch import Tensor, UntypedStorage, nn
 
-from bertviewer.core.backend import torch, transformers
-from bertviewer.core.errors import Stopped
+from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.graph.call_tracing import CallTracer
 from bertviewer.core.graph.inputs.images import PIXELS
 from bertviewer.core.graph.inputs.sounds import FEATURES
@@ -32,6 +31,7 @@ from bertviewer.core.symbolic.models import (
     blanked,
     numbered_children,
 )
+from bertviewer.core.util.errors import Stopped
 
 PRODUCT, INPUT, OUTPUT, STORAGE = "~product", "~input", "~output", "~storage"
 """What entries of a ``ForwardPass`` are called, below the path of their module."""

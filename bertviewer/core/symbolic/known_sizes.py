@@ -8,10 +8,10 @@ verified already: those of standard letters first, and the simplest first.
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, permutations
 
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.letters import STANDARD_LETTERS
 from bertviewer.core.expressions.symbols import Symbol, quantity_of
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.symbolic.models import Change, ModelBuilder, ModelSizes, Values
 from bertviewer.core.symbolic.observations import Observations, Variable
 from bertviewer.core.symbolic.perturbations import Perturbations

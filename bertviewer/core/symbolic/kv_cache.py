@@ -14,10 +14,7 @@ import torch
 from msgspec.structs import replace
 from torch import Tensor, nn
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.kv_cache import CachedLayers, KVCache
-from bertviewer.core.backend import transformers
-from bertviewer.core.errors import Stopped
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.expressions.domains import joined
 from bertviewer.core.expressions.polynomials import (
     Polynomial,
@@ -36,7 +33,8 @@ from bertviewer.core.expressions.symbols import (
 from bertviewer.core.graph.inputs.choices import input_choices
 from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS, ModelInputs
 from bertviewer.core.graph.meta_device import known_on_meta
-from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.kv_cache import CachedLayers, KVCache
 from bertviewer.core.symbolic.conditions import never_varied
 from bertviewer.core.symbolic.fitting import fit
 from bertviewer.core.symbolic.formulas import factored
@@ -48,6 +46,8 @@ from bertviewer.core.symbolic.models import (
     Values,
     refused_items,
 )
+from bertviewer.core.util.errors import Stopped
+from bertviewer.core.util.progress import Progress, no_progress
 
 _SIZES = {SENTENCES: 2, TOKENS: 23, TARGET_TOKENS: 19}
 _WINDOWS = (5, 9, 7)

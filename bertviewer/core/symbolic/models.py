@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 from transformers.initialization import no_init_weights
 
-from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building.allocations import unfilled
-from bertviewer.core.errors import Stopped
+from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.expressions.letters import LABELS_KEY
 from bertviewer.core.expressions.symbols import Symbol, quantity_of
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.errors import Stopped
+from bertviewer.core.util.progress import Progress
 
 Build = Callable[[Mapping[str, Any]], torch.nn.Module]
 """Builds the model on the meta device from a changed configuration, which may have ``num_labels``.

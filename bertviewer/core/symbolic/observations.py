@@ -12,7 +12,6 @@ from types import MappingProxyType
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bertviewer.core.budget import OverBudget
 from bertviewer.core.expressions.letters import Quantity
 from bertviewer.core.expressions.symbols import Symbol, is_standard, is_width, quantity_of
 from bertviewer.core.symbolic.fitting import symbols_to_pair
@@ -25,6 +24,7 @@ from bertviewer.core.symbolic.models import (
     owners,
     refused_items,
 )
+from bertviewer.core.util.budget import OverBudget
 
 FEW_LAYERS = (2, 3, 4, 6)
 """Depths of the models that are observed: enough to have every kind of layer, and fast."""

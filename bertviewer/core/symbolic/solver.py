@@ -14,11 +14,10 @@ from contextlib import suppress
 from itertools import chain, islice
 from math import gcd
 
-from bertviewer.core.architecture.count_steps import readable
-from bertviewer.core.budget import OverBudget
 from bertviewer.core.expressions.domains import letters_in
 from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.polynomials import Polynomial
+from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.symbolic.conditions import (
     Candidates,
     Conditions,
@@ -37,6 +36,7 @@ from bertviewer.core.symbolic.models import (
 from bertviewer.core.symbolic.observations import Observations
 from bertviewer.core.symbolic.perturbations import PROOFS, Perturbations
 from bertviewer.core.symbolic.probes import Probe, ProbePool
+from bertviewer.core.util.budget import OverBudget
 
 Formulas = Mapping[str, tuple[str, ...]]
 """Expressions by the name of what they describe: a tensor's dimensions, or a module's one count."""

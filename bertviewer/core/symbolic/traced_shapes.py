@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Letters
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.graph.trace import Trace
 from bertviewer.core.graph.tracing_models import meta_trace
-from bertviewer.core.progress import Progress
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Letters
 from bertviewer.core.symbolic.known_sizes import EXPECTED, KnownSizes
 from bertviewer.core.symbolic.models import Build, ModelBuilder, ModelSizes, Values
+from bertviewer.core.util.progress import Progress
 
 
 def derive_letters(

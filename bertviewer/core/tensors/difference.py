@@ -3,9 +3,9 @@
 import numpy as np
 from msgspec import Struct
 
+from bertviewer.core.checkpoints.decoding import Values
+from bertviewer.core.checkpoints.reading import Span
 from bertviewer.core.tensors.values import Origin, TensorValues
-from bertviewer.core.weights.decoding import Values
-from bertviewer.core.weights.reading import Span
 
 
 class Difference(Struct, frozen=True, eq=False):

@@ -7,12 +7,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_places import attention_paths, attentions_at
-from bertviewer.core.architecture.architecture import Architecture, ancestors
-from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.architecture.tensor_info import TensorInfo
+from bertviewer.core.schema.architecture import Architecture, ancestors
+from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.tensor_info import TensorInfo
 
 if TYPE_CHECKING:
-    from bertviewer.core.weights.reading import Span  # and with it numpy
+    from bertviewer.core.checkpoints.reading import Span  # and with it numpy
 
 Axis = Literal["rows", "columns", "matrices"]
 Part = Literal["query", "key", "value", "output", "head"]

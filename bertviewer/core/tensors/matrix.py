@@ -6,9 +6,9 @@ from math import prod
 import numpy as np
 from msgspec import Struct
 
+from bertviewer.core.checkpoints.decoding import Values
+from bertviewer.core.checkpoints.reading import Span
 from bertviewer.core.tensors.values import TensorValues
-from bertviewer.core.weights.decoding import Values
-from bertviewer.core.weights.reading import Span
 
 TILE = 1 << 20
 """The most elements that work on a whole tensor has in memory at once."""

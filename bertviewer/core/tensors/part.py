@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct, field
 
+from bertviewer.core.checkpoints.decoding import Values
+from bertviewer.core.checkpoints.reading import Span
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.tensors.token_index import TokenIndex
-from bertviewer.core.weights.decoding import Values
-from bertviewer.core.weights.reading import Span
 
 
 class TensorPart(Struct, frozen=True, eq=False):

@@ -6,9 +6,9 @@ from math import prod
 from msgspec import Struct, field
 
 from bertviewer.core.analysis.attention_places import attention_paths
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.expressions.evaluation import evaluate
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.module_node import ModuleNode
 from bertviewer.core.tensors.heads import Part, attention_of_tensor, head_layout
 
 

@@ -4,9 +4,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.checkpoints.reading import Span
 from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.weights.reading import Span
+from bertviewer.core.util.progress import Progress, no_progress
 
 MOST = 256
 """Rows, and columns, that a map has at most."""

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.saving import files
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.checkpoints.decoding import Values, encode
+from bertviewer.core.checkpoints.stored import ITEM_BYTES, TORCH_NAMES
+from bertviewer.core.saving import atomic_files as files
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.tensors.matrix import TILE, Matrix
 from bertviewer.core.tensors.part import TensorPart
-from bertviewer.core.text.csv_cells import text_cell
-from bertviewer.core.weights.decoding import Values, encode
-from bertviewer.core.weights.stored import ITEM_BYTES, TORCH_NAMES
+from bertviewer.core.util.csv_cells import text_cell
+from bertviewer.core.util.progress import Progress, no_progress
 
 CSV_TILE = TILE // 16
 """Elements that are texts at once: a text takes many times the bytes of its number."""

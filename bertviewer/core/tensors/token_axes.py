@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.letter_values import letter_values
 from bertviewer.core.analysis.attention_places import places_of
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.bindings import letter_values
 from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.tensors.token_index import TokenIndex
 

@@ -5,9 +5,9 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from bertviewer.core.weights.decoding import Values, decode
-from bertviewer.core.weights.reading import Span, matrix_shape, read_block
-from bertviewer.core.weights.stored import TORCH_NAMES, StoredTensor
+from bertviewer.core.checkpoints.decoding import Values, decode
+from bertviewer.core.checkpoints.reading import Span, matrix_shape, read_block
+from bertviewer.core.checkpoints.stored import TORCH_NAMES, StoredTensor
 
 
 class Origin(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bertviewer.core.architecture.flow import Node
+from bertviewer.core.schema.flow import Node
 from bertviewer.core.walkthrough.edges import FlowEdges
 
 SELF_ATTENTION = "Multi-head self-attention"

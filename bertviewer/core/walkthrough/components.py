@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.expressions.grouping import Relation, relations, substituted
 from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.walkthrough.counts import changed, collected, names_in, spaced
 from bertviewer.core.walkthrough.walkthrough import Section, Walkthrough
 

@@ -10,9 +10,6 @@ from operator import itemgetter
 
 from msgspec import Struct
 
-from bertviewer.core.architecture.architecture import Architecture, ancestors
-from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.expressions.letters import letter_order
 from bertviewer.core.expressions.polynomials import (
@@ -23,6 +20,9 @@ from bertviewer.core.expressions.polynomials import (
     product,
     total,
 )
+from bertviewer.core.schema.architecture import Architecture, ancestors
+from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.tensor_info import TensorInfo
 
 _MULTIPLE = re.compile(r"^(\d+)\*([A-Za-z]\w{0,3})$")
 _NAME = re.compile(r"[A-Za-z_]\w*")

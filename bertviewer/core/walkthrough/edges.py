@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.schema.flow import Edge, Flow, Node
 
 ENDS = ("input", "output", "constant", "parameter")
 """Kinds of nodes that compute nothing."""

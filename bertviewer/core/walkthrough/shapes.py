@@ -4,12 +4,12 @@ from math import prod
 
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.letter_values import letter_values, two_sides
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.bindings import letter_values, two_sides
+from bertviewer.core.schema.flow import Edge, Node
 from bertviewer.core.walkthrough.walkthrough import StepShape
 
 

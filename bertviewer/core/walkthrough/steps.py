@@ -7,10 +7,10 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.templates.embedding import index_kind
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Edge, Flow, Node
 from bertviewer.core.walkthrough.attention import (
     BLOCKS,
     NORMS,

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from bertviewer.core.architecture.cost_values import peak_elements
-from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
-from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation
+from bertviewer.core.schema.cost_values import peak_elements
+from bertviewer.core.schema.folding import TreeRow
+from bertviewer.core.schema.forward_costs import Costs, ModuleCosts
+from bertviewer.core.schema.tensor_info import TensorInfo
 from bertviewer.core.what_if.sheet import Problem, ScenarioError, Sheet
 
 

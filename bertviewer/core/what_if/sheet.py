@@ -9,12 +9,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.expressions.domains import conditions_of, is_met, letters_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation, relations
 from bertviewer.core.expressions.symbols import Symbol
-from bertviewer.core.lengths.length_limits import table_room
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.length_limits import table_room
 
 _HEADS = ("A", "A_e", "A_d")
 # With one of these the size of a head is a number of its own, and not D/A.

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from bertviewer.core.expressions.symbols import symbols_of
-from bertviewer.core.source.configuration import read_configuration
-from bertviewer.core.source.presets import PRESETS, find_preset
+from bertviewer.core.sources.configuration import read_configuration
+from bertviewer.core.sources.presets import PRESETS, find_preset
 from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Problem, ScenarioError, Sheet
 

@@ -1,10 +1,10 @@
 """What the model costs to keep and to run."""
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.letter_values import letter_values
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.cost_values import FLOPS_PER_MAC
-from bertviewer.core.architecture.folding import TreeRow, fold
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.cost_values import FLOPS_PER_MAC
+from bertviewer.core.schema.folding import TreeRow, fold
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import TreeRow, fold
-from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.folding import TreeRow, fold
+from bertviewer.core.schema.module_node import ModuleNode
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from bertviewer.charts.class_tables import scores_table
 from bertviewer.charts.naming import visible
 from bertviewer.charts.prediction_tables import actual_summary, candidates_table, lens_table
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores, classification
 from bertviewer.core.analysis.prediction_data import Predictions
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.util.numerals import count_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import Block, Paragraph, Section, See
 from bertviewer.report.pictures import Drafted

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from bertviewer.charts.comparison import overlaid
 from bertviewer.charts.layers import layer_chart
-from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
 from bertviewer.core.analysis.alignment import align
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
+from bertviewer.core.util.numerals import count_text
 from bertviewer.report.blocks import (
     Block,
     Column,

@@ -8,8 +8,8 @@ from bertviewer.charts.comparison import grid_difference, levelled
 from bertviewer.charts.naming import LONGEST, names_of_states, shortened, visible
 from bertviewer.charts.similarities import similarity_chart
 from bertviewer.charts.token_norms import norms_chart
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import token_pair_path
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Table
 from bertviewer.report.numbers import cosine_text
 from bertviewer.report.pictures import Picture, Pictures

@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bertviewer.charts.theme import GREY, LIGHT
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.choices import Choices
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.formats.written import Written

@@ -2,8 +2,8 @@
 
 import re
 
-from bertviewer.core.text.markdown import markdown_text
-from bertviewer.core.text.text_direction import END, isolated
+from bertviewer.core.util.markdown import markdown_text
+from bertviewer.core.util.text_direction import END, isolated
 from bertviewer.report import blocks
 from bertviewer.report.formats.latex_maths import latex_maths
 from bertviewer.report.formats.mathml import Line

@@ -2,8 +2,8 @@
 
 import re
 
-from bertviewer.core.text.plain_text import printable
-from bertviewer.core.text.text_direction import are_isolates_paired
+from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text_direction import are_isolates_paired
 
 _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _JOINERS = "\u200c\u200d"  # Persian words and emoji are spelled with them

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.saving.files import check_writable, followed, save
-from bertviewer.core.saving.folders import Beside, check_folder, save_with_folder
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.saving.atomic_files import check_writable, followed, save
+from bertviewer.core.saving.sidecar_folder import Beside, check_folder, save_with_folder
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.report.choices import Choices
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.formats.formats import ReportFormat

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.background.scheduler import Scheduler
 
 

@@ -14,10 +14,10 @@ from msgspec import Struct
 from PySide6.QtCore import QObject, QTimer, Signal
 from shiboken6 import isValid
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
-from bertviewer.core.system import libraries
-from bertviewer.core.text.plain_text import as_sentence
+from bertviewer.core.util import libraries
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.plain_text import as_sentence
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.background.worker import Job, Worker
 
 if TYPE_CHECKING:

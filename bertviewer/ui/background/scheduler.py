@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.background.draw_queue import DrawQueue
 from bertviewer.ui.background.requests import RequestQueue
 from bertviewer.ui.background.worker import Worker

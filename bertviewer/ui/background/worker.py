@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct, field
 from PySide6.QtCore import QObject, Qt, Signal
 
-from bertviewer.core.errors import Cancelled
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.errors import Cancelled
+from bertviewer.core.util.progress import Progress
 
 REPORT_EVERY = 0.03  # seconds; a forward pass would report hundreds of times
 

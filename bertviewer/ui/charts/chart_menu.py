@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 from bertviewer.charts.chart import Chart
 from bertviewer.charts.file_names import file_name
 from bertviewer.charts.table import Tabular, csv_text, tabbed_text
-from bertviewer.core.errors import UserError
-from bertviewer.core.saving import files
+from bertviewer.core.saving import atomic_files as files
+from bertviewer.core.util.errors import UserError
 from bertviewer.plots import export
 from bertviewer.plots.paper import ChartWidget
 from bertviewer.plots.plot import Plot

@@ -9,17 +9,17 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from bertviewer.charts.place import Place
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.dialogs import MODEL_FILES
 from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.weights_consent import WeightsConsent
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bertviewer.core.comparing.comparison import Comparison
+    from bertviewer.core.comparison.comparison import Comparison
     from bertviewer.ui.comparing.window import ComparisonWindow
 
 
@@ -32,7 +32,7 @@ class Compared(Struct, frozen=True):
 
 def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Compared:
     """Open two models once more, which takes no weights, and compare them."""
-    from bertviewer.core.closer_look.comparing import compare_models
+    from bertviewer.core.comparison.compare_models import compare_models
     from bertviewer.core.loading import opening
 
     ours, theirs = (opening.open_model(source, progress) for source in (left, right))

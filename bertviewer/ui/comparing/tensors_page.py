@@ -11,7 +11,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.comparing.comparison import STATES, Comparison, State
+from bertviewer.core.comparison.comparison import STATES, Comparison, State
 from bertviewer.ui.charts.chart_menu import choose_data
 from bertviewer.ui.comparing.tensors_model import (
     CHANGED,

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.comparing.comparison import Comparison
-from bertviewer.core.text.plain_text import printable
+from bertviewer.core.comparison.comparison import Comparison
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.util.plain_text import printable
 from bertviewer.ui.comparing.change_page import ChangePage
 from bertviewer.ui.comparing.tensors_page import TensorsPage
 from bertviewer.ui.elided_label import ElidedLabel

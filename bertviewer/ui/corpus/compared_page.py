@@ -7,11 +7,11 @@ from bertviewer.charts.corpus_comparison import (
     heads_table,
     modules_table,
 )
-from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.corpus.comparing import CorpusComparison
 from bertviewer.core.corpus.corpus import Corpus
-from bertviewer.core.text.numerals import count_text
-from bertviewer.core.text.plain_text import printable
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.plain_text import printable
 from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.labels import quiet_label

@@ -9,9 +9,9 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QDialog, QPushButton, QScrollArea, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
-from bertviewer.core.text.plain_text import as_sentence, printable
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.plain_text import as_sentence, printable
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.busy_bar import thin_bar
 from bertviewer.ui.corpus.choosing import Choosing
 from bertviewer.ui.corpus.command_line import CommandLine
@@ -35,7 +35,7 @@ RUNNING = "Sentence"
 def run(wishes: Wishes, model: "LoadedModel", progress: Progress) -> "Corpus | UserError":
     """Run a model over data, or what is left of them; what is finished stays if that fails."""
     from bertviewer.core.corpus.making import CorpusWish, Part, make_corpus, threads_for
-    from bertviewer.core.run.device import CPU
+    from bertviewer.core.runs.device import CPU
 
     try:
         model.check_weights(wishes.choices.random_weights)

@@ -8,7 +8,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.corpus.folder_state import FolderState, look
 from bertviewer.ui.corpus.folder_words import Words, folder_words

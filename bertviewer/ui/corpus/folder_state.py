@@ -12,8 +12,8 @@ from bertviewer.core.corpus.plan import FOLDER, NAME, read_plan
 from bertviewer.core.corpus.reading import is_corpus, read_manifest
 from bertviewer.core.corpus.records import pyarrow_parts
 from bertviewer.core.corpus.writing import WHY_PYARROW
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.corpus.wishes import choices_of
 
 Kind = Literal["new", "part", "whole", "other", "taken", "bad"]

@@ -7,9 +7,9 @@ from bertviewer.charts.attentions import figures_chart
 from bertviewer.charts.corpora import heads_of
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.head_figures import Measure, RankedHead, ranked
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.corpus.corpus import Corpus
-from bertviewer.core.text.numerals import number_text
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.util.numerals import number_text
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.choice_box import ChoiceBox

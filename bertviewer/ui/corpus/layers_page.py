@@ -6,10 +6,10 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.corpora import quantile_chart
 from bertviewer.charts.layers import layer_chart, selected_series
-from bertviewer.core.activations.statistics import STATISTIC_NAMES
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.corpus.as_run import as_run
 from bertviewer.core.corpus.corpus import Corpus
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.statistics import STATISTIC_NAMES
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.choice_box import ChoiceBox

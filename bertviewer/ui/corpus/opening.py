@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.workspace import Workspace
 

@@ -4,12 +4,12 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QTabWidget, QWidget
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.corpus.comparing import CorpusComparison
 from bertviewer.core.corpus.corpus import Corpus
-from bertviewer.core.text.numerals import count_text
-from bertviewer.core.text.plain_text import printable
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.plain_text import printable
 from bertviewer.ui.corpus.compared_page import ComparedPage
 from bertviewer.ui.corpus.heads_page import HeadsPage
 from bertviewer.ui.corpus.layers_page import LayersPage

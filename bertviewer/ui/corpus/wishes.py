@@ -9,7 +9,7 @@ from msgspec import Struct
 from PySide6.QtCore import QSettings
 
 from bertviewer.core.corpus.choices import Choices
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.report.recipe import corpus_command
 
 SETTING = "corpus"

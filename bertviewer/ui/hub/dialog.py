@@ -12,11 +12,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.errors import UserError
 from bertviewer.core.hub.cache import CachedModel
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.hub_name import HubName, parse_hub_name
-from bertviewer.core.text.plain_text import as_sentence
+from bertviewer.core.sources.hub_name import HubName, parse_hub_name
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.plain_text import as_sentence
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import Gap, in_column, named

@@ -7,12 +7,12 @@ from functools import partial
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.text.numerals import count_text, number_text
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.folding import TreeRow
+from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
+from bertviewer.core.util.numerals import count_text, number_text
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.components import subtotal
 from bertviewer.ui.checkpoint.dialog import show_key_report

@@ -14,8 +14,8 @@ from bertviewer.charts.map.measures import Measure
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Known, Values
 from bertviewer.charts.theme import Theme
-from bertviewer.core.architecture.flow import Node
-from bertviewer.core.text.plain_text import printable
+from bertviewer.core.schema.flow import Node
+from bertviewer.core.util.plain_text import printable
 from bertviewer.ui.workspace import Workspace
 
 

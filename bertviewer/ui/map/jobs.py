@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bertviewer.charts.levels import Levels, Values
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.progress import Progress
+    from bertviewer.core.util.progress import Progress
     from bertviewer.ui.watched_run import WatchedRun
 
 MOST_CELLS = 96
@@ -33,8 +33,8 @@ def heads_job(
     import numpy as np
 
     from bertviewer.charts.levels import levels_of
-    from bertviewer.core.closer_look.attention import attention_of
-    from bertviewer.core.errors import UserError
+    from bertviewer.core.replay.attention import attention_of
+    from bertviewer.core.util.errors import UserError
     from bertviewer.plots.color_scale import reduced
 
     found = {}

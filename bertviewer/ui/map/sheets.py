@@ -9,7 +9,7 @@ from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.camera import Camera, fitted, placed_in, read
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import LIGHT, NORMAL, Theme
-from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.schema.flow import Flow
 from bertviewer.plots.flow_painting import Sheet, text_width
 from bertviewer.plots.fonts import type_scale
 from bertviewer.ui.map.dressing import Dress

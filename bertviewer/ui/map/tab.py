@@ -10,7 +10,7 @@ from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Known
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import LIGHT
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.canvas import FlowCanvas, Hit
 from bertviewer.ui.map.card import MapCard

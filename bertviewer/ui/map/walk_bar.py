@@ -8,8 +8,8 @@ from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtWidgets import QLabel, QWidget
 
 from bertviewer.charts.theme import NORMAL
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.count_steps import readable
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.count_steps import readable
 from bertviewer.plots.fonts import grown, monospaced, sized, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.part import Part
-from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.walk_bar import WalkBar
 

@@ -7,10 +7,10 @@ from msgspec import Struct
 
 from bertviewer.charts.naming import visible
 from bertviewer.charts.place import Place
-from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.attention_places import attentions_at
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.source.presets import PRESETS
+from bertviewer.core.schema.activation_run import ActivationRun, Token
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.presets import PRESETS
 from bertviewer.ui.action import (
     COMMANDS,
     HELP,

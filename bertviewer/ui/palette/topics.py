@@ -11,20 +11,20 @@ from msgspec import Struct
 from bertviewer.charts.counts import tensors_text
 from bertviewer.charts.naming import shortened
 from bertviewer.charts.place import Place
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.letter_values import letter_values
 from bertviewer.core.analysis.attention_places import attention_paths, is_cross
 from bertviewer.core.analysis.causality import is_causal
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.explanations.asking import answers_for_module, answers_for_view
-from bertviewer.core.explanations.explanation import Answer, ViewTitle
+from bertviewer.core.explain.asking import answers_for_module, answers_for_view
+from bertviewer.core.explain.explanation import Answer, ViewTitle
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.lengths.length_limits import table_room
-from bertviewer.core.source.key_meanings import KEY_MEANINGS
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.sources.key_meanings import KEY_MEANINGS
+from bertviewer.core.sources.length_limits import table_room
 from bertviewer.core.tensors.heads import head_layout, heads_in
 from bertviewer.core.tensors.part_costs import head_cost, part_costs
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.util.numerals import count_text
 from bertviewer.report.costs import memory_sizes, size_text
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace

@@ -1,6 +1,6 @@
 """What a report of the window is made of, as the command line says it."""
 
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.report.choices import Choices
 from bertviewer.report.recipe import Recipe, SavedRun, SentenceRun, asked_task, sentence_run
 from bertviewer.ui.report.material import Material

@@ -7,9 +7,9 @@ from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.errors import UserError
-from bertviewer.core.text.numerals import count_text
-from bertviewer.core.text.plain_text import printable
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.plain_text import printable
 from bertviewer.report.contents import CHAPTERS
 from bertviewer.report.formats.formats import FORMATS
 from bertviewer.report.layers import read_layers

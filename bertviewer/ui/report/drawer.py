@@ -9,7 +9,7 @@ from msgspec import Struct
 from PySide6.QtCore import QObject, Qt, Signal
 
 from bertviewer.charts.theme import Theme
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.ui.background.draw_queue import DrawQueue
 
 if TYPE_CHECKING:

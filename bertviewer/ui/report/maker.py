@@ -9,19 +9,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.charts.theme import Theme
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 from bertviewer.report.contents import CHAPTERS
 from bertviewer.ui.report.drawer import Drawer, Sheet
 from bertviewer.ui.report.material import Material
 from bertviewer.ui.watched_run import WatchedRun
 
 if TYPE_CHECKING:
-    from bertviewer.core.architecture.architecture import Architecture
     from bertviewer.core.corpus.corpus import Corpus
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.source.origin import Origin
+    from bertviewer.core.schema.architecture import Architecture
+    from bertviewer.core.sources.origin import Origin
     from bertviewer.report.building import Draft
     from bertviewer.report.choices import Choices
     from bertviewer.report.document import ReportDocument
@@ -218,7 +218,7 @@ class ReportMaker:
     def _draft(
         self, order: Order, model: "LoadedModel", progress: Progress
     ) -> "tuple[Draft, Architecture]":
-        from bertviewer.core.source.origin import Origin
+        from bertviewer.core.sources.origin import Origin
         from bertviewer.report.building import build_document
         from bertviewer.report.looks import Looks
         from bertviewer.report.subject import Subject

@@ -4,19 +4,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.check_step import Check
-from bertviewer.core.activations.united_checks import united
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.united_checks import united
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.report.layers import layer_count
 from bertviewer.report.subject import STATISTIC
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bertviewer.core.comparing.comparison import Comparison
+    from bertviewer.core.comparison.comparison import Comparison
 
 
 class Material(Struct, frozen=True, eq=False):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QImage
 
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.report.maker import Order, Pages, ReportMaker
 from bertviewer.ui.workspace import Workspace

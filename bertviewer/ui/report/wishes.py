@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 from PySide6.QtCore import QLocale, QSettings
 
-from bertviewer.core.serialization import convert_valid
+from bertviewer.core.util.serialization import convert_valid
 from bertviewer.report.choices import Choices, Paper, today
 from bertviewer.report.formats.formats import FORMATS
 

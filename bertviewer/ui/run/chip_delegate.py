@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 from bertviewer.charts.naming import shortened, visible
 from bertviewer.charts.theme import GRID, NORMAL_WEIGHT, RADIUS, ROW, STRONG, Theme, mixed
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
-from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.analysis.token_classes import text_starts
-from bertviewer.core.text.text_direction import isolated
+from bertviewer.core.schema.activation_run import Token
+from bertviewer.core.util.text_direction import isolated
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.look.theme_of import theme_of
 

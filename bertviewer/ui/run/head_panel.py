@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.attentions import Attended, AttentionPair, head_chart
 from bertviewer.charts.naming import token_name
 from bertviewer.charts.theme import SMALL
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_maps import Shares, most_attended, most_attending
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.token_matrix import TokenMatrix

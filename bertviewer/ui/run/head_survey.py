@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.analysis.head_figures import HeadFigures, Measure, RankedHead
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.progress import Progress
+    from bertviewer.core.util.progress import Progress
     from bertviewer.ui.watched_run import WatchedRun
     from bertviewer.ui.workspace import Workspace
 

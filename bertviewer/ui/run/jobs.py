@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bertviewer.charts.layers import Measured
-    from bertviewer.core.activations.activation_run import ActivationRun
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.analysis.attention_maps import Received
     from bertviewer.core.analysis.histogram_data import Histogram, Range
@@ -19,10 +18,11 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.padding import Padding
     from bertviewer.core.analysis.prediction_data import Predictions
     from bertviewer.core.analysis.sentence_vectors import SentenceComparison
-    from bertviewer.core.architecture.architecture import Architecture
-    from bertviewer.core.explanations.explanation import Answer
+    from bertviewer.core.explain.explanation import Answer
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.progress import Progress
+    from bertviewer.core.schema.activation_run import ActivationRun
+    from bertviewer.core.schema.architecture import Architecture
+    from bertviewer.core.util.progress import Progress
     from bertviewer.ui.run.view import InSight
     from bertviewer.ui.watched_run import WatchedRun
 
@@ -32,7 +32,7 @@ def measure_tokens_job(
 ) -> Measured:
     """Measure what modules gave in a run token by token; the hidden states need no replay."""
     from bertviewer.core.analysis.part_tokens import state_statistics
-    from bertviewer.core.closer_look.outputs import call_statistics
+    from bertviewer.core.replay.outputs import call_statistics
 
     found = {}
     for number, path in enumerate(paths):
@@ -61,7 +61,7 @@ def explain_job(
     progress: Progress,
 ) -> tuple[Answer, ...]:
     """Answer what is asked about a view, with the run's own numbers."""
-    from bertviewer.core.explanations.asking import answers_for_view
+    from bertviewer.core.explain.asking import answers_for_view
 
     progress(0, 0, "Looking for common questions")
     return answers_for_view(sight.title, architecture, run, maps=sight.maps, state=sight.state)
@@ -76,7 +76,7 @@ def compare_sentences_job(  # noqa: PLR0917
     progress: Progress,
 ) -> SentenceComparison:
     """Run two sentences and unrelated ones, and compare their vectors."""
-    from bertviewer.core.closer_look.sentences import compare_sentences
+    from bertviewer.core.replay.sentences import compare_sentences
 
     return compare_sentences(
         model, first, second, progress, random_weights=is_random, device=device
@@ -85,7 +85,7 @@ def compare_sentences_job(  # noqa: PLR0917
 
 def pad_job(watched: WatchedRun, length: int, model: LoadedModel, progress: Progress) -> Padding:
     """Run a run's sentence padded to a length, with the mask and without."""
-    from bertviewer.core.closer_look.padding import look_at_padding
+    from bertviewer.core.replay.padding import look_at_padding
 
     kept = watched.kept
     return look_at_padding(watched.model or model, watched.run, kept, length, progress)
@@ -105,7 +105,7 @@ def probabilities_job(
     watched: WatchedRun, model: LoadedModel, progress: Progress
 ) -> tuple[float | None, ...]:
     """Calculate what probability the head gives each token in its place."""
-    from bertviewer.core.closer_look.token_probabilities import token_probabilities
+    from bertviewer.core.replay.token_probabilities import token_probabilities
 
     return token_probabilities(model, watched.run, watched.kept, progress)
 
@@ -118,7 +118,7 @@ def histogram_job(
     progress: Progress,
 ) -> Histogram | None:
     """Count what a module gave in bins between these bounds; ``None`` if it was not called."""
-    from bertviewer.core.closer_look.outputs import histogram_of
+    from bertviewer.core.replay.outputs import histogram_of
 
     if watched.run.activation(path) is None:
         return None
@@ -132,7 +132,7 @@ def predictions_job(
     progress: Progress,
 ) -> Predictions | None:
     """Find what a model predicts at a run's position; ``None`` if the run has none."""
-    from bertviewer.core.closer_look.predictions import predictions_at
+    from bertviewer.core.replay.predictions import predictions_at
 
     if watched not in positions:
         return None

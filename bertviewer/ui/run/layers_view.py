@@ -19,7 +19,7 @@ from bertviewer.charts.layers import (
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.layer_parts import Series, layer_series, part_names
 from bertviewer.core.analysis.token_classes import token_classes
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from bertviewer.charts.layers import NotFinite
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 _RANDOM = QT_TRANSLATE_NOOP("notes", "Random weights – results are meaningless.")

@@ -8,7 +8,7 @@ from bertviewer.charts.figures import FigureTable
 from bertviewer.charts.sentence_tables import padding_line, padding_table
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.padding import MOST_TOKENS, Padding, usual_length
-from bertviewer.core.lengths.length_limits import table_room
+from bertviewer.core.sources.length_limits import table_room
 from bertviewer.ui.labels import heading_label, quiet_label
 from bertviewer.ui.layouts import in_column, in_row, named, number_field
 from bertviewer.ui.run import jobs

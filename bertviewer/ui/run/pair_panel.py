@@ -9,9 +9,9 @@ from bertviewer.charts.naming import LONGEST, shortened, token_name, visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.similarities import pair_chart, word_chart
 from bertviewer.charts.theme import GRID
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_words
-from bertviewer.core.text.text_direction import isolated
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.util.text_direction import isolated
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.choice_box import ChoiceBox

@@ -8,13 +8,13 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from bertviewer.charts.comparison import Partners
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores, classification
 from bertviewer.core.analysis.prediction_data import predicted_places, predicts_next
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.tasks import find_task
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.util.numerals import count_text
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import STRETCH, in_column, named, split

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from bertviewer.charts.attentions import Attended, AttentionPair, attention_pair
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_maps import AttentionMaps, mean_of_heads, without_tokens
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.ui.charts.choice_box import ChoiceBox, offer
 from bertviewer.ui.translation import translate
 

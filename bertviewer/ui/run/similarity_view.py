@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QCheckBox
 from bertviewer.charts.comparison import Partners
 from bertviewer.charts.place import Place
 from bertviewer.charts.similarities import similarity_chart
-from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.pair_matrix import PairMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.layouts import in_row, split, tool_button

@@ -5,7 +5,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QToolButton
 
-from bertviewer.core.explanations.explanation import Answer
+from bertviewer.core.explain.explanation import Answer
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.view import InSight

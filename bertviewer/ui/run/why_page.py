@@ -5,7 +5,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.explanations.explanation import Answer
+from bertviewer.core.explain.explanation import Answer
 from bertviewer.ui.card import CardPopup, holds
 from bertviewer.ui.labels import blank_page, quiet_label
 from bertviewer.ui.layouts import STRETCH, in_column, named, scrolled

@@ -9,15 +9,15 @@ from bertviewer.charts.naming import token_name
 from bertviewer.charts.place import Place
 from bertviewer.charts.prediction_tables import actual_summary, candidates_table
 from bertviewer.charts.theme import GRID
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import (
     Predictions,
     mask_places,
     predicted_places,
     predicts_next,
 )
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.families.special_tokens import MASKS
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.special_tokens import MASKS
 from bertviewer.ui.busy_bar import thin_bar
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Message, Offer

@@ -6,10 +6,10 @@ from typing import Protocol
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.errors import UserError
-from bertviewer.core.run_files.run_file import RunFile
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.saved_runs.run_file import RunFile
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
 from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_row, named

@@ -5,9 +5,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.saving.files import check_writable
-from bertviewer.core.source.parsing import RUNS_SUFFIX
+from bertviewer.core.saving.atomic_files import check_writable
+from bertviewer.core.sources.parsing import RUNS_SUFFIX
+from bertviewer.core.util.errors import UserError
 from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.workspace import Workspace
 

@@ -7,9 +7,9 @@ from PySide6.QtCore import QByteArray, QEvent, QObject, QRect, QSettings, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit, QMainWindow, QTreeView
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.frame.panes import Panes
 from bertviewer.ui.frame.place import mended_place
 from bertviewer.ui.pages import PageTabs

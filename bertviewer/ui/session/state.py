@@ -13,8 +13,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, ValidationError, field
 from msgspec.structs import asdict, replace
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.serialization import convert, convert_valid
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.util.serialization import convert, convert_valid
 
 LONGEST = 10_000
 """Characters of a sentence that is remembered."""

@@ -5,10 +5,10 @@ from typing import Any
 from PySide6.QtWidgets import QComboBox
 
 from bertviewer.charts.tensor_charts import map_chart
+from bertviewer.core.checkpoints.reading import Span
 from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.reduction import TensorMap
-from bertviewer.core.weights.reading import Span
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_panel import ChartPanel

@@ -4,7 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from bertviewer.charts.place import Place
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.tensors.heads import HeadLayout
 from bertviewer.core.tensors.named_values import Axis, NamedValues
 from bertviewer.core.tensors.part import TensorPart

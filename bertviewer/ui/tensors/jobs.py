@@ -7,35 +7,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bertviewer.core.system import libraries
+from bertviewer.core.util import libraries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from bertviewer.core.activations.check_step import CheckStep
-    from bertviewer.core.activations.seen_tensor import SeenName, SeenTensor
-    from bertviewer.core.activations.statistics import Statistics
     from bertviewer.core.analysis.histogram_data import Histogram
-    from bertviewer.core.architecture.tensor_info import TensorInfo
+    from bertviewer.core.checkpoints.reading import Span
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.progress import Progress
-    from bertviewer.core.source.model_source import ModelSource
+    from bertviewer.core.schema.check_step import CheckStep
+    from bertviewer.core.schema.statistics import Statistics
+    from bertviewer.core.schema.tensor_info import TensorInfo
+    from bertviewer.core.schema.traced_tensor import SeenName, SeenTensor
+    from bertviewer.core.sources.model_source import ModelSource
     from bertviewer.core.tensors.matrix import Matrix
     from bertviewer.core.tensors.named_values import NamedValues
     from bertviewer.core.tensors.part import TensorPart
     from bertviewer.core.tensors.reduction import TensorMap
+    from bertviewer.core.tensors.scan_data import Survey
     from bertviewer.core.tensors.spectrum import Spectrum
-    from bertviewer.core.tensors.survey_data import Survey
     from bertviewer.core.tensors.token_index import TokenIndex
-    from bertviewer.core.weights.reading import Span
+    from bertviewer.core.util.progress import Progress
     from bertviewer.ui.watched_run import WatchedRun
 
 
 def tensor_values_job(name: str, model: LoadedModel, progress: Progress) -> NamedValues | None:
     """Find where a tensor's values are; ``None`` for a model without weights."""
-    from bertviewer.core.closer_look.tensor_values import tensor_values
     from bertviewer.core.tensors.named_values import NamedValues
+    from bertviewer.core.tensors.tensor_values import tensor_values
 
     values = tensor_values(model, name, progress)
     if values is None:
@@ -49,7 +49,7 @@ def seen_tensors_job(
     watched: WatchedRun, path: str, call: int, model: LoadedModel, progress: Progress
 ) -> tuple[SeenTensor, ...]:
     """List what a module took and gave in a call of a run."""
-    from bertviewer.core.closer_look.seen_tensors import seen_tensors
+    from bertviewer.core.replay.seen_tensors import seen_tensors
 
     return seen_tensors(model, watched.run, watched.kept, path, progress, call=call)
 
@@ -63,7 +63,7 @@ def seen_values_job(  # noqa: PLR0917
     progress: Progress,
 ) -> NamedValues:
     """Find the values of what a module took or gave in a call of a run."""
-    from bertviewer.core.closer_look.seen_tensors import seen_values
+    from bertviewer.core.replay.seen_tensors import seen_values
 
     return seen_values(model, watched.run, watched.kept, path, key, progress, call=call)
 
@@ -72,7 +72,7 @@ def checked_step_job(
     watched: WatchedRun, step: CheckStep, model: LoadedModel, progress: Progress
 ) -> NamedValues:
     """Find what a step of a check compared."""
-    from bertviewer.core.closer_look.checked_step import checked_step
+    from bertviewer.core.replay.checked_step import checked_step
 
     return checked_step(model, watched.run, watched.kept, step, progress)
 
@@ -80,7 +80,7 @@ def checked_step_job(
 def token_rows_job(tensor: TensorInfo, model: LoadedModel, progress: Progress) -> TokenIndex:
     """Find which tokens a tensor's rows stand for, if they do."""
     libraries.load(progress)
-    from bertviewer.core.closer_look.token_rows import token_rows
+    from bertviewer.core.replay.token_rows import token_rows
 
     return token_rows(model, tensor, progress)
 
@@ -88,7 +88,7 @@ def token_rows_job(tensor: TensorInfo, model: LoadedModel, progress: Progress) -
 def survey_job(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Survey:
     """Measure a tensor and the norms of its rows and columns."""
     libraries.load(progress)
-    from bertviewer.core.closer_look.survey import survey
+    from bertviewer.core.tensors.scan import survey
 
     return survey(matrix, progress, "Measuring")
 
@@ -97,7 +97,7 @@ def distribution_job(
     matrix: Matrix, model: LoadedModel, progress: Progress
 ) -> tuple[Statistics, Histogram]:
     """Measure a tensor, and count its elements in bins."""
-    from bertviewer.core.closer_look.survey import matrix_histogram
+    from bertviewer.core.tensors.scan import matrix_histogram
 
     statistics = survey_job(matrix, model, progress).statistics
     return statistics, matrix_histogram(matrix, statistics, progress, "Counting")
@@ -115,7 +115,7 @@ def tensor_map_job(
 def singular_values_job(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Spectrum:
     """Calculate the singular values of a tensor."""
     libraries.load(progress)
-    from bertviewer.core.closer_look.singular_values import singular_values
+    from bertviewer.core.tensors.singular_values import singular_values
 
     return singular_values(matrix, progress, "Singular values")
 

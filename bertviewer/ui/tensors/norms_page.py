@@ -6,7 +6,7 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QComboBox, QHeaderView, QPushButton, QWidget
 
 from bertviewer.core.tensors.part import TensorPart
-from bertviewer.core.tensors.survey_data import Survey
+from bertviewer.core.tensors.scan_data import Survey
 from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_menu import choose_data
 from bertviewer.ui.elided_label import ElidedLabel

@@ -6,8 +6,8 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.core.system import libraries
 from bertviewer.core.tensors.part import TensorPart
+from bertviewer.core.util import libraries
 from bertviewer.ui.background.requests import ModelWork, Request
 from bertviewer.ui.charts.message import Message, Offer
 from bertviewer.ui.layouts import in_column, stacked

@@ -5,7 +5,7 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QComboBox
 
-from bertviewer.core.activations.seen_tensor import SeenTensor
+from bertviewer.core.schema.traced_tensor import SeenTensor
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.charts.choice_box import offer
 from bertviewer.ui.layouts import named

@@ -5,10 +5,10 @@ from functools import partial
 
 from msgspec import Struct
 
-from bertviewer.core.activations.check_step import CheckStep
-from bertviewer.core.activations.seen_tensor import SeenTensor
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.tensor_info import TensorInfo
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.schema.traced_tensor import SeenTensor
 from bertviewer.core.tensors.heads import HeadLayout, head_layout, seen_heads
 from bertviewer.core.tensors.named_values import NamedValues
 from bertviewer.core.tensors.token_index import TokenIndex

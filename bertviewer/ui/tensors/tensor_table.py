@@ -6,13 +6,13 @@ from typing import Any
 from msgspec import Struct
 from PySide6.QtCore import QObject, Qt
 
-from bertviewer.core.activations.check_step import CheckStep
-from bertviewer.core.activations.seen_tensor import SeenTensor
-from bertviewer.core.architecture.count_steps import readable
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.text.numerals import with_minus
+from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.schema.count_steps import readable
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.schema.traced_tensor import SeenTensor
+from bertviewer.core.util.numerals import with_minus
 from bertviewer.report.numbers import deviation
 from bertviewer.ui.sorting import sorted_order
 from bertviewer.ui.table_copies import PATH_ROLE

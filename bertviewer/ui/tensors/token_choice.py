@@ -4,8 +4,8 @@ from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox
 
 from bertviewer.charts.naming import LONGEST, shortened, visible
+from bertviewer.core.checkpoints.reading import Span
 from bertviewer.core.tensors.named_values import Axis
-from bertviewer.core.weights.reading import Span
 from bertviewer.ui.charts.choice_box import offer
 from bertviewer.ui.layouts import named
 

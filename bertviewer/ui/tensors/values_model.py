@@ -7,10 +7,10 @@ from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
 
 from bertviewer.charts.cell_words import cell_text
 from bertviewer.charts.naming import visible
-from bertviewer.core.errors import UserError
+from bertviewer.core.checkpoints.decoding import Values
 from bertviewer.core.tensors.part import TensorPart
-from bertviewer.core.text.text_direction import isolated
-from bertviewer.core.weights.decoding import Values
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.text_direction import isolated
 from bertviewer.ui.tables import Index, alignment
 
 ROWS, COLUMNS = 128, 256

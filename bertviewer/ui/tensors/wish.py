@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.activations.check_step import CheckStep
-from bertviewer.core.activations.seen_tensor import SeenName, SeenTensor
-from bertviewer.core.architecture.tensor_info import TensorInfo
+from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.schema.traced_tensor import SeenName, SeenTensor
 from bertviewer.ui.tensors.tensor_table import Listed
 
 Wish = str | SeenName | CheckStep | None

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from functools import cached_property
 
-from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
-from bertviewer.core.activations.letter_values import letter_values
-from bertviewer.core.activations.statistics import figure
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.cost_values import macs
-from bertviewer.core.architecture.count_steps import readable
-from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.core.architecture.forward_costs import ModuleCosts
-from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
+from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.cost_values import macs
+from bertviewer.core.schema.count_steps import readable
+from bertviewer.core.schema.folding import TreeRow
+from bertviewer.core.schema.forward_costs import ModuleCosts
+from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.statistics import figure
 
 BATCH = "B"
 

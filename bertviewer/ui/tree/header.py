@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, QPoint, QSettings, Qt
 from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
-from bertviewer.core.activations.statistics import STATISTIC_NAMES
+from bertviewer.core.schema.statistics import STATISTIC_NAMES
 from bertviewer.ui.layouts import named
 from bertviewer.ui.settings import store
 from bertviewer.ui.tree.cells import (

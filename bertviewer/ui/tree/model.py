@@ -14,10 +14,10 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QFontMetrics, QGuiApplication
 
 from bertviewer.charts.theme import ROW, SMALL
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.core.system.garbage import no_search_for_garbage
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.folding import TreeRow
+from bertviewer.core.util.gc_paused import no_search_for_garbage
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.tables import Index, alignment
 from bertviewer.ui.tips import plain_tip

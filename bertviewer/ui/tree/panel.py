@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from bertviewer.charts.counts import tensors_text
 from bertviewer.charts.theme import SMALL
-from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.core.system.garbage import no_search_for_garbage
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.schema.folding import TreeRow
+from bertviewer.core.util.gc_paused import no_search_for_garbage
+from bertviewer.core.util.numerals import count_text
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import muted

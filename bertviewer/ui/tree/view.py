@@ -16,7 +16,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPalette, QPen
 from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QTreeView
 
 from bertviewer.charts.theme import mixed
-from bertviewer.core.system.garbage import no_search_for_garbage
+from bertviewer.core.util.gc_paused import no_search_for_garbage
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.tree.delegate import TreeDelegate
 from bertviewer.ui.tree.model import MODULE, ModuleTreeModel

@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.activations.token_count import TokenCount
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.system import libraries
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.tokenization.token_count import TokenCount
+from bertviewer.core.util import libraries
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bertviewer.core.tokenizer.tokenization import Tokenizer
+    from bertviewer.core.tokenization.tokenization import Tokenizer
 
 
 class Counting:
@@ -37,8 +37,8 @@ class Counting:
         Why that is, a run says; nobody wants to hear it while typing.
         """
         libraries.load(progress)
-        from bertviewer.core.lengths.measuring import length_limits
-        from bertviewer.core.tokenizer import tokenization
+        from bertviewer.core.graph.length_measuring import length_limits
+        from bertviewer.core.tokenization import tokenization
 
         progress(0, 0, "Counting tokens")
         config, whole = self._architecture.config, self._architecture.whole_config

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from bertviewer.charts.place import Place
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.ui.translation import translate
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.progress import Progress
+    from bertviewer.core.util.progress import Progress
     from bertviewer.ui.watched_run import WatchedRun
 
 
@@ -30,7 +30,7 @@ def previous_head(model: LoadedModel, watched: WatchedRun, progress: Progress) -
     """Find the head that gives most of its attention to the token before each."""
     from bertviewer.core.analysis.attention_layers import attention_layers
     from bertviewer.core.analysis.head_figures import head_figures, ranked
-    from bertviewer.core.closer_look.attention import attention_of
+    from bertviewer.core.replay.attention import attention_of
 
     run = watched.run
     figures = {}

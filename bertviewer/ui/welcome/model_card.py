@@ -7,9 +7,9 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.architecture.outline import Outline
-from bertviewer.core.cache.outlines import shipped_outlines
-from bertviewer.core.source.presets import PRESETS
+from bertviewer.core.loading.outlines import shipped_outlines
+from bertviewer.core.schema.outline import Outline
+from bertviewer.core.sources.presets import PRESETS
 from bertviewer.plots.stack_picture import paint_stack
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.tips import plain_tip

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.progress import Progress
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.welcome import answers

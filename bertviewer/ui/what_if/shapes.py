@@ -2,8 +2,8 @@
 
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.what_if.scenario import Outcome
 from bertviewer.ui.labels import heading_label
 from bertviewer.ui.layouts import in_column

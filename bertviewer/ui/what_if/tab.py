@@ -12,8 +12,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.expressions.grouping import Relation
+from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import ScenarioError, Sheet
 from bertviewer.core.what_if.suggestions import preset_sizes, remedies

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.expressions.domains import conditions_of
+from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.what_if.scenario import Figure
 from bertviewer.core.what_if.sheet import Problem
 from bertviewer.report.costs import FEW_BYTES

@@ -1,6 +1,6 @@
 """Flows of layers of some families, as they are drawn."""
 
-from bertviewer.core.architecture.flow import Flow, Node
+from bertviewer.core.schema.flow import Flow, Node
 from tests.charts.flow.nodes import (
     HEADS,
     D,

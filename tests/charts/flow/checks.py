@@ -3,7 +3,7 @@
 from itertools import combinations, pairwise
 
 from bertviewer.charts.flow.drawing import Drawing, Label, Line, Placed, Rect, Style
-from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.schema.flow import Flow
 
 SLACK = 0.02
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from bertviewer.core.architecture.flow import Flow, Node
-from bertviewer.core.architecture.module_node import Repeat
+from bertviewer.core.schema.flow import Flow, Node
+from bertviewer.core.schema.module_node import Repeat
 from tests.charts.flow.blocks import (
     bert_layer,
     deberta_attention,

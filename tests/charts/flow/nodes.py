@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from bertviewer.core.architecture.flow import Edge, Flow, Node, NodeKind
+from bertviewer.core.schema.flow import Edge, Flow, Node, NodeKind
 
 D, INNER, HEADS, LENGTH = 768, 3072, 12, 8
 HIDDEN = (1, LENGTH, D)

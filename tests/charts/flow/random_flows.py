@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 
-from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.schema.flow import Edge, Flow, Node
 from tests.charts.flow import nodes
 
 

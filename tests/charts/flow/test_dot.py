@@ -1,7 +1,7 @@
 """Graphviz: escaped labels, and clusters for groups."""
 
 from bertviewer.charts.flow.dot import dot_of
-from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.schema.flow import Edge, Flow, Node
 from tests.charts.flow import blocks, flows
 
 

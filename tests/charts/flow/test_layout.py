@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bertviewer.charts.flow.drawing import Drawing, Placed
 from bertviewer.charts.flow.layout import draw
-from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.schema.flow import Edge, Flow, Node
 from tests.charts.flow import blocks, flows, nodes
 from tests.charts.flow.checks import check, measure
 from tests.charts.flow.random_flows import Builder

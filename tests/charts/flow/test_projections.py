@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.flow.projections import with_projections
-from bertviewer.core.architecture.flow import Flow, Node
+from bertviewer.core.schema.flow import Flow, Node
 from tests.charts.flow.checks import check, measure
 from tests.core.opened import derived
 

@@ -4,7 +4,7 @@ import pytest
 
 from bertviewer.charts.flow.drawing import Placed
 from bertviewer.charts.flow.layout import draw
-from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.schema.flow import Flow
 from tests.charts.flow import flows
 from tests.charts.flow.checks import measure
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.flow.svg import svg_of
 from bertviewer.charts.theme import DARK, LIGHT
-from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.schema.flow import Edge, Flow, Node
 from tests.charts.flow import blocks, flows, nodes
 from tests.charts.flow.checks import measure
 

@@ -5,7 +5,7 @@ import pytest
 from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.part import Part
-from bertviewer.core.architecture.flow import Node
+from bertviewer.core.schema.flow import Node
 from tests.core.walkthrough.small_walkthroughs import small
 
 FAMILIES = (

@@ -1,7 +1,7 @@
 """The whole model as blocks."""
 
 from bertviewer.charts.map.blocks import strips_of
-from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.schema.flow import Flow
 from tests.core.walkthrough.small_walkthroughs import flowing, small
 
 

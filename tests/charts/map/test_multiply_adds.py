@@ -5,15 +5,15 @@ import pytest
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.multiply_adds import MultiplyAdds
 from bertviewer.charts.map.part import Part
-from bertviewer.core.activations.activation_run import (
+from bertviewer.core.schema.activation_run import (
     ActivationRun,
     ModuleActivation,
     Sentence,
     Token,
 )
-from bertviewer.core.activations.statistics import Statistics
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.cost_values import macs
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.cost_values import macs
+from bertviewer.core.schema.statistics import Statistics
 from tests.core.opened import derived
 from tests.core.walkthrough.small_walkthroughs import small
 

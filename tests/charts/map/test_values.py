@@ -18,11 +18,11 @@ from bertviewer.charts.map.measures import (
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Known, Values
 from bertviewer.charts.theme import DARK, LIGHT, mixed
-from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation, Sentence
-from bertviewer.core.activations.check_step import Check, CheckStep
-from bertviewer.core.activations.statistics import Statistics
-from bertviewer.core.architecture.flow import Node
-from bertviewer.core.text.plain_text import printable
+from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, Sentence
+from bertviewer.core.schema.check_step import Check, CheckStep
+from bertviewer.core.schema.flow import Node
+from bertviewer.core.schema.statistics import Statistics
+from bertviewer.core.util.plain_text import printable
 from tests.charts.colors import contrast
 from tests.core.walkthrough.small_walkthroughs import flowing, small
 

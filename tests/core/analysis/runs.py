@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.source.demo import demo_folder
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.demo import demo_folder
 
 SPECIAL = {"[CLS]", "[SEP]", "<s>", "</s>", "<cls>", "<sep>", "<|endoftext|>", "[PAD]"}
 
@@ -59,7 +59,7 @@ def run_of(tokens: Sequence[Token], *states: ArrayLike, pair: str | None = None)
 @cache
 def demo_run(text: str, pair: str | None = None) -> ActivationRun:
     """Return what the demo model gives when transformers calls it plainly."""
-    from bertviewer.core.backend import torch, transformers
+    from bertviewer.core.building.backend import torch, transformers
 
     folder = demo_folder()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)

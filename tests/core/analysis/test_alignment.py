@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.analysis.alignment import align
+from bertviewer.core.schema.activation_run import Token
 from tests.core.analysis.runs import demo_run
 
 

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
 from bertviewer.core.analysis.attention_maps import AttentionMaps, most_attended, most_attending
+from bertviewer.core.schema.activation_run import Sentence
 from tests.core.analysis.runs import run_of
-from tests.core.closer_look.model_runs import opened
+from tests.core.replay.model_runs import opened
 
 PAIR = Sentence("a b c d e", "f g")
 

@@ -8,16 +8,16 @@ import pytest
 import torch
 import transformers
 
-from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.analysis.prediction_data import expected_places, predicts_next
-from bertviewer.core.closer_look.sentences import compare_sentences
-from bertviewer.core.explanations.facts import is_decoder, sees_all
+from bertviewer.core.explain.facts import is_decoder, sees_all
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.replay.sentences import compare_sentences
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
 
 SMALL: dict[str, Any] = {
     **{"vocab_size": 60, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3},

@@ -8,12 +8,12 @@ import pytest
 import torch
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import LONGEST_ANSWER, ClassScores, classification
-from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.source_info import SourceInfo
 from tests.core.analysis.runs import run_of, tokens_of
-from tests.core.closer_look.model_runs import Opened, known, opened
 from tests.core.formulas.formula_models import architecture_of
+from tests.core.replay.model_runs import Opened, known, opened
 
 
 def scores_of(it: Opened) -> ClassScores:

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.layer_parts import layer_series, part_names, part_of
-from tests.core.closer_look.model_runs import Opened, known, opened
+from tests.core.replay.model_runs import Opened, known, opened
 
 
 def series_of(it: Opened, part: str = "") -> list[tuple[str, tuple[str, ...]]]:

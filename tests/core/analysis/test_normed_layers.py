@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.analysis.normed_layers import normed_layers
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.parsing import parse_source
 
 SENTENCE = Sentence("the cat sat on the mat")
 

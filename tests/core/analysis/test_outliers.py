@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.outliers import (
     Level,
     feature_path,
     outlier_features,
     state_levels,
 )
+from bertviewer.core.schema.activation_run import ActivationRun
 from tests.core.analysis.runs import demo_run, run_of, tokens_of
 
 

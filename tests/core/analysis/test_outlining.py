@@ -3,10 +3,10 @@
 import pytest
 
 from bertviewer.core.analysis.outlining import outline_of
-from bertviewer.core.cache.outlines import shipped_outlines
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.source.presets import preset_names
+from bertviewer.core.loading.outlines import shipped_outlines
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import preset_names
 
 NAMES = ("demo", *preset_names())
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.activations.token_statistics import TokenStatistics
 from bertviewer.core.analysis.part_tokens import state_statistics, tokens_of_rows
-from bertviewer.core.closer_look.outputs import call_statistics
-from tests.core.closer_look.model_runs import known, opened
+from bertviewer.core.replay.outputs import call_statistics
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.token_statistics import TokenStatistics
 from tests.core.formulas.formula_models import TINY
+from tests.core.replay.model_runs import known, opened
 
 
 def test_one_stack_has_all_tokens() -> None:

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from bertviewer.core.analysis.prediction_data import VocabularyScores
-from bertviewer.core.closer_look.predictions import predictions_at
-from tests.core.closer_look.model_runs import known
+from bertviewer.core.replay.predictions import predictions_at
+from tests.core.replay.model_runs import known
 
 
 def scores_of(logits: torch.Tensor) -> VocabularyScores:

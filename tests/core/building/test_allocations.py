@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from bertviewer.core.budget import OverBudget, limited
 from bertviewer.core.building.allocations import AllocationGuard
-from bertviewer.core.progress import no_progress
+from bertviewer.core.util.budget import OverBudget, limited
+from bertviewer.core.util.progress import no_progress
 
 MEMORY = 200_000_000
 

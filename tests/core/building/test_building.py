@@ -9,10 +9,10 @@ import torch
 import transformers
 
 from bertviewer.core.building.building import auto_class, build_config, build_random, heads_of
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.source.tasks import TASKS, find_task
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.tasks import TASKS, find_task
+from bertviewer.core.util.errors import UserError
 
 TINY = {
     "model_type": "bert",

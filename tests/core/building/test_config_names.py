@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.building import build_config, plain_config
 from bertviewer.core.building.config_names import hidden_name
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
 from tests.core.building.test_building import TINY
 
 VALUES: tuple[Any, ...] = (5, "x", [], {}, None, True)

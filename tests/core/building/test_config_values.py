@@ -6,9 +6,9 @@ import transformers
 
 from bertviewer.core.building.config_values import config_value
 from bertviewer.core.building.unused_keys import key_use
-from bertviewer.core.errors import Cancelled
 from bertviewer.core.graph.inputs.forward_signature import number
 from bertviewer.core.graph.inputs.texts import text_inputs
+from bertviewer.core.util.errors import Cancelled
 
 
 class Odd(transformers.PreTrainedConfig):  # type: ignore[misc]

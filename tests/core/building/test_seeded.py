@@ -2,10 +2,10 @@
 
 import threading
 
-from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.building import build_random
 from bertviewer.core.building.seeded import seeded
-from bertviewer.core.source.tasks import TASKS
+from bertviewer.core.sources.tasks import TASKS
 
 SIZES = {"vocab_size": 50, "hidden_size": 32, "num_attention_heads": 2, "num_hidden_layers": 8}
 

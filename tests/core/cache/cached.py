@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.cache import models
-from bertviewer.core.cache.models import SeenModel, model_content
-from bertviewer.core.cache.store import SUFFIX, Store
+from bertviewer.core.loading import cached_models as models
+from bertviewer.core.loading.cache_store import SUFFIX, Store
+from bertviewer.core.loading.cached_models import SeenModel, model_content
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.parsing import parse_source
 
 
 def opened(path: Path, task: str = "base") -> LoadedModel:

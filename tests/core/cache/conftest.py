@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.cache import models
+from bertviewer.core.loading import cached_models as models
+from bertviewer.core.schema.architecture import Architecture
 from tests.core.cache.cached import opened
 
 SIZES = {
@@ -41,7 +41,7 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a BERT of two layers with weights."""
-    from bertviewer.core.backend import transformers
+    from bertviewer.core.building.backend import transformers
 
     place = tmp_path_factory.mktemp("written") / "model"
     with torch.random.fork_rng(devices=[]):

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.cache.models import SeenModel, model_content
+from bertviewer.core.loading.cached_models import SeenModel, model_content
+from bertviewer.core.schema.architecture import Architecture
 from tests.core.cache.cached import change, change_architecture, files, opened
 
 pytestmark = pytest.mark.usefixtures("cache")

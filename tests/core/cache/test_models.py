@@ -12,11 +12,12 @@ import torch
 from msgspec.structs import replace
 from safetensors.torch import load_file, save_file
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.cache import models, versions
-from bertviewer.core.cache.models import NO_CACHE
-from bertviewer.core.errors import UserError
-from bertviewer.core.system import libraries
+from bertviewer.core.building import versions
+from bertviewer.core.loading import cached_models as models
+from bertviewer.core.loading.cached_models import NO_CACHE
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.util import libraries
+from bertviewer.core.util.errors import UserError
 from tests.core.cache.cached import files, opened
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -162,7 +163,7 @@ def test_without_room_for_a_cache_models_are_opened_all_the_same(
         def full(*_: object) -> None:
             raise UserError("cannot write: No space left on device")
 
-        monkeypatch.setattr("bertviewer.core.cache.store.write_atomically", full)
+        monkeypatch.setattr("bertviewer.core.loading.cache_store.write_atomically", full)
     first = opened(folder)
     assert opened(folder).architecture == first.architecture
     assert any("not cached" in note for note in notes)
@@ -214,11 +215,11 @@ def test_a_sentence_is_run_alike_before_and_after(tmp_path: Path) -> None:
     """What a class takes is asked of it; one that was seen before may not be imported yet."""
     code = """
 import sys
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.sources.parsing import parse_source
 for file, task in zip(sys.argv[1::2], sys.argv[2::2]):
     try:
         model = open_model(parse_source(file, task))

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from bertviewer.core.cache import models
-from bertviewer.core.cache.store import SUFFIX, Store
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.system.resources import resources_folder
+from bertviewer.core.loading import cached_models as models
+from bertviewer.core.loading.cache_store import SUFFIX, Store
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.resources import resources_folder
 from tests import seen
 
 FEW = ("albert-base-v2", "bert-base-uncased", "demo", "gpt2")
@@ -49,7 +49,7 @@ def test_it_opens_without_torch_and_is_what_torch_says() -> None:
     code = """
 import sys
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 models = []
 for name in sys.argv[1:]:
     models.append(open_model(parse_source(*name.rsplit(".", 1))))

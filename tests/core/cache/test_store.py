@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.core.cache import store as module
-from bertviewer.core.cache.store import SUFFIX, OddContent, Store
-from bertviewer.core.errors import UserError
+from bertviewer.core.loading import cache_store as module
+from bertviewer.core.loading.cache_store import SUFFIX, OddContent, Store
+from bertviewer.core.util.errors import UserError
 
 CONTENT = {"numbers": [1, 2.5, None], "text": "名"}
 

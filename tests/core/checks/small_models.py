@@ -7,14 +7,14 @@ from weakref import WeakSet
 import torch
 import transformers
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.loading.loaded_model import Blueprint, LoadedModel
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.tasks import TASKS, find_task
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.tasks import TASKS, find_task
 from tests.core.formulas.formula_models import TINY, config_of
 
 SENTENCE = Sentence("the cat sat on the mat", "and so on")

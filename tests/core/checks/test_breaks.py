@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.checks.check import check_module, check_run
 from bertviewer.core.checks.layer_steps import NEXT
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.capture import Capture, Scope
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.runs.capture import Capture, Scope
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.model_source import ModelSource
 from tests.core.checks.crossing import crosses, other_forward
 from tests.core.checks.small_models import SENTENCE, run, small_model
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.checks.check import check_module, check_run, look_at_step
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.running import run_sentence
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
 from tests.core.checks.crossing import crosses
 from tests.core.checks.small_models import run, small_model
 from tests.core.loading.saved_models import opened, save

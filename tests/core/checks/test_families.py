@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.activations.check_step import Check
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.checks.layer_steps import NEXT
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.run.capture import Capture
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.check_step import Check
 from tests.core.checks.small_models import (
     SENTENCE,
     WITHOUT_FORMULAS,

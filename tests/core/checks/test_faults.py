@@ -11,10 +11,10 @@ import torch
 from msgspec import Struct
 from torch import Tensor, nn
 
-from bertviewer.core.activations.check_step import Check
-from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.schema.architecture import ancestors
+from bertviewer.core.schema.check_step import Check
 from tests.core.checks.crossing import crosses
 from tests.core.checks.small_models import run, small_model
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.activations.check_step import Unchecked
-from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.checks.check import check_module, check_run
 from bertviewer.core.checks.reference_model import reference_of
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.running import run_sentence
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.architecture import ancestors
+from bertviewer.core.schema.check_step import Unchecked
 from tests.core.checks.crossing import Crosses, crosses
 from tests.core.checks.small_models import (
     SENTENCE,

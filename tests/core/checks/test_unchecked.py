@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.checks.check import check_run
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.running import run_sentence
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.running import run_sentence
 from tests.core.checks.crossing import crosses, other_forward
 from tests.core.checks.small_models import SENTENCE, run, small_model
 

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from tests.conftest import TINY_WORDS
 
 

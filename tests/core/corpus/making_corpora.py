@@ -7,7 +7,7 @@ from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.corpus.making import ALONE, CorpusWish, Part, make_corpus
 from bertviewer.core.corpus.waiting import PATIENT, Patience
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.util.progress import Progress, no_progress
 
 SHARDS = Choices(shards=7)
 

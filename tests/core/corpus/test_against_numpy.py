@@ -9,14 +9,14 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.corpus.histogram import bins_of
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.run.recording import first_tensor
-from bertviewer.core.run.running import run_sentence
+from bertviewer.core.runs.recording import first_tensor
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
 from tests.core.corpus.making_corpora import made
 
 TOLERANCE = 1e-6

@@ -11,14 +11,14 @@ import torch
 from numpy.typing import NDArray
 
 from bertviewer.charts.corpora import heads_of, names_of_states, quantile_chart
-from bertviewer.core.activations.activation_run import Sentence, Token
 from bertviewer.core.corpus import batches, running
 from bertviewer.core.corpus.batches import Batch
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.run.recording import first_tensor
-from bertviewer.core.tokenizer.tokenization import with_decoder
+from bertviewer.core.runs.recording import first_tensor
+from bertviewer.core.schema.activation_run import Sentence, Token
+from bertviewer.core.tokenization.tokenization import with_decoder
 from tests.core.checks.small_models import small_model
 from tests.core.corpus.making_corpora import content, made
 

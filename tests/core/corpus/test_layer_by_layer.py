@@ -11,19 +11,19 @@ import pytest
 from msgspec.structs import replace
 from torch import Tensor, nn
 
+from bertviewer.core.checkpoints.stored import StoredTensor
 from bertviewer.core.corpus import groups
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.making import Part
 from bertviewer.core.corpus.plan import FOLDER
-from bertviewer.core.errors import Cancelled, UserError
-from bertviewer.core.loading import lockstep
-from bertviewer.core.loading.absent_weight import absent_in
+from bertviewer.core.loading import layer_synchronizer as lockstep
+from bertviewer.core.loading.lazy_parameter import absent_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.loading.state import read_each
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.weights.stored import StoredTensor
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import Cancelled, UserError
+from bertviewer.core.util.progress import Progress, no_progress
 from tests.core.corpus.making_corpora import content, made
 from tests.core.loading import saved_models
 
@@ -54,7 +54,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         times.update(tensor.name for tensor in tensors)
         return read_each(tensors, progress)
 
-    monkeypatch.setattr("bertviewer.core.loading.absent_weight.read_each", noted)
+    monkeypatch.setattr("bertviewer.core.loading.lazy_parameter.read_each", noted)
     return times
 
 

@@ -13,8 +13,8 @@ from bertviewer.core.corpus.making import Part
 from bertviewer.core.corpus.merging import merge_corpora
 from bertviewer.core.corpus.reading import read_corpus
 from bertviewer.core.corpus.writing import write_corpus
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.util.errors import UserError
 from tests.core.corpus.making_corpora import content, made
 
 WITHOUT_TORCH = """

@@ -7,15 +7,15 @@ import pytest
 import torch
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.layouts import FIRST, SECOND, Layout, layout_of
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.corpus_text import corpus_text
 from tests.core.checks.small_models import small_model
 from tests.core.corpus.making_corpora import made

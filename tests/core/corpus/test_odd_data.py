@@ -11,7 +11,6 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.corpus import parquet_files
 from bertviewer.core.corpus import records as text_records
 from bertviewer.core.corpus import survey as text_survey
@@ -22,15 +21,16 @@ from bertviewer.core.corpus.reading import read_corpus, read_manifest
 from bertviewer.core.corpus.records import records
 from bertviewer.core.corpus.survey import survey
 from bertviewer.core.corpus.texts import token_limit
-from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.progress import no_progress
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.run_files.reading import read_runs
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.saved_runs.reading import read_runs
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import Cancelled, UserError
+from bertviewer.core.util.progress import no_progress
 from tests.core.corpus.making_corpora import content, made
-from tests.core.run_files.saved_runs import run_file, write
+from tests.core.saved_runs.saved_runs import run_file, write
 
 CAT = "the cat sat"
 

@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from bertviewer.core.corpus.records import records
 from bertviewer.core.corpus.survey import sentences, survey
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 
 
 def texts(path: Path, column: str | None = None) -> list[str]:

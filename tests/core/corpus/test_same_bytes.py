@@ -14,9 +14,9 @@ from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.making import Part
 from bertviewer.core.corpus.plan import FOLDER
 from bertviewer.core.corpus.waiting import Patience
-from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import no_progress
+from bertviewer.core.util.errors import Cancelled, UserError
+from bertviewer.core.util.progress import no_progress
 from tests.core.corpus.making_corpora import SHARDS, content, made
 
 

@@ -20,8 +20,8 @@ from bertviewer.core.corpus.making import Part
 from bertviewer.core.corpus.merging import DIFFERS, merge_corpora
 from bertviewer.core.corpus.plan import FOLDER, NAME
 from bertviewer.core.corpus.reading import is_corpus, read_corpus
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.util.errors import UserError
 from tests.core.corpus.making_corpora import made
 
 Change = Callable[[Any], Any]

@@ -10,8 +10,8 @@ import pytest
 from bertviewer.core.corpus.plan import FOLDER
 from bertviewer.core.corpus.shard_files import shard_file
 from bertviewer.core.corpus.waiting import Others, Patience, working
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import no_progress
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import no_progress
 
 SHARDS, WORLD = 6, 3
 

@@ -5,15 +5,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.loading.inspection import inspect_module
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.tasks import find_task
 from tests.core.graph.readers import LENGTHS, config_of
 
 

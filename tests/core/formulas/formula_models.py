@@ -5,8 +5,8 @@ from typing import Any
 
 import transformers
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.transformer_base import register
+from bertviewer.core.building.transformer_base import register
+from bertviewer.core.schema.architecture import Architecture
 
 register()
 

@@ -1,9 +1,9 @@
 """The formula of a module, found by its path."""
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.module_node import ModuleNode
 
 
 def node_at(architecture: Architecture, path: str) -> ModuleNode:

@@ -11,10 +11,10 @@ from math import prod
 
 from msgspec import Struct, field
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Edge, Flow, Node
 
 NORMS = {LAYER_NORM: "layer norm", RMS_NORM: "rms norm"}
 _MULTIPLIED = ("linear", "embedding", "convolution")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.schema.architecture import Architecture
 from tests.core.formulas.flow_models import with_flows
 from tests.core.formulas.found_formulas import formula_at
 from tests.core.formulas.test_attention_numbers import GPT, SMALL

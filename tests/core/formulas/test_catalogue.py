@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.schema.module_node import ModuleNode
 from tests.core.formulas.flow_models import with_flows
 from tests.core.formulas.formula_models import architecture_of
 from tests.core.formulas.found_formulas import formula_at, maths_of, node_at, values

@@ -3,14 +3,14 @@
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Edge, Flow, Node
-from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Edge, Flow, Node
+from bertviewer.core.schema.flows import Flows
+from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.schema.tensor_info import TensorInfo
 from tests.core.formulas.test_made_of import node
 
 

@@ -1,11 +1,11 @@
 """A module without a formula shows its parts, and nothing that is not so."""
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.module_node import ModuleNode, Repeat
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.made_of import made_of
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.module_node import ModuleNode, Repeat
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.schema.tensor_info import TensorInfo
 
 
 def node(

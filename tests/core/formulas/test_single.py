@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.schema.architecture import Architecture
 from tests.core.formulas.flow_models import with_flows
 from tests.core.formulas.formula_models import TINY, architecture_of
 from tests.core.formulas.found_formulas import formula_at, values

@@ -3,12 +3,12 @@
 from functools import cache
 from typing import Any
 
-from bertviewer.core.architecture.flow import Flow, Node
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.tracing_models import meta_trace
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.schema.flow import Flow, Node
+from bertviewer.core.sources.tasks import find_task
 from tests.core.formulas.formula_models import TINY
 from tests.core.walkthrough.small_walkthroughs import SMALL
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.graph.inputs.choices import input_choices
 from bertviewer.core.graph.inputs.forward_signature import (
     LARGE,

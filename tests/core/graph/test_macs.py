@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from torch import Tensor, nn
 
-from bertviewer.core.backend import torch
+from bertviewer.core.building.backend import torch
 from bertviewer.core.building.building import build_config, build_on_meta, build_random
 from bertviewer.core.graph.call_tracing import CallTracer
 from bertviewer.core.graph.inputs.texts import text_inputs
@@ -13,8 +13,8 @@ from bertviewer.core.graph.products import ProductMode
 from bertviewer.core.graph.trace import Trace, macs_by_module, macs_of
 from bertviewer.core.graph.tracing import Tracer
 from bertviewer.core.graph.tracing_models import trace_on_meta
-from bertviewer.core.run.macs import RunCounter
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.runs.macs import RunCounter
+from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.symbolic.forward_pass import read_forward
 from tests.core.graph.narrow_models import NARROW, counted_by_torch, is_known_to_torch
 

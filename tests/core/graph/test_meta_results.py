@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.graph import meta_device, meta_results
 from bertviewer.core.graph.meta_results import carry_out
 from bertviewer.core.symbolic.forward_pass import ForwardPass, read_forward

@@ -4,7 +4,7 @@ from math import prod
 
 from torch import Tensor, nn
 
-from bertviewer.core.backend import torch
+from bertviewer.core.building.backend import torch
 from bertviewer.core.graph.products import Dimensions, ProductMode, is_product, product_dimensions
 
 

@@ -6,15 +6,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.architecture.flow import Flow
-from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.architecture.module_node import Repeat
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.budget import OverBudget, limited
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.trace import macs_by_module
 from bertviewer.core.graph.tracing import Tracer
-from bertviewer.core.progress import no_progress
+from bertviewer.core.schema.flow import Flow
+from bertviewer.core.schema.flows import Flows
+from bertviewer.core.schema.module_node import Repeat
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.util.budget import OverBudget, limited
+from bertviewer.core.util.progress import no_progress
 from tests.core.graph.readers import (
     LENGTHS,
     config_of,

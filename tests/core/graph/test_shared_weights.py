@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.building import build_random
 from bertviewer.core.graph.shared_weights import POOL, _sharing, build_shared, spread
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.sources.tasks import find_task
 
 BASE = find_task("base")
 

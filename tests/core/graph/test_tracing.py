@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.graph.trace import Operation, Trace
 from bertviewer.core.graph.tracing import Tracer
 

@@ -13,8 +13,8 @@ from bertviewer.core.graph.inputs.sounds import SOUND
 from bertviewer.core.graph.inputs.texts import TEXT
 from bertviewer.core.graph.trace import Trace
 from bertviewer.core.graph.tracing_models import TracedModel, trace_model
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.tasks import find_task
 from tests.small_models import configurations
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {

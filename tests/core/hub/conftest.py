@@ -7,8 +7,8 @@ import pytest
 
 from bertviewer.core.hub import requests
 from bertviewer.core.hub.connection import Hub
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.tasks import find_task
 from tests.core.hub.hub_server import HubServer
 
 REPO = "someone/tiny-bert"

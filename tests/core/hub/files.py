@@ -8,8 +8,8 @@ from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.download import download
 from bertviewer.core.hub.listing import Listing
 from bertviewer.core.hub.meter import Meter
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source.hub_name import HubName
+from bertviewer.core.sources.hub_name import HubName
+from bertviewer.core.util.progress import Progress, no_progress
 from tests.core.hub.conftest import REPO
 from tests.core.hub.hub_server import HubServer
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from bertviewer.core.errors import UserError
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.opening import open_hub
+from bertviewer.core.util.errors import UserError
 from tests.core.hub.conftest import REPO, hub_source
 from tests.core.hub.hub_server import Fault, HubServer
 

@@ -4,8 +4,8 @@ import traceback
 
 import pytest
 
-from bertviewer.core.errors import UserError
 from bertviewer.core.hub.connection import connect
+from bertviewer.core.util.errors import UserError
 from tests.core.hub.conftest import TOKEN
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.hub import meter
 from bertviewer.core.hub.cache import repository
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.download import download
 from bertviewer.core.hub.meter import UNIT, Meter
-from bertviewer.core.progress import no_progress
+from bertviewer.core.util.errors import Cancelled, UserError
+from bertviewer.core.util.progress import no_progress
 from tests.core.hub.conftest import REPO
 from tests.core.hub.files import CONTENT, FILE, get, nothing_is_there, wanted
 from tests.core.hub.hub_server import CHUNK, Fault, HubServer, digest_of

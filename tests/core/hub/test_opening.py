@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.checkpoints.finding import find_checkpoint
+from bertviewer.core.checkpoints.header import read_header
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.opening import open_hub
-from bertviewer.core.tokenizer.files import TOKENIZER_FILES, has_tokenizer
-from bertviewer.core.weights.finding import find_checkpoint
-from bertviewer.core.weights.header import read_header
+from bertviewer.core.tokenization.files import TOKENIZER_FILES, has_tokenizer
+from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.hub.conftest import REPO, hub_source
 from tests.core.hub.hub_server import Fault, HubServer
 
@@ -122,7 +122,7 @@ def test_an_index_that_names_what_is_not_there(server: HubServer, hub: Hub, tmp_
 
 
 def sharded(tmp_path: Path) -> Path:
-    from bertviewer.core.backend import torch, transformers
+    from bertviewer.core.building.backend import torch, transformers
 
     config = transformers.BertConfig(
         vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,

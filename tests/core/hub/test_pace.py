@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.pace import Limits
 from bertviewer.core.hub.refusals import Unreachable
 from bertviewer.core.hub.requests import Resource, get_listing, read_bytes
-from bertviewer.core.source.hub_name import HubName
+from bertviewer.core.sources.hub_name import HubName
+from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.hub.conftest import REPO
 
 OK = b"HTTP/1.1 200 OK\r\n"

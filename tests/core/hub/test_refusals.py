@@ -9,10 +9,10 @@ from email.utils import format_datetime
 
 import pytest
 
-from bertviewer.core.errors import UserError
 from bertviewer.core.hub import requests
 from bertviewer.core.hub.connection import Hub
-from bertviewer.core.source.hub_name import HubName
+from bertviewer.core.sources.hub_name import HubName
+from bertviewer.core.util.errors import UserError
 from tests.core.hub.conftest import REPO, TOKEN
 from tests.core.hub.files import CONTENT, FILE, get, nothing_is_there, wanted
 from tests.core.hub.hub_server import Fault, HubServer

@@ -6,7 +6,7 @@ import pytest
 
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from tests.core.hub.conftest import REPO
 from tests.core.hub.hub_server import HubServer
 from tests.core.loading.tiny_models import save_model, write_tensors

@@ -7,11 +7,11 @@ import torch
 import transformers
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.matching import match
-from bertviewer.core.source.tasks import find_task
-from bertviewer.core.weights.finding import find_checkpoint
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.sources.tasks import find_task
 from tests.core.checks.small_models import small_model
 
 

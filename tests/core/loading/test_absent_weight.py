@@ -9,12 +9,12 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.loading.absent_weight import AbsentWeight, absent_in, weights_in
+from bertviewer.core.checkpoints.finding import find_checkpoint
+from bertviewer.core.checkpoints.stored import StoredTensor
+from bertviewer.core.loading.lazy_parameter import AbsentWeight, absent_in, weights_in
 from bertviewer.core.loading.state import read_each, unchanged
-from bertviewer.core.progress import Progress
-from bertviewer.core.weights.finding import find_checkpoint
-from bertviewer.core.weights.stored import StoredTensor
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 
 WEIGHT = torch.arange(12.0).reshape(3, 4) / 7
 
@@ -54,7 +54,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.extend(tensor.name for tensor in tensors)
         return read_each(tensors, progress)
 
-    monkeypatch.setattr("bertviewer.core.loading.absent_weight.read_each", noted)
+    monkeypatch.setattr("bertviewer.core.loading.lazy_parameter.read_each", noted)
     return names
 
 

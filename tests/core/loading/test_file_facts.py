@@ -11,14 +11,14 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import bertviewer
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.architecture.source_info import QUANTIZED
-from bertviewer.core.closer_look.comparing import compare_models
-from bertviewer.core.errors import UserError
+from bertviewer.core.comparison.compare_models import compare_models
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.source_info import QUANTIZED
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.comparison_text import comparison_text
 from bertviewer.report.run_text import run_text
 from bertviewer.report.summaries import csv

@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch import nn
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.module_node import ModuleNode, Repeat
-from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.formulas import catalogue
 from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.module_node import ModuleNode, Repeat
+from bertviewer.core.schema.source_info import SourceInfo
 
 SOURCE = SourceInfo("config", "x", "base", "none")
 

@@ -10,21 +10,21 @@ import torch
 from msgspec.structs import replace
 from safetensors.torch import load_file, save_file
 
-from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.checks.check import check_run
-from bertviewer.core.errors import Cancelled, UserError
-from bertviewer.core.loading.absent_weight import AbsentWeight, absent_in
+from bertviewer.core.loading.lazy_parameter import AbsentWeight, absent_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.checks.small_models import SENTENCE
 from tests.core.loading import saved_models
 from tests.core.loading.saved_models import assert_equal_runs
 
 CAT = Sentence("the cat sat on the mat")
-FREE = "bertviewer.core.system.memory.available_memory"
+FREE = "bertviewer.core.util.memory.available_memory"
 HOOKS = "bertviewer.core.loading.weight_loading.has_hooks"
 
 

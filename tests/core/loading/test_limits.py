@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.budget import Budget, limited
-from bertviewer.core.cache import models
-from bertviewer.core.errors import UserError
+from bertviewer.core.loading import cached_models as models
 from bertviewer.core.loading import deriving, loaded_model
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.progress import no_progress
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.budget import Budget, limited
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import no_progress
 
 BERT = {
     "model_type": "bert",

@@ -9,12 +9,12 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from bertviewer.core.errors import Cancelled
-from bertviewer.core.loading.absent_weight import AbsentWeight, absent_in
+from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.loading.layer_by_layer import Reading
-from bertviewer.core.loading.lockstep import THREAD, Lockstep
+from bertviewer.core.loading.layer_synchronizer import THREAD, Lockstep
+from bertviewer.core.loading.lazy_parameter import AbsentWeight, absent_in
 from bertviewer.core.loading.state import unchanged
-from bertviewer.core.weights.finding import find_checkpoint
+from bertviewer.core.util.errors import Cancelled
 
 UNITS = ("0", "1", "2")
 

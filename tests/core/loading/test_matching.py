@@ -12,13 +12,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers.core_model_loading import Transpose, WeightConverter
 
-from bertviewer.core.backend import transformers
-from bertviewer.core.cache.models import NO_CACHE
-from bertviewer.core.errors import UserError
+from bertviewer.core.building.backend import transformers
+from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.loading.cached_models import NO_CACHE
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
 from tests.core.loading.tiny_models import read_tensors, save_model, write_tensors
 
 Tensors = dict[str, Tensor]

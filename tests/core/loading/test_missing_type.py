@@ -8,7 +8,7 @@ import pytest
 import bertviewer
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from tests.core.loading.tiny_models import change_config, read_tensors, save_model, write_tensors
 
 

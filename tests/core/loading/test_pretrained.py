@@ -14,13 +14,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.backend import transformers
-from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import Cancelled, UserError
 from tests.resident_memory import resident_memory
 
 
@@ -167,7 +167,7 @@ def test_the_memory_for_converting_is_counted(
     file = folder / "model.safetensors"
     parameters = opened(folder).architecture.root.parameters
     # Enough for the model in float32, but not for its float64 tensors beside it.
-    monkeypatch.setattr("bertviewer.core.system.memory.available_memory", lambda: parameters * 8)
+    monkeypatch.setattr("bertviewer.core.util.memory.available_memory", lambda: parameters * 8)
     model = opened(folder)
     model.module(random_weights=False)
     assert not model.architecture.source.offloaded

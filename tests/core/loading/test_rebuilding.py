@@ -9,15 +9,15 @@ import torch
 from msgspec.structs import replace
 from safetensors.torch import save_file
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
+from bertviewer.core.checkpoints.finding import find_checkpoint
+from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.loading.rebuilding import rebuilt
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.weights.finding import find_checkpoint
-from bertviewer.core.weights.stored import Checkpoint, StoredTensor
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report import summaries
 
 SIZES = {

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 import bertviewer
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.seeded import seeded
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.source.presets import preset_names
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import preset_names
 from tests.core.loading.tiny_models import (
     SIZES,
     change_config,
@@ -19,7 +19,7 @@ from tests.core.loading.tiny_models import (
     save_model,
     write_tensors,
 )
-from tests.core.tokenizer.small_tokenizers import write_tokenizer
+from tests.core.tokenization.small_tokenizers import write_tokenizer
 
 
 def opened(folder: Path, task: str = "auto") -> LoadedModel:

@@ -7,16 +7,16 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import fold
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.backend import transformers
-from bertviewer.core.errors import UserError
+from bertviewer.core.building.backend import transformers
+from bertviewer.core.checkpoints.stored import ITEM_BYTES, TORCH_NAMES, Checkpoint, StoredTensor
 from bertviewer.core.loading import structure as structure_module
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.loading.structure import structure
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.weights.stored import ITEM_BYTES, TORCH_NAMES, Checkpoint, StoredTensor
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
 from tests.core.drawn_tree import draw
 
 WHY = (

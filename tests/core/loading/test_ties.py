@@ -7,12 +7,12 @@ import pytest
 import torch
 
 import bertviewer
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.key_report import key_lines
 from tests.core.loading.tiny_models import (
     VOCABULARY,
@@ -22,7 +22,7 @@ from tests.core.loading.tiny_models import (
     save_model,
     write_tensors,
 )
-from tests.core.run_files.saved_runs import run_file, write
+from tests.core.saved_runs.saved_runs import run_file, write
 
 HEADS = [
     ("T5ForConditionalGeneration", "lm_head.weight"),

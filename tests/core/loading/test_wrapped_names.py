@@ -7,10 +7,10 @@ import pytest
 import torch
 
 import bertviewer
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
 from tests.core.loading.tiny_models import (
     Tensors,
     change_config,

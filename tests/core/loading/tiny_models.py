@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 
 Tensors = dict[str, Tensor]
 VOCABULARY, WIDTH = 24, 16

@@ -1,6 +1,6 @@
 """Consent to read a pickle."""
 
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.sources.model_source import ModelSource
 
 
 def allowed(source: ModelSource) -> ModelSource:

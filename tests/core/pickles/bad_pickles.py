@@ -10,8 +10,8 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from tests.core.weights.bad_safetensors import GOOD as GOOD_SAFETENSORS
-from tests.core.weights.bad_safetensors import LFS, BadFile
+from tests.core.checkpoints.bad_safetensors import GOOD as GOOD_SAFETENSORS
+from tests.core.checkpoints.bad_safetensors import LFS, BadFile
 
 
 class Call:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
-from bertviewer.core.system import child_process
-from bertviewer.core.weights import PICKLE_CHILD
+from bertviewer.core.checkpoints import PICKLE_CHILD
+from bertviewer.core.util import child_process
 
 Tensors = dict[str, torch.Tensor]
 

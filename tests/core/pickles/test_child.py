@@ -11,8 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from bertviewer.core.errors import UserError
 from bertviewer.core.pickles.child import convert
+from bertviewer.core.util.errors import UserError
 from tests.core.pickles.bad_pickles import Call
 from tests.core.pickles.pickle_process import assert_equal, child, names_in, some_tensors
 

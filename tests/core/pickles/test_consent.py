@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from bertviewer.app import ERROR, main
-from bertviewer.core.errors import UserError
+from bertviewer.core.checkpoints.finding import LEAVES
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.pickles.consent import (
     consented_checkpoint,
@@ -17,8 +17,8 @@ from bertviewer.core.pickles.consent import (
     examine,
 )
 from bertviewer.core.pickles.files import pickle_files
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.weights.finding import LEAVES
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
 from tests.core.pickles.allowing import allowed
 from tests.core.pickles.bad_pickles import SYSTEM
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from bertviewer.core.errors import UserError
 from bertviewer.core.pickles import contents as pickle_contents
 from bertviewer.core.pickles.contents import read_contents
+from bertviewer.core.util.errors import UserError
+from tests.core.checkpoints.bad_safetensors import BadFile
 from tests.core.pickles.bad_pickles import BAD_PICKLES, Call, program, zipped
-from tests.core.weights.bad_safetensors import BadFile
 
 TENSORS = ("collections.OrderedDict", "torch.FloatStorage", "torch._utils._rebuild_tensor_v2")
 

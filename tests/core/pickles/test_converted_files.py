@@ -7,13 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from bertviewer.core.errors import UserError
 from bertviewer.core.pickles import consent as pickle_consent
 from bertviewer.core.pickles.consent import (
     digest,
     kept_checkpoint,
 )
 from bertviewer.core.pickles.files import pickle_files
+from bertviewer.core.util.errors import UserError
 
 
 class TestCache:

@@ -10,11 +10,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.pickles import converting as pickle_converting
 from bertviewer.core.pickles.converting import convert_pickle
-from bertviewer.core.system import child_process
-from bertviewer.core.weights.finding import find_checkpoint
+from bertviewer.core.util import child_process
+from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.pickles.bad_pickles import Call
 from tests.core.pickles.pickle_process import assert_equal, child, names_in, some_tensors
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.errors import NOT_REGULAR, UserError
-from bertviewer.core.saving.files import check_writable, write_atomically
+from bertviewer.core.saving.atomic_files import check_writable, write_atomically
+from bertviewer.core.util.errors import NOT_REGULAR, UserError
 
 
 def names(folder: Path) -> list[str]:
@@ -82,7 +82,7 @@ class TestWriteAtomically:
     def test_the_usual_permissions(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, umask: int, mode: int
     ) -> None:
-        monkeypatch.setattr("bertviewer.core.saving.files.UMASK", umask)
+        monkeypatch.setattr("bertviewer.core.saving.atomic_files.UMASK", umask)
         write_atomically(tmp_path / "report.pdf", b"x")
         assert (tmp_path / "report.pdf").stat().st_mode & 0o777 == mode
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.saving.files import UMASK
-from bertviewer.core.saving.folders import Beside, check_folder, save_with_folder
+from bertviewer.core.saving.atomic_files import UMASK
 from bertviewer.core.saving.model_files import IS_THE_MODELS
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.saving.sidecar_folder import Beside, check_folder, save_with_folder
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
 
 KNOWN = re.compile(r"[a-z]\.(svg|pdf)")
 SVG = re.compile(r"[a-z]\.svg")

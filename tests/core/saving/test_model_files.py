@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.saving.files import check_writable, save
+from bertviewer.core.saving.atomic_files import check_writable, save
 from bertviewer.core.saving.model_files import IS_THE_MODELS
-from bertviewer.core.source.demo import demo_folder
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.source.presets import find_preset
-from bertviewer.core.source.tasks import find_task
-from bertviewer.core.tokenizer.files import READ_BY_TRANSFORMERS
+from bertviewer.core.sources.demo import demo_folder
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import find_preset
+from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.tokenization.files import READ_BY_TRANSFORMERS
+from bertviewer.core.util.errors import UserError
 from tests.cli.commands import ROOT
 
 OWN = (
@@ -157,5 +157,5 @@ def test_nobody_saves_past_it() -> None:
         if "write_atomically" in names:
             found.add(file.relative_to(ROOT / "bertviewer").as_posix())
     of_corpora = {f"core/corpus/{name}.py" for name in ("making", "plan", "shard_files", "writing")}
-    caches = {"core/saving/files.py", "core/cache/store.py", "core/hub/cache.py"}
+    caches = {"core/saving/atomic_files.py", "core/loading/cache_store.py", "core/hub/cache.py"}
     assert found == caches | of_corpora

@@ -11,16 +11,16 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from bertviewer.core.architecture.cost_values import macs, peak_elements
-from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.building.building import build_config, build_on_meta, build_random
-from bertviewer.core.errors import Cancelled
 from bertviewer.core.expressions.symbols import symbols_of
-from bertviewer.core.run.macs import RunCounter
-from bertviewer.core.source.configuration import read_configuration
-from bertviewer.core.source.presets import find_preset
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.runs.macs import RunCounter
+from bertviewer.core.schema.cost_values import macs, peak_elements
+from bertviewer.core.schema.forward_costs import Costs
+from bertviewer.core.sources.configuration import read_configuration
+from bertviewer.core.sources.presets import find_preset
+from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.symbolic.costs import derive_costs
+from bertviewer.core.util.errors import Cancelled
 from tests.small_models import shallow
 
 # No fit and no proof uses these.

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import torch
 
-from bertviewer.core.budget import OverBudget
-from bertviewer.core.errors import Cancelled
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.symbolic.models import Build
+from bertviewer.core.util.budget import OverBudget
+from bertviewer.core.util.errors import Cancelled
 from tests.core.symbolic.test_counting import assert_true_of, builder, config_of
 
 

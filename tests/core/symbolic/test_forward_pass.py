@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.backend import transformers
-from bertviewer.core.budget import limited
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.graph import products
-from bertviewer.core.progress import no_progress
 from bertviewer.core.symbolic.forward_pass import entry_kind, owner_of, read_forward
+from bertviewer.core.util.budget import limited
+from bertviewer.core.util.progress import no_progress
 
 SIZES = {"B": 2, "S": 5}
 

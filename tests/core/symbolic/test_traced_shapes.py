@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Flow, Node
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.backend import transformers
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.building import plain_config
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.loading.deriving import builder, with_costs, with_counts, with_flows
 from bertviewer.core.loading.inspection import inspect_module
-from bertviewer.core.progress import no_progress
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Flow, Node
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.progress import no_progress
 from tests.core.graph.readers import config_of
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bertviewer.core.checkpoints.reading import matrix_shape
+from bertviewer.core.checkpoints.stored import StoredTensor
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.values import MemoryValues, Origin
-from bertviewer.core.weights.reading import matrix_shape
-from bertviewer.core.weights.stored import StoredTensor
 
 
 def in_memory(values: ArrayLike, name: str = "made.up") -> MemoryValues:

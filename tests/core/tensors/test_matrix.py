@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from bertviewer.core.backend import torch
+from bertviewer.core.building.backend import torch
 from bertviewer.core.tensors import matrix as module
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.values import MemoryValues, Origin

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bertviewer.core.activations.letter_values import letter_values
 from bertviewer.core.expressions.evaluation import evaluate
+from bertviewer.core.schema.bindings import letter_values
 from bertviewer.core.tensors.part_costs import head_cost, part_costs
 from tests.core.opened import derived
 

@@ -8,17 +8,17 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 from safetensors.torch import save_file
 
-from bertviewer.core.backend import torch
-from bertviewer.core.closer_look.tensor_values import DRAWN, from_tensor
-from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.building.backend import torch
 from bertviewer.core.tensors import matrix as module
 from bertviewer.core.tensors import saving
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.saving import save
+from bertviewer.core.tensors.tensor_values import DRAWN, from_tensor
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.core.tensors.values import FileValues
+from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.tensors.made_up import in_memory, matrix, stored_in
 
 RANDOM = np.random.default_rng(11)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.tensors.token_axes import token_axes
-from tests.core.closer_look.model_runs import known, opened
+from tests.core.replay.model_runs import known, opened
 
 TOKENS = 9
 WIDTH = 24

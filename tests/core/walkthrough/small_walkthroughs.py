@@ -7,14 +7,14 @@ import torch
 import transformers
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.tracing_models import LENGTHS, meta_trace
 from bertviewer.core.loading.deriving import with_flows
 from bertviewer.core.loading.inspection import inspect_module
-from bertviewer.core.progress import no_progress
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.progress import no_progress
 from bertviewer.core.walkthrough.walkthrough import Step, Walkthrough
 from tests.core.formulas.formula_models import TINY
 from tests.core.opened import plain

@@ -1,7 +1,7 @@
 """The teacher's sums by groups, as text."""
 
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.expressions.grouping import Relation
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.components import (
     ComponentCounts,

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.building.transformer_base import register
 from bertviewer.core.loading.deriving import with_flows
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.progress import no_progress
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.transformer_base import register
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.progress import no_progress
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.walkthrough import find_step
 from tests.core.opened import plain

@@ -9,7 +9,7 @@ import pytest
 import torch
 import transformers
 
-from bertviewer.core.transformer_base import register
+from bertviewer.core.building.transformer_base import register
 from bertviewer.core.walkthrough import build
 from bertviewer.core.walkthrough import steps as step_notes
 from bertviewer.core.walkthrough.build import TARGET, build_walkthrough

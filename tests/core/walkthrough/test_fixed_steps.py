@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.transformer_base import register
+from bertviewer.core.building.transformer_base import register
 from bertviewer.core.walkthrough.build import TARGET, build_walkthrough
 from bertviewer.core.walkthrough.steps import SINUSOIDS
 from tests.core.opened import derived

@@ -3,11 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.walkthrough.build import build_walkthrough
 from tests.core.opened import derived
 from tests.core.walkthrough.small_walkthroughs import flowing, step

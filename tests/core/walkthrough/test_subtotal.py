@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.components import Subtotal, subtotal
 from tests.core.formulas.formula_models import architecture_of

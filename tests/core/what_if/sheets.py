@@ -9,13 +9,13 @@ import torch
 import transformers
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import ScenarioError, Sheet

@@ -9,15 +9,15 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.folding import fold
-from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.letters import LABELS_KEY
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.loading.scenario_model import rebuild
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.forward_costs import Costs, ModuleCosts
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.util.errors import UserError
 from bertviewer.core.what_if.scenario import Figure, Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Sheet
 from bertviewer.core.what_if.suggestions import preset_sizes

@@ -11,8 +11,8 @@ from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.corpus.making import CorpusWish, make_corpus
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.progress import no_progress
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.progress import no_progress
 from bertviewer.report.chapters.corpus import corpus
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject

@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.forward_costs import Costs
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.blocks import Facts, Figure, FormulaBlock, Section, Sum, Table
 from bertviewer.report.chapters.costs import costs
 from bertviewer.report.chapters.formulas import formulas

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.backend import torch, transformers
-from bertviewer.core.closer_look.comparing import compare_models
-from bertviewer.core.comparing.comparison import ComparedKey, Comparison
+from bertviewer.core.building.backend import torch, transformers
+from bertviewer.core.comparison.compare_models import compare_models
+from bertviewer.core.comparison.comparison import ComparedKey, Comparison
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.blocks import Figure
 from bertviewer.report.chapters.models import models
 from bertviewer.report.subject import Subject

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence
-from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
-from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence
+from bertviewer.core.schema.check_step import Check, CheckStep, Unchecked
+from bertviewer.core.schema.statistics import Statistics
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.blocks import Figure, Section, Tokens
 from bertviewer.report.chapters.attention import attention
 from bertviewer.report.chapters.checks import MOST_CROSSES, checks

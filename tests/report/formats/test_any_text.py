@@ -6,7 +6,7 @@ import re
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from bertviewer.core.text.text_direction import bare
+from bertviewer.core.util.text_direction import bare
 from bertviewer.report.blocks import (
     Block,
     Code,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.choices import Choices
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.formats.formats import FORMATS, ReportFormat, format_of

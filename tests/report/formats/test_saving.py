@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.saving import folders
-from bertviewer.core.saving.files import UMASK
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.saving import sidecar_folder as folders
+from bertviewer.core.saving.atomic_files import UMASK
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.errors import UserError
 from bertviewer.report.choices import Choices
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.formats.formats import FORMATS, ReportFormat, format_of

@@ -6,9 +6,9 @@ from typing import Any, cast
 import pytest
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.background.requests import ModelWork, Request
 from bertviewer.ui.background.scheduler import Scheduler
 from bertviewer.ui.background.worker import Worker

@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.background.worker import Worker
 from tests.patient_bot import PATIENCE
 

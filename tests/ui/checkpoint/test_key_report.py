@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QLabel, QPushButton, QTreeW
 from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file, save_file
 
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.random_words import random_words
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.checkpoint.banner import RandomBanner

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from PySide6.QtWidgets import QDialog, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.checkpoint.banner import NoticeBanner
 from bertviewer.ui.main_window import MainWindow

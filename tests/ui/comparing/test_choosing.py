@@ -19,9 +19,9 @@ from safetensors.torch import load_file, save_file
 
 from bertviewer.charts.marked_grid import MarkedGrid
 from bertviewer.charts.place import Place
-from bertviewer.core.backend import torch
+from bertviewer.core.building.backend import torch
 from bertviewer.core.saving.model_files import IS_THE_MODELS
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.comparing.window import ComparisonWindow

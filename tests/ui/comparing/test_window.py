@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.comparing.comparison import (
+from bertviewer.core.comparison.comparison import (
     Change,
     Comparison,
     State,

@@ -8,7 +8,7 @@ from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.corpus.making import CorpusWish, make_corpus
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import no_progress
+from bertviewer.core.util.progress import no_progress
 from tests.ui.corpus.corpora import LINES
 
 

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QSettings
 
 from bertviewer.core.corpus.choices import Choices
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.corpus.pace import Pace
 from bertviewer.ui.corpus.wishes import SETTING, Wishes, proposed_folder, remember, remembered
 

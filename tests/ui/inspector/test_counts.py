@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication, QCheckBox, QGridLayout, QLabel, QTabWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.architecture.count_steps import CountTerm
-from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.count_steps import CountTerm
+from bertviewer.core.schema.forward_costs import Costs, ModuleCosts
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui import jobs
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.count_view import CountView

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 from torch import Tensor, nn
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.architecture.folding import fold
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.folding import fold
 from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.inspector.module_figures import module_figures
 from bertviewer.ui.main_window import MainWindow

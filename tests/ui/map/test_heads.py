@@ -12,9 +12,9 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.measures import CHECK, MACS, Measure
 from bertviewer.charts.map.part import Part
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.closer_look.attention import attention_of
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.replay.attention import attention_of
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.color_scale import ColorScale, color_table
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow

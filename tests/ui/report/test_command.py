@@ -7,13 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer.cli.arguments import parse
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.activations.check_step import Check
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.check_step import Check
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.tasks import find_task
 from bertviewer.report.choices import Choices
 from bertviewer.ui.report.command import recipe_of
 from bertviewer.ui.report.material import Material

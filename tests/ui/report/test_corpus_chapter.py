@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.making import CorpusWish, make_corpus
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import no_progress
+from bertviewer.core.util.progress import no_progress
 from bertviewer.ui.corpus.window import CorpusWindow
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.report.dialog import ReportDialog

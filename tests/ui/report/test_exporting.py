@@ -10,8 +10,8 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
 from bertviewer.report import drawing, looking, typesetting
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow

@@ -3,12 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.progress import no_progress
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.progress import no_progress
 from bertviewer.report import looking
 from bertviewer.report.choices import Choices
 from bertviewer.report.looks import Looks

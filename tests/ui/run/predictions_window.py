@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLabel, QTableView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.figures import FigureTable
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT

@@ -5,7 +5,7 @@ import pytest
 from PySide6.QtWidgets import QComboBox, QToolButton
 
 from bertviewer.charts.attentions import AllHeadsChart
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui import attention_request
 from bertviewer.ui.main_window import MainWindow

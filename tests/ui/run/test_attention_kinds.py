@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.plots.token_matrix import TokenMatrix

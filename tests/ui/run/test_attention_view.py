@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid

@@ -6,9 +6,9 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.errors import UserError
-from bertviewer.core.run.device import Device, available_devices, chosen_device, find_device
-from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.runs.device import Device, available_devices, chosen_device, find_device
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.errors import UserError
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
@@ -22,7 +22,7 @@ OTHER = Device("cpu:0", "Another device")
 @pytest.fixture
 def two_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     found = (Device("cpu", "CPU"), OTHER)
-    monkeypatch.setattr("bertviewer.core.run.device.available_devices", lambda: found)
+    monkeypatch.setattr("bertviewer.core.runs.device.available_devices", lambda: found)
 
 
 def open_demo(window: MainWindow, source: ModelSource, qtbot: QtBot) -> None:
@@ -99,7 +99,7 @@ def test_torch_is_asked_for_accelerators(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_cuda_is_the_current_one(monkeypatch: pytest.MonkeyPatch) -> None:
     known = [Device("cpu", "CPU")]
-    monkeypatch.setattr("bertviewer.core.run.device.available_devices", lambda: known)
+    monkeypatch.setattr("bertviewer.core.runs.device.available_devices", lambda: known)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
     assert find_device("cpu") == "cpu"
     for name in ("cuda", "cuda:0", "gpu"):

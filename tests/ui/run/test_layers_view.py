@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QPushButton, QTab
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.theme import SMALL
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.activations.statistics import STATISTIC_NAMES
 from bertviewer.core.analysis.token_classes import token_classes
-from bertviewer.core.errors import UserError
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.statistics import STATISTIC_NAMES
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot

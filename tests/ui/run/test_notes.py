@@ -3,11 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.architecture.tensor_info import TensorInfo
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.schema.tensor_info import TensorInfo
 from bertviewer.ui.run.notes import SLOW, not_finite_note, run_notes
 
 RUN = ActivationRun(

@@ -12,7 +12,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.main_window import MainWindow

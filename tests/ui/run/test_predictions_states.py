@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QTableView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
-from bertviewer.core.errors import UserError
-from bertviewer.core.progress import Progress
-from bertviewer.core.text.plain_text import as_sentence
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.plain_text import as_sentence
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.words_panel import WordsPanel

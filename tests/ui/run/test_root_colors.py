@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox
 
 from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.charts.table import csv_text
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.plots import export
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.token_matrix import TokenMatrix

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtWidgets import QLabel, QSpinBox, QTabBar, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run import jobs

@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QPushButton, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.run.device import Device
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.device import Device
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.jobs import Ran
 from bertviewer.ui.look.appearance import WARNING

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run_area import RunArea
 from tests.ui.conftest import OPEN_TIMEOUT

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import DARK, LIGHT, Theme, mixed
-from bertviewer.core.activations.activation_run import Token
+from bertviewer.core.schema.activation_run import Token
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.chip_delegate import DEEPEST, KIND, PALE, PALEST
 from bertviewer.ui.run.token_chips import TokenChips

@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.place import Place
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_path import token_path
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.charts.chart_panel import ChartPanel

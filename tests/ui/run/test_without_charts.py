@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
-from bertviewer.core.errors import UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.ui import attention_request
 from bertviewer.ui.busy_bar import BusyBar
 from bertviewer.ui.charts.chart_panel import ChartPanel

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building.backend import torch, transformers
 
 SENTENCES = (
     "the cat sat on the mat",

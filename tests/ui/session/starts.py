@@ -3,7 +3,7 @@
 from PySide6.QtWidgets import QTabWidget, QTreeView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow

@@ -7,9 +7,9 @@ from PySide6.QtCore import QRect, QSettings, Qt
 from PySide6.QtWidgets import QDockWidget, QLineEdit, QToolButton, QTreeView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.errors import UserError
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.errors import UserError
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.frame import place
 from bertviewer.ui.frame.place import mended_place

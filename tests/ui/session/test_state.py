@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.ui.session.state import (
     LONGEST,
     MOST_SENTENCES,

@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QTableView, QTo
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import load_file, save_file
 
-from bertviewer.core.closer_look.survey import survey
-from bertviewer.core.progress import Progress
 from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.survey_data import Survey
+from bertviewer.core.tensors.scan import survey
+from bertviewer.core.tensors.scan_data import Survey
+from bertviewer.core.util.progress import Progress
 from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.charts.message import Message

@@ -20,7 +20,7 @@ from pytestqt.qtbot import QtBot
 from safetensors.numpy import load_file
 
 from bertviewer.charts.cell_words import cell_text
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.plots.zoom_plot import ZoomPlot

@@ -5,9 +5,9 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QFontMetrics
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.architecture.folding import fold
-from bertviewer.core.text.numerals import short_count
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.folding import fold
+from bertviewer.core.util.numerals import short_count
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tree.cells import (
     CLASS,

@@ -2,13 +2,13 @@
 
 import pytest
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.folding import TreeRow, fold
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.selection import find
 from bertviewer.ui.tree.figures import TreeFigures
 from bertviewer.ui.tree.filter import parse_filter

@@ -3,12 +3,12 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.modeltest import ModelTester
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.folding import TreeRow, fold
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.tables import Column, Row, TableModel
 from bertviewer.ui.tensors.tensor_table import Group, TensorTableModel

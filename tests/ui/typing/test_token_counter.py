@@ -12,10 +12,10 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.activations.token_count import TokenCount
-from bertviewer.core.progress import Progress
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.tokenization.token_count import TokenCount
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.main_window import MainWindow

@@ -8,8 +8,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QAbstractButton, QCheckBox, QLabel, QPushButton, QTreeView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.source.presets import preset_names
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import preset_names
 from bertviewer.ui import busy_bar
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker

@@ -6,14 +6,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.analysis.attention_layers import attention_layers
-from bertviewer.core.closer_look.attention import attention_of
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import no_progress
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.running import run_sentence
+from bertviewer.core.replay.attention import attention_of
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import no_progress
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow

@@ -12,10 +12,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.folding import TreeRow, fold
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.what_if.figures import FigureGrid
 from bertviewer.ui.what_if.tab import WhatIfTab
 from bertviewer.ui.workspace import Workspace

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Mapping
 
 from msgspec import Struct
 
-from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.notation import SOFTMAX, number_maths
 from bertviewer.core.formulas.steps.expression import (
     ATOM,
@@ -18,6 +17,7 @@ from bertviewer.core.formulas.steps.expression import (
 )
 from bertviewer.core.formulas.steps.writer import MASK, Of, Writer
 from bertviewer.core.graph.module_graph import Step
+from bertviewer.core.schema.operand import Operand
 
 PRODUCTS = ("matmul", "einsum", "baddbmm")
 ROOT = "sqrt(d_k)"

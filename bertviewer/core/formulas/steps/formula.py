@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.flow import KnownOperation, Node
-from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TARGET, TOKENS, indices, quoted
@@ -18,7 +16,9 @@ from bertviewer.core.formulas.steps.operations import OPERATIONS, list_name
 from bertviewer.core.formulas.steps.writer import Writer, at_round
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import MANY, ModuleGraph, Step
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.schema.flow import KnownOperation, Node
+from bertviewer.core.schema.operand import Operand
+from bertviewer.core.util.numerals import count_text
 
 SOURCE = "traced from the code"
 _MEANINGS = {

@@ -3,12 +3,12 @@
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.flow import Node
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted, sized
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.schema.flow import Node
+from bertviewer.core.util.numerals import count_text
 
 _LETTERS = ("S", "S_d")
 

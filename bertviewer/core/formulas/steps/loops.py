@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
+from bertviewer.core.schema.operand import Operand
 
 AT = "at "
 """Before the index of a round, first among the parts of an operand."""

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from bertviewer.core.architecture.flow import Node
-from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.inlining import own_steps
@@ -15,6 +13,8 @@ from bertviewer.core.formulas.steps.networks import KINDS, halves_of, uses_of
 from bertviewer.core.formulas.steps.origins import ROLES, Place, expert_choice, origins
 from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
+from bertviewer.core.schema.flow import Node
+from bertviewer.core.schema.operand import Operand
 
 _LETTERS = {
     **dict.fromkeys(("layer norm", "rms norm", "group norm", "batch norm", "scale and shift"), "N"),

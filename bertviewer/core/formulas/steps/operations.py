@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from bertviewer.core.architecture.flow import Node
-from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.module_view import ModuleView, is_out_in
 from bertviewer.core.formulas.notation import ROTATION, SOFTMAX, number_maths, quoted, sized
@@ -17,6 +15,8 @@ from bertviewer.core.formulas.templates.activation import activation_term
 from bertviewer.core.formulas.templates.embedding import constant_factor
 from bertviewer.core.formulas.templates.norm import MEANINGS, Norm
 from bertviewer.core.graph.module_graph import Step
+from bertviewer.core.schema.flow import Node
+from bertviewer.core.schema.operand import Operand
 
 _ROWS = dict(TABLES.values())
 _EXPERT = 'op("Expert")_e'

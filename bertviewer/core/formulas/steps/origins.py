@@ -6,8 +6,8 @@ from itertools import takewhile
 
 from msgspec import Struct
 
-from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
+from bertviewer.core.schema.operand import Operand
 
 ROLES = {"query": "Q", "key": "K", "value": "V"}
 """The letters of what goes into an attention."""

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.flow import Node
-from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.expression import (
@@ -21,6 +19,8 @@ from bertviewer.core.formulas.steps.legend import Legend
 from bertviewer.core.formulas.steps.loops import AT
 from bertviewer.core.formulas.steps.naming import TOKEN_IDS, Names, input_meaning, numbered_part
 from bertviewer.core.graph.module_graph import FIRST, ModuleGraph, Step
+from bertviewer.core.schema.flow import Node
+from bertviewer.core.schema.operand import Operand
 
 Of = Callable[[Operand], Expression]
 """How operands are written."""

@@ -5,8 +5,6 @@ from math import prod
 
 from msgspec.structs import asdict
 
-from bertviewer.core.architecture.architecture import ancestors
-from bertviewer.core.families.names import ANGLES
 from bertviewer.core.formulas.facts import has_angle_table, has_contact_head, has_head_size
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.place import places
@@ -17,7 +15,9 @@ from bertviewer.core.formulas.templates.heads import Heads, Variant
 from bertviewer.core.formulas.templates.norm import NORMS
 from bertviewer.core.formulas.templates.rotary import has_angles, rotated_size
 from bertviewer.core.formulas.templates.template import Values
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.schema.architecture import ancestors
+from bertviewer.core.sources.family_names import ANGLES
+from bertviewer.core.util.numerals import count_text
 
 
 def values_of(heads: Heads, variant: Variant) -> dict[str, object]:

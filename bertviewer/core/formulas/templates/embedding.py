@@ -4,8 +4,6 @@ import math
 
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.flow import Node
-from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import has_angle_table, has_positions
 from bertviewer.core.formulas.formula import Term
@@ -14,6 +12,8 @@ from bertviewer.core.formulas.notation import indices, number_maths, sized
 from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
+from bertviewer.core.schema.flow import Node
+from bertviewer.core.schema.operand import Operand
 
 _WIDTHS = ("embedding width", "width")
 _TOKENS = ("vocabulary", *_WIDTHS, "padding")

@@ -2,7 +2,6 @@
 
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import drops_out
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH
@@ -20,6 +19,7 @@ from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.activation import activation_term
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
+from bertviewer.core.schema.operand import Operand
 
 HALF = "feed-forward, first half"
 ROW_WISE = "Each position is processed independently; only attention mixes positions."

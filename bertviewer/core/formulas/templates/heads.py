@@ -9,8 +9,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.causality import is_causal
-from bertviewer.core.architecture.flow import Node
-from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import reads_target
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
@@ -20,6 +18,8 @@ from bertviewer.core.formulas.steps.attention import Scores, factor_of, scores_o
 from bertviewer.core.formulas.steps.origins import ROLES, Chain, chain_of
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
+from bertviewer.core.schema.flow import Node
+from bertviewer.core.schema.operand import Operand
 
 _VIEWS = ("view", "reshape", "unflatten")
 

@@ -3,8 +3,6 @@
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.families.names import is_cross_attention
 from bertviewer.core.formulas.facts import drops_out, has_module, rotates
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
@@ -22,6 +20,8 @@ from bertviewer.core.formulas.templates.residual import (
 )
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
+from bertviewer.core.schema.operand import Operand
+from bertviewer.core.sources.family_names import is_cross_attention
 
 _BRANCHES = {
     "attention": ('"Attention"', "self-attention", "multi-head {}, with its output projection"),

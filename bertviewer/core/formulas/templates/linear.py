@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import scored_labels
 from bertviewer.core.formulas.formula import Term
@@ -16,6 +15,7 @@ from bertviewer.core.formulas.templates.norm import NORMS, is_norm
 from bertviewer.core.formulas.templates.position_scores import bias_of
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import ModuleGraph, Step, is_first
+from bertviewer.core.schema.architecture import ancestors
 
 _NAMES = {"Q": "queries", "K": "keys", "V": "values"}
 _PROJECTIONS = {

@@ -4,7 +4,6 @@ import re
 
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.flow import Node
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import listing
 from bertviewer.core.formulas.steps.formula import write
@@ -14,6 +13,7 @@ from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
+from bertviewer.core.schema.flow import Node
 
 _LEARNT = ['x_"cls"', 'x_"dist"', "x_3", "x_4", "x_5"]
 _FIRST = {

@@ -7,9 +7,6 @@ from math import prod
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.architecture import ancestors
-from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, sized
@@ -18,6 +15,9 @@ from bertviewer.core.formulas.steps.expression import PRODUCT, Expression
 from bertviewer.core.formulas.steps.origins import ROLES, chain_of
 from bertviewer.core.formulas.templates.heads import Heads, Variant, layer_of
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
+from bertviewer.core.schema.architecture import ancestors
+from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.tensor_info import TensorInfo
 
 _USUAL_BUCKETS, _USUAL_FURTHEST = 32, 128
 """What T5's function for buckets assumes where the configuration has no numbers for it."""

@@ -3,7 +3,6 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import has_positions, rotates
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
@@ -15,7 +14,8 @@ from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.schema.operand import Operand
+from bertviewer.core.util.numerals import count_text
 
 _CALLED = {"shared": '"Group"', "stages": '"Stage"'}
 _MEANINGS = {

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.causality import is_causal
-from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import input_names, scored_labels
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.steps.formula import write
@@ -15,6 +14,7 @@ from bertviewer.core.formulas.templates.head import MASKED_LM
 from bertviewer.core.formulas.templates.layers import stacks_of
 from bertviewer.core.formulas.templates.template import Match, Template, Values
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
+from bertviewer.core.schema.operand import Operand
 
 _ROW, _MEAN = ("row",), ("mean",)
 """What is taken of vectors where one row is looked up, or those that are no padding averaged."""

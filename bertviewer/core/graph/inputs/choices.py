@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from bertviewer.core.errors import Stopped
 from bertviewer.core.graph.inputs.forward_signature import Form, ForwardSignature
 from bertviewer.core.graph.inputs.images import IMAGE, image_forms
 from bertviewer.core.graph.inputs.others import SERIES, other_forms, series_forms
@@ -28,6 +27,7 @@ from bertviewer.core.graph.inputs.texts import (
 )
 from bertviewer.core.graph.meta_device import known_on_meta
 from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.util.errors import Stopped
 
 MOST_CHOICES = 24
 """The most that are tried of the same kinds, all taken together."""

@@ -9,7 +9,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
-from bertviewer.core.backend import torch
+from bertviewer.core.building.backend import torch
 from bertviewer.core.graph.operation_names import ACTIVATIONS, ELEMENTWISE
 from bertviewer.core.graph.patterns.pattern import Pattern
 from bertviewer.core.graph.trace import with_refs

@@ -6,10 +6,10 @@ y = x / sqrt(mean(x²) + eps) * weight (Zhang & Sennrich 2019, section 3).
 
 from collections.abc import Iterator, Mapping
 
-from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.graph.patterns.pattern import Pattern
 from bertviewer.core.graph.trace_graph import ACTIVATION, PARAMETER, Graph, Reading
-from bertviewer.core.text.special_floats import Scalar
+from bertviewer.core.schema.flow import KnownOperation
+from bertviewer.core.util.special_floats import Scalar
 
 CALLED: Mapping[str, KnownOperation] = {
     "layer_norm": "layer norm",

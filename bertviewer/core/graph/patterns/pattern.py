@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from bertviewer.core.architecture.flow import KnownOperation
-from bertviewer.core.text.special_floats import Scalar
+from bertviewer.core.schema.flow import KnownOperation
+from bertviewer.core.util.special_floats import Scalar
 
 
 class Pattern(Struct, frozen=True):

@@ -5,13 +5,13 @@ Whatever the code does to bring tokens to their experts depends on the indices t
 
 from collections.abc import Iterable, Iterator, Set
 
-from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.graph.operation_names import ELEMENTWISE
 from bertviewer.core.graph.patterns.linears import is_linear, widths_of
 from bertviewer.core.graph.patterns.pattern import Pattern
 from bertviewer.core.graph.trace import Call
 from bertviewer.core.graph.trace_graph import Graph, closure
-from bertviewer.core.text.special_floats import Scalar
+from bertviewer.core.schema.flow import KnownOperation
+from bertviewer.core.util.special_floats import Scalar
 
 CHOOSING = ("topk", "argmax", "max", "sort", "argsort")
 _SCORING = ELEMENTWISE.union(

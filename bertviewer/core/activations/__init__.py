@@ -1,1 +1,0 @@
-"""What one sentence gave, as plain data: tokens, statistics, checks."""

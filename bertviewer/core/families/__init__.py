@@ -1,1 +1,0 @@
-"""What a family of models is, said once, as plain data: formulas, checks and runs interpret it."""

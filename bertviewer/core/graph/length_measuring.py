@@ -1,0 +1,228 @@
+"""Finds out how many tokens a model takes, by running it on torch's meta device.
+
+A configuration may name a length without the model having such a table, and a table may have rows
+that no token uses. So the model is run with few tokens to find the tables in which each token looks
+up another row, and then with one token more than each of them has room for.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import torch
+from msgspec import Struct
+from torch import Tensor
+
+from bertviewer.core.building.building import build_config, build_on_meta, heads_of
+from bertviewer.core.graph.inputs.texts import (
+    SENTENCES,
+    TARGET_TOKENS,
+    TOKENS,
+    text_inputs,
+)
+from bertviewer.core.graph.meta_device import Literals, MetaDevice
+from bertviewer.core.graph.tracing_models import prepare
+from bertviewer.core.sources.length_limits import (
+    LengthLimits,
+    stated_lengths,
+    stated_limits,
+    trained_length,
+)
+from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.util.budget import OverBudget, limited
+from bertviewer.core.util.errors import Stopped, UserError
+from bertviewer.core.util.log import write_log
+from bertviewer.core.util.progress import no_progress
+
+FEW = (8, 4, 2, 1)
+"""Tokens of the first run: the first of these that the model takes."""
+MOST = 2**16
+"""Longer lengths are not tried: a text has at most 200,000 characters."""
+MOST_STEPS = 50_000
+"""Operations of one run; a model that takes more is not run to its end."""
+SECONDS = 20.0
+"""The time limit of all runs together."""
+
+_aten = torch.ops.aten
+
+
+class _TooManyStepsError(Exception):
+    """A model takes too many operations."""
+
+
+class _Table(Struct, frozen=True):
+    """A lookup in a table: its rows, and the lowest and highest row that was looked up."""
+
+    rows: int
+    first: int
+    last: int
+    lookups: int
+
+    @property
+    def room(self) -> int:
+        """How many tokens can have different rows, from the first token's row on."""
+        return self.rows - self.first
+
+    @property
+    def is_of_places(self) -> bool:
+        """Whether the rows are consecutive, one for each token, as those of positions are."""
+        return self.last - self.first + 1 == self.lookups
+
+
+class _Trial(Struct, frozen=True):
+    """What came of a run."""
+
+    runs: bool
+    tables: frozenset[_Table] = frozenset()
+
+    def takes(self, room: int) -> bool:
+        """Return whether the model ran, and all tokens had different rows of the table.
+
+        ``room`` is the table's. Some models use its last row for all tokens beyond it.
+        """
+        return self.runs and not any(
+            table.room == room and table.last == table.rows - 1 and table.lookups > room
+            for table in self.tables
+        )
+
+
+class _Lookups(MetaDevice):  # type: ignore[no-untyped-call]
+    """Notes lookups in tables, and fails where a row does not exist, as on any other device."""
+
+    def __init__(self) -> None:
+        super().__init__((), lambda _: None, is_limited=False)
+        self.tables: set[_Table] = set()
+        self._steps = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Carry out an operation.
+
+        Raises:
+            IndexError: a row does not exist.
+            _TooManyStepsError: the model takes too many.
+        """
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise _TooManyStepsError
+        for rows, index in _looked_up(func, args):
+            value = self.value(index)
+            if value is not None and value.numel():
+                self._note(rows, value)
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def _note(self, rows: int, index: Tensor) -> None:
+        first, last = int(index.min()), int(index.max())
+        if last >= rows or first < -rows:
+            raise IndexError(f"row {last} of {rows}")
+        is_row = index.dim() > 0 and index.numel() == index.shape[-1]
+        if is_row and first >= 0:
+            self.tables.add(_Table(rows, first, last, index.numel()))
+
+
+def _looked_up(func: Any, args: Any) -> Iterator[tuple[int, Tensor]]:
+    """Yield the rows of a table and the index of those that an operation takes."""
+    if func is _aten.embedding.default:
+        yield args[0].shape[0], args[1]
+    elif func in (_aten.index_select.default, _aten.gather.default):
+        yield args[0].shape[args[1]], args[2]
+    elif func is _aten.index.Tensor:
+        for dimension, index in enumerate(args[1]):
+            if isinstance(index, Tensor) and index.dtype not in (torch.bool, torch.uint8):
+                yield args[0].shape[dimension], index
+
+
+def length_limits(config: Mapping[str, Any]) -> LengthLimits:
+    """Return how many tokens the model of a configuration takes.
+
+    Where it cannot be run without weights, these are the lengths that the configuration names.
+    """
+    try:
+        return _known(json.dumps(config, sort_keys=True, default=str))
+    except OverBudget as error:
+        _log(config, error)
+        return stated_limits(config)
+
+
+@lru_cache(maxsize=64)
+def _known(document: str) -> LengthLimits:
+    with limited(no_progress, SECONDS):
+        return _measured(json.loads(document))
+
+
+def _measured(config: Mapping[str, Any]) -> LengthLimits:
+    for few in FEW:
+        first = _try(config, few, few)
+        if first.runs:
+            break
+    else:
+        return stated_limits(config)
+    rooms = {table.room for table in first.tables if table.is_of_places and table.lookups >= few}
+    rooms = {room for room in rooms | set(stated_lengths(config)) if few <= room < MOST}
+    source = _limit(lambda tokens: _try(config, tokens, few), few, rooms)
+    target = None
+    if config.get("is_encoder_decoder"):
+        target = _limit(lambda tokens: _try(config, few, tokens), few, rooms)
+    return LengthLimits(source, target, trained_length(config))
+
+
+def _limit(attempt: Callable[[int], _Trial], few: int, rooms: set[int]) -> int | None:
+    """Return the most tokens that an attempt takes, ``None`` if it takes more than any table."""
+    least = few
+    for room in sorted(rooms):
+        if attempt(room + 1).takes(room):
+            least = room + 1
+            continue
+        most = room + 1  # does not run
+        while most - least > 1:
+            # A table may have rows left over: some models take blocks of tokens.
+            middle = room if most == room + 1 else (least + most) // 2
+            if attempt(middle).takes(room):
+                least = middle
+            else:
+                most = middle
+        return least
+    return None
+
+
+def _try(config: Mapping[str, Any], tokens: int, targets: int) -> _Trial:
+    """Run the model once, with tokens of the source and of the target."""
+    device = _Lookups()
+    # Building in another dtype would change torch's default dtype, for other threads too.
+    values = {key: value for key, value in config.items() if key not in ("dtype", "torch_dtype")}
+    try:
+        with torch.no_grad(), device, Literals():
+            # Values that are computed while it is built, such as position ids, are known.
+            made = build_config(values, "")
+            model = build_on_meta(made, find_task(_base(heads_of(made))), "")
+            prepare(model)
+            sizes = {SENTENCES: 1, TOKENS: tokens, TARGET_TOKENS: targets}
+            inputs = text_inputs(model, sizes).on_meta()
+            for tensor, value in inputs.known:
+                device.learn(tensor, value)
+            model(**inputs.arguments)
+    except (UserError, KeyError) as error:
+        _log(config, error)
+        return _Trial(False)
+    except Stopped:
+        raise
+    except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
+        return _Trial(_is_by_lack_of_numbers(error), frozenset(device.tables))
+    return _Trial(True, frozenset(device.tables))
+
+
+def _log(config: Mapping[str, Any], error: Exception) -> None:
+    write_log(f"the maximum lengths of {config.get('model_type')!r} are not known: {error}")
+
+
+def _base(heads: Sequence[str]) -> str:
+    """Return the task without a head, or the first one of a family without it."""
+    return "base" if "base" in heads or not heads else heads[0]
+
+
+def _is_by_lack_of_numbers(error: Exception) -> bool:
+    """Return whether a run failed only because tensors on the meta device have no values."""
+    is_unfinished = isinstance(error, NotImplementedError | _TooManyStepsError)
+    return is_unfinished or "meta" in str(error).lower()

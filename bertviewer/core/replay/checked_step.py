@@ -1,0 +1,94 @@
+"""What a step of a check compared: given, recomputed, and the element that differs the most."""
+
+import torch
+from torch import Tensor
+
+from bertviewer.core.checks.check import look_at_step
+from bertviewer.core.checks.comparison import Compared
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.tensors.difference import Difference, Worst
+from bertviewer.core.tensors.named_values import NamedValues
+from bertviewer.core.tensors.tensor_values import from_tensor
+from bertviewer.core.tensors.token_axes import token_axes
+from bertviewer.core.tensors.values import Origin
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress, no_progress
+
+GIVEN, RECOMPUTED, DIFFERENCE = "given", "recomputed", "difference"
+
+
+def checked_step(
+    model: LoadedModel,
+    run: ActivationRun,
+    kept: Capture,
+    step: CheckStep,
+    progress: Progress = no_progress,
+) -> NamedValues:
+    """Carry out a step of a check again, and return what it compared, element by element.
+
+    Of several tensors it is the one that holds the worst difference.
+
+    Raises:
+        UserError: the step cannot be carried out again, or the shapes differ.
+        Cancelled: ``progress`` said so.
+    """
+    found = look_at_step(model, kept, step, progress)
+    tensors = [each for each in found.tensors if each.given.numel()]
+    where = f"{step.path or 'the model'}: {step.step}"
+    for each in tensors:
+        if each.exact.shape != each.given.shape:
+            shapes = shape_text(each.given.shape), shape_text(each.exact.shape)
+            raise UserError(
+                f"{where} has shape {shapes[0]} in the run but {shapes[1]} when recomputed"
+            )
+    if not tensors:
+        raise UserError(f"{where}: no elements were compared")
+    progress(0, 0, step.step)
+    chosen = max(tensors, key=lambda each: float(_scores(each, found.tolerance).max()))
+    is_random = run.source.weights == "random"
+    given = from_tensor(step.step, _whole(chosen.given), Origin("run", None, step.path, is_random))
+    origin = Origin("check", None, step.path, is_random)
+    recomputed = from_tensor(step.step, _whole(chosen.exact), origin)
+    difference = Difference(step.step, given, recomputed)
+    axes = token_axes(run, model.architecture, step.path, step.step, given.shape, given.dtype)
+    return NamedValues(
+        difference,
+        axes,
+        {
+            "model": run.source.name,
+            "weights": run.source.weights,
+            "module": step.path,
+            "step": step.step,
+            "proof": step.proof,
+            "sentence": run.sentence.text,
+        },
+        {GIVEN: given, RECOMPUTED: recomputed, DIFFERENCE: difference},
+        _worst(chosen, found.tolerance),
+    )
+
+
+def _whole(tensor: Tensor) -> Tensor:
+    """Return a copy: what was compared may be a part of something larger."""
+    return tensor.detach().cpu().clone()
+
+
+def _scores(compared: Compared, tolerance: float) -> Tensor:
+    """Return how far apart both are where this is the tolerance, in the shape of both; else -1."""
+    exact, given = compared.exact.detach(), compared.given.detach().double()
+    apart = (exact.double() - given).abs().nan_to_num(0.0, 0.0, 0.0)
+    stored = exact.to(compared.given.dtype).double()
+    same = (stored == given) | (stored.isnan() & given.isnan())
+    is_other = ~same & ~(stored.isfinite() & given.isfinite())
+    apart = torch.where(is_other, torch.inf, apart)
+    return torch.where(compared.tolerances == tolerance, apart, -1.0)
+
+
+def _worst(compared: Compared, tolerance: float) -> Worst:
+    scores = _scores(compared, tolerance)
+    index = tuple(int(one) for one in torch.unravel_index(scores.argmax(), scores.shape))
+    difference = compared.given[index].double() - compared.exact[index].double()
+    return Worst(index, float(difference), tolerance)

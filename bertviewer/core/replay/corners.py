@@ -1,0 +1,51 @@
+"""What a module took and gave in a run, as far as a page has room for its numbers."""
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.replay.seen_tensors import values
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.measuring import left_out
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.traced_tensor import SeenName, Side
+from bertviewer.core.tensors.corner import Corner, corner_of
+from bertviewer.core.tensors.named_values import NamedValues
+from bertviewer.core.tensors.tensor_values import from_tensor
+from bertviewer.core.tensors.token_axes import token_axes
+from bertviewer.core.tensors.values import Origin
+from bertviewer.core.util.progress import Progress, no_progress
+
+
+def seen_corners(
+    model: LoadedModel,
+    run: ActivationRun,
+    kept: Capture,
+    path: str,
+    progress: Progress = no_progress,
+    *,
+    call: int = 0,
+) -> tuple[tuple[SeenName, Corner], ...]:
+    """Return the first tensor of numbers that a module took in one call, and the first it gave.
+
+    Raises:
+        UserError: the run did not call the module, or it cannot be called again.
+        IndexError: there was no such call.
+        Cancelled: ``progress`` said so.
+    """
+    taken, given = values(model, run, kept, path, progress, call=call)
+    sides: Mapping[Side, Mapping[str, Tensor]] = {"took": taken, "gave": given}
+    found = []
+    for side, tensors in sides.items():
+        name = next((name for name, tensor in tensors.items() if _is_shown(tensor)), None)
+        if name is not None:
+            shown = from_tensor(name, tensors[name], Origin("run", key=path))
+            shape, dtype = shown.shape, shown.dtype
+            axes = token_axes(run, model.architecture, path, name, shape, dtype)
+            found.append((SeenName(side, name), corner_of(NamedValues(shown, axes))))
+    return tuple(found)
+
+
+def _is_shown(tensor: Tensor) -> bool:
+    return not left_out(tensor) and tensor.is_floating_point() and bool(tensor.numel())

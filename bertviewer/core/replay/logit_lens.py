@@ -1,0 +1,171 @@
+"""The head of a model applied to the hidden states of one token, the rest of it left out.
+
+nostalgebraist 2020, "interpreting GPT: the logit lens": what would the model say if it ended here?
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.analysis.attention_places import attention_paths
+from bertviewer.core.analysis.prediction_data import predicted_places
+from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.recording import first_tensor
+from bertviewer.core.runs.replay import replay, reporting
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.util.error_messages import words_of
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress
+
+
+def logits_by_layer(
+    model: LoadedModel,
+    run: ActivationRun,
+    kept: Capture,
+    position: int,
+    progress: Progress,
+) -> Tensor:
+    """Return the head's scores [N + 1, V] from each hidden state of the token at ``position``.
+
+    The last row is what the model itself gives, which is made sure of.
+
+    Raises:
+        UserError: the head cannot be applied to the hidden states of one token.
+        Cancelled: ``progress`` said so.
+    """
+    module = model.running_module
+    places = predicted_places(run, model.architecture)
+    row = places.index(position)
+    states = _states(run, module, position)
+    last_norm = _last_norm(model, kept, states[-1], (row, len(places)), progress)
+    if last_norm is not None:
+        path, comes_after_all = last_norm
+        norm = module.get_submodule(path)
+        with torch.no_grad():
+            normed = norm(states)
+        states = normed if comes_after_all else torch.cat([normed[:-1], states[-1:]])
+    inputs = {k: v for k, v in kept.inputs.items() if k != "output_hidden_states"}
+    givers = [module.get_submodule(path) for path in _stacks(module, model.architecture)]
+    try:
+        with torch.no_grad(), reporting(module, progress), _giving(givers, states[:, None]):
+            logits = first_tensor(module(**inputs))
+    except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"the head cannot be applied to individual hidden states: {words_of(error)}"
+        ) from error
+    root = run.activation("")
+    norms = None if root is None else root.token_norms
+    if logits is None or logits.shape[:2] != (len(states), 1) or norms is None:
+        raise UserError(
+            "the head does not return one score per vocabulary entry for one token's vector"
+        )
+    scores = wide(logits[:, 0])
+    # Half precision rounds the norm in the run as well.
+    tolerance = 1e-3 if states.element_size() >= 4 else 3e-2
+    # The run's norm is that of the finite scores: after a NaN the layers before it still tell.
+    last = float(scores[-1].nan_to_num(0.0, 0.0, 0.0).norm())
+    if not np.isclose(last, norms[row], rtol=tolerance):
+        raise UserError("the head needs more than the token's last hidden state")
+    return scores
+
+
+def wide(scores: Tensor) -> Tensor:
+    """Return scores in float32 at least: float64 keeps its digits."""
+    return scores.float() if scores.element_size() < 4 else scores
+
+
+def _states(run: ActivationRun, module: nn.Module, position: int) -> Tensor:
+    """Return the token's vector in each hidden state of its stack: [N + 1, D]."""
+    states = [state[position] for state in run.hidden_states]
+    # An encoder with more layers than the decoder leaves rows that no module gave.
+    while states and np.isnan(states[-1]).all() and not run.state_path(len(states) - 1, position):
+        states.pop()
+    if len(states) < 2:
+        raise UserError("the run has no hidden states of the same size")
+    parameter = next(iter(module.parameters()))
+    return torch.from_numpy(np.stack(states)).to(parameter.device, parameter.dtype)
+
+
+def _stacks(module: nn.Module, architecture: Architecture) -> tuple[str, ...]:
+    """Return what the head is put on: the base model, or its parts where they are the model's own.
+
+    Raises:
+        UserError: there is nothing of the kind.
+    """
+    base = getattr(module, "base_model", module)
+    if base is not module:
+        return tuple(path for path, inner in module.named_modules() if inner is base)
+    held = dict.fromkeys(path.partition(".")[0] for path in attention_paths(architecture))
+    if not held:
+        raise UserError("the boundary between the base model and its head is not known")
+    return tuple(held)
+
+
+def _last_norm(
+    model: LoadedModel, kept: Capture, last: Tensor, place: tuple[int, int], progress: Progress
+) -> tuple[str, bool] | None:
+    """Return the norm behind the last layer of pre-norm models, ``None`` if there is none.
+
+    It is the one that gave the last hidden state, or that takes it: then, as the second value
+    says, the last hidden state has not been through it. ``place`` is the token's row in
+    its stack, and how many rows there are.
+    """
+    row, length = place
+    module = model.running_module
+    inside = _stacks(module, model.architecture)
+    candidates = [
+        node.path
+        for node in model.architecture.modules
+        if "Norm" in node.class_name
+        and node.path.startswith(tuple(f"{path}." for path in inside))
+        and not any(part.isdecimal() for part in node.path.split("."))
+        and not model.architecture.children(node.path)
+    ]
+    calls = replay(model, kept, candidates, progress).calls
+    for path in reversed(candidates):
+        for call in calls.get(path, ()):
+            taken = next(iter(tensors_in((call.args, call.kwargs))), None)
+            for tensor, comes_after_all in ((call.output, False), (taken, True)):
+                if not isinstance(tensor, Tensor) or tensor.shape != (1, length, len(last)):
+                    continue
+                if torch.allclose(tensor[0, row], last, rtol=1e-4, atol=1e-6, equal_nan=True):
+                    return path, comes_after_all
+    return None
+
+
+class _Given:
+    """What a base model gives, of which a head reads the hidden states [B, S, D] or the first."""
+
+    def __init__(self, states: Tensor) -> None:
+        self.last_hidden_state = states
+        self.pooler_output = states[:, 0]
+
+    def __getitem__(self, place: Any) -> Any:
+        return (self.last_hidden_state, self.pooler_output)[place]
+
+    def __getattr__(self, name: str) -> None:
+        """Whatever else there may be, it has not."""
+
+
+@contextmanager
+def _giving(modules: Sequence[nn.Module], states: Tensor) -> Iterator[None]:
+    """Let modules give these states for anything, inside the ``with``."""
+    given = _Given(states)
+    before = [vars(module).get("forward") for module in modules]
+    try:
+        for module in modules:
+            vars(module)["forward"] = lambda *_args, **_kwargs: given
+        yield
+    finally:
+        for module, forward in zip(modules, before, strict=True):
+            if forward is None:
+                vars(module).pop("forward", None)
+            else:
+                vars(module)["forward"] = forward

@@ -1,0 +1,126 @@
+"""The hidden states in a model's output, and which modules gave them."""
+
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bertviewer.core.runs.measuring import left_out, measure_tokens
+from bertviewer.core.runs.recording import Recorder
+from bertviewer.core.schema.architecture import ancestors
+
+State = NDArray[np.floating[Any]]
+Stack = tuple[Tensor, ...]
+
+# What is kept of the other outputs: class scores, but not those of a vocabulary.
+MOST_ELEMENTS = 1_000_000
+_NOT_KEPT = frozenset({"hidden_states", "attentions", "last_hidden_state", "past_key_values"})
+
+
+def stacks_of(output: Any) -> tuple[Stack, ...]:
+    """Return the hidden states of the model, or those of its encoder and of its decoder.
+
+    There are none where one of them cannot be measured, or is no tensor: Pegasus-X's encoder
+    gives its local and its global tokens apart. A model without layers may give none either.
+    """
+    if (own := output.get("hidden_states")) is not None:
+        stacks: tuple[Stack, ...] = (tuple(own),)
+    else:
+        encoder, decoder = output.get("encoder_hidden_states"), output.get("decoder_hidden_states")
+        stacks = () if encoder is None or decoder is None else (tuple(encoder), tuple(decoder))
+    states = [state for stack in stacks for state in stack]
+    if not all(stacks):
+        return ()
+    return () if any(not isinstance(s, Tensor) or left_out(s) for s in states) else stacks
+
+
+def token_norms(stacks: tuple[Stack, ...]) -> tuple[tuple[float | None, ...], ...]:
+    """Return ‖h‖₂ of each token in each hidden state: (N + 1) × S."""
+    absent = tuple(tuple([None] * stack[0].shape[1]) for stack in stacks)
+    return tuple(
+        tuple(
+            norm
+            for state, missing in zip(states, absent, strict=True)
+            for norm in (missing if state is None else _norms(state))
+        )
+        for states in zip_longest(*stacks)
+    )
+
+
+def hidden_states(stacks: tuple[Stack, ...]) -> tuple[State, ...]:
+    """Return the states as [S, D], encoder and decoder one below the other; () if sizes differ."""
+    sizes = {state.shape[1:] for stack in stacks for state in stack}
+    widths = {size[-1] for size in sizes}
+    if len(widths) != 1 or any(len({s.shape for s in stack}) != 1 for stack in stacks):
+        return ()
+    if len(stacks) == 1:
+        return tuple(_array(state[0]) for state in stacks[0])
+    absent = tuple(np.full(stack[0].shape[1:], np.nan, dtype=np.float32) for stack in stacks)
+    return tuple(
+        np.concatenate(
+            [
+                missing if state is None else _array(state[0])
+                for state, missing in zip(states, absent, strict=True)
+            ]
+        )
+        for states in zip_longest(*stacks)
+    )
+
+
+def state_paths(stacks: tuple[Stack, ...], recorder: Recorder) -> tuple[tuple[str, ...], ...]:
+    """Return for each hidden state the modules that gave it, one for each stack.
+
+    The first module that gave it made it, and a layer around that one hands it on. It is the
+    outermost of these, but not one that another state is made in. "" stands for none at all.
+    """
+    rows = [
+        [_makers([] if state is None else recorder.givers(state)) for state in states]
+        for states in zip_longest(*stacks)
+    ]
+    known = [paths for row in rows for paths in row if paths]
+
+    def giver(paths: list[str]) -> str:
+        alone = [
+            path
+            for path in paths
+            if all(path in others or path not in ancestors(others[0]) for others in known)
+        ]
+        return min(alone, key=len, default="")
+
+    return tuple(tuple(giver(paths) for paths in row) for row in rows)
+
+
+def _makers(givers: list[str]) -> list[str]:
+    """Return the first giver, and those of the others that it lies in."""
+    return [path for path in givers if path in ancestors(givers[0])]
+
+
+def small_outputs(output: Any, vocabulary: object) -> dict[str, NDArray[Any]]:
+    """Return the model's small outputs by name, hidden states and word scores left out."""
+    return {
+        name: _array(value)
+        for name, value in output.items()
+        if isinstance(value, Tensor)
+        and name.removeprefix("encoder_") not in _NOT_KEPT
+        and not left_out(value)
+        and value.numel() <= MOST_ELEMENTS
+        and (value.dim() < 3 or value.shape[-1] != vocabulary)
+    }
+
+
+def _norms(state: Tensor) -> list[float | None]:
+    rows = measure_tokens(state[0])
+    is_whole = np.isfinite(rows.norms) & (rows.by_name.nan_count + rows.by_name.inf_count == 0)
+    pairs = zip(rows.norms.tolist(), is_whole.tolist(), strict=True)
+    return [norm if whole else None for norm, whole in pairs]
+
+
+def _array(tensor: Tensor) -> NDArray[Any]:
+    """Return a tensor as numpy's array, which has no bfloat16; on the CPU nothing is copied."""
+    values = tensor.detach()
+    if values.is_floating_point() and values.element_size() < 4:
+        values = values.float()
+    result: NDArray[Any] = values.cpu().numpy()
+    return result

@@ -1,0 +1,91 @@
+"""Multiply-adds of a run: by the model's derived formulas, or those of a trace of the run itself.
+
+What is counted in a run is what was done for its tokens: by a mixture those of the experts that
+they were sent to, by BigBird those of the attention that it puts in another's place.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from msgspec import Struct
+from torch import nn
+
+from bertviewer.core.graph.call_tracing import CallTracer
+from bertviewer.core.graph.products import ProductMode
+from bertviewer.core.graph.trace import macs_by_module, operations_by_module
+from bertviewer.core.schema.activation_run import Token
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.bindings import values_for
+from bertviewer.core.schema.cost_values import macs
+from bertviewer.core.schema.forward_costs import Costs
+
+
+class Macs(Struct, frozen=True):
+    """The multiply-adds of all calls of a module; ``None`` where they are not known.
+
+    ``reason`` says why they are not, or why it was this run that they were counted in.
+    """
+
+    count: int | None
+    reason: str = ""
+
+
+NOT_COUNTED = Macs(None, "nothing was counted")
+
+
+def formula_macs(architecture: Architecture, tokens: Sequence[Token]) -> Mapping[str, Macs] | None:
+    """Return what the derived formulas give for one sentence, by module path.
+
+    ``None`` where they are not there (yet), or not for each module, or say nothing of so many
+    tokens.
+    """
+    costs = architecture.costs
+    if costs is None or costs.reason:
+        return None
+    values = values_for(architecture, tokens)
+    found = {path: macs(costs, path, values) for path in costs.modules}
+    known = {path: Macs(count) for path, count in found.items() if count is not None}
+    return known if len(known) == len(found) else None
+
+
+class RunCounter:
+    """Counts what a model multiplies while it runs, fused attention's products too."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._tracer = CallTracer(model)
+        self._mode = ProductMode(
+            self._tracer.note_product, self._tracer.note_unknown, is_limited=False
+        )
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Count inside the ``with``."""
+        with self._tracer.watching(), self._mode:
+            yield
+
+    def macs(self, costs: Costs | None = None) -> Mapping[str, Macs]:
+        """Return the multiply-adds of each module that was called, and of those that hold them.
+
+        ``costs`` says why a module has no formula.
+        """
+        trace, unknown = self._tracer.trace(), self._tracer.unknown
+        found = {
+            path: Macs(count, _why_counted(costs, path))
+            for path, count in macs_by_module(trace).items()
+        }
+        if not unknown:
+            return found
+        workers = trace.innermost
+        for path, parts in operations_by_module(trace).items():
+            number = next((n for n in unknown if any(n in part for part in parts)), None)
+            if number is not None:
+                worker = workers[number]
+                inner = path if worker is None else trace.calls[worker].path
+                reason = unknown[number]
+                found[path] = Macs(None, reason if inner == path else f"{inner}: {reason}")
+        return found
+
+
+def _why_counted(costs: Costs | None, path: str) -> str:
+    reason = "" if costs is None else costs.reason_for(path)
+    return f"as counted in this run, because there is no formula: {reason}" if reason else ""

@@ -1,0 +1,91 @@
+"""What a name that a person wrote stands for: the demo, a preset, the hub, a folder or a file."""
+
+from os.path import lexists
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from bertviewer.core.checkpoints.finding import (
+    PICKLE_SUFFIXES,
+    PICKLES,
+    SUFFIX,
+    has_checkpoint,
+    pickle_in,
+)
+from bertviewer.core.sources.demo import demo_folder
+from bertviewer.core.sources.hub_name import SCHEME, parse_hub_name
+from bertviewer.core.sources.layouts import CONFIG, model_folder, no_model_in, why_not_read
+from bertviewer.core.sources.model_source import Kind, ModelSource
+from bertviewer.core.sources.presets import find_preset, preset_names
+from bertviewer.core.sources.tasks import AUTO, BASE, Task, find_task
+from bertviewer.core.util.errors import UserError
+
+RUNS_SUFFIX = ".bertviewer"
+
+
+def parse_source(name: str, task: str = AUTO.name) -> ModelSource:
+    """Find out what ``name`` means: ``demo``, a preset, a folder or a file.
+
+    The task ``auto`` stays one only where weights decide what it is, once they are opened.
+
+    Raises:
+        UserError: it is none of these, or the task is unknown.
+    """
+    source = _parsed(name, find_task(task))
+    has_weights = source.kind in ("folder", "weights", "pickle", "hub")
+    return source if source.task != AUTO or has_weights else replace(source, task=BASE)
+
+
+def _parsed(name: str, found: Task) -> ModelSource:
+    if not name.strip():
+        raise UserError("the model name is empty")
+    if name == "demo":
+        return ModelSource("demo", name, demo_folder(), found)
+    if (preset := find_preset(name)) is not None:
+        return ModelSource("preset", name, preset, found)
+    if name.startswith(SCHEME):
+        parse_hub_name(name)
+        return ModelSource("hub", name, Path(), found)
+    try:
+        path = Path(name).expanduser()
+        if path.is_dir():
+            folder = model_folder(path)
+            return ModelSource(_folder_kind(folder, name), name, folder, found)
+        if path.is_file():
+            return ModelSource(_file_kind(path, name), name, path, found)
+        if lexists(path):
+            raise UserError(f"{name}: neither a file nor a folder")
+    except (OSError, ValueError, RuntimeError) as error:
+        cause = (isinstance(error, OSError) and error.strerror) or error
+        raise UserError(f"{name!r}: {cause}") from error
+    raise UserError(
+        f"unknown model {name!r}: no file or folder, and no preset "
+        f"({', '.join(('demo', *preset_names()))})"
+    )
+
+
+def _folder_kind(folder: Path, name: str) -> Kind:
+    has_config = lexists(folder / CONFIG)
+    if has_checkpoint(folder):
+        return "folder" if has_config else "weights"
+    if pickle_in(folder) is not None:
+        return "pickle"
+    if not has_config:
+        raise no_model_in(folder, name)
+    return "folder"
+
+
+def _file_kind(file: Path, name: str) -> Kind:
+    if file.suffix == SUFFIX:
+        return "weights"
+    if file.suffix in PICKLE_SUFFIXES or file.name in PICKLES:
+        return "pickle"
+    if file.name.endswith(".safetensors.index.json"):
+        raise UserError(f"{name}: an index of several weight files; open its folder")
+    if file.suffix == ".json":
+        return "config"
+    if file.suffix == RUNS_SUFFIX:
+        return "runs"
+    if why := why_not_read(file.name):
+        raise UserError(f"{name}: {why}")
+    raise UserError(f"{name}: not a model folder, a config.json or a weight file")

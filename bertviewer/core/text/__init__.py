@@ -1,1 +1,0 @@
-"""How numbers and words are written."""

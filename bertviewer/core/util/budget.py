@@ -1,0 +1,312 @@
+"""Limits of time and memory for work whose cost a file decides, such as deriving formulas.
+
+``limited`` starts a thread that watches the clock and the process's memory. The work calls
+``check`` often; code that does not, such as a library's constructor with a long loop, is
+interrupted by an asynchronous exception. Python ignores one that is raised in a destructor or in a
+callback of the garbage collector; it is raised again until the work stops.
+"""
+
+import contextlib
+import ctypes
+import functools
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import FrameType
+
+from bertviewer.core.util.errors import Cancelled, Stopped
+from bertviewer.core.util.memory import resident_memory
+from bertviewer.core.util.progress import Progress
+
+SECONDS = 60.0
+"""Time for all formulas of one model."""
+MEMORY = 1_500_000_000
+"""Bytes beyond what the process held before."""
+
+_SAMPLE = 0.02
+_SILENT = 0.1
+"""Seconds without a call of ``check`` after which the work is interrupted from outside."""
+_TRUSTED = 2**22
+"""Bytes that may be allocated without asking how much the process holds."""
+
+
+class OverBudget(Stopped):
+    """The work reached a limit; the text says which one.
+
+    Args:
+        reason: the text; by default the reason of the limits in force.
+    """
+
+    def __init__(self, reason: str = "") -> None:
+        limits = _active.get()
+        super().__init__(reason or (limits and limits.reason) or "a limit was reached")
+
+
+class Limits:
+    """The limits in force in one thread, and the thread that watches them.
+
+    Attributes:
+        reason: which limit is exceeded now, empty if none is.
+        was_reached: whether one ever was.
+        cancelled: what ``progress`` raised in the thread that watches.
+    """
+
+    def __init__(self, progress: Progress, seconds: float, memory: int, base: int | None) -> None:
+        self.reason = ""
+        self.was_reached = False
+        self.cancelled: Exception | None = None
+        self._deadline = time.monotonic() + seconds
+        self._seconds = seconds
+        self._memory = memory
+        self._base = base
+        self._progress = progress
+        self._last = (0, 0, "")
+        self._is_report_due = False
+        self._beats = 0
+        self._was_interrupted = False
+        self._work = threading.get_ident()
+        self._lock = threading.Lock()
+        self._reporting = threading.Lock()
+        self._ended = threading.Event()
+        self._body = _calling_frame()
+        self._watcher = threading.Thread(target=self._watch, name="bertviewer-limits", daemon=True)
+
+    def start(self) -> None:
+        """Start to watch."""
+        _hide_ignored_interruptions()
+        self.reason = self._reached()
+        self.was_reached = bool(self.reason)
+        self._watcher.start()
+
+    def end(self) -> None:
+        """Stop watching."""
+        with self._lock:
+            self._ended.set()
+        if self._was_interrupted:
+            self._take_interruption()
+        self._watcher.join()
+
+    def _take_interruption(self) -> None:
+        """Have an exception that may still be pending in this thread raised here.
+
+        It can't be withdrawn: a null exception leaves CPython 3.11 looking for one at every call
+        from then on, which is slow and hangs a profiled thread.
+        """
+        try:
+            _interrupt(self._work, OverBudget)  # in place of a pending one
+            while True:
+                pass
+        except Stopped:
+            return
+
+    def report(self, done: int, total: int, label: str) -> None:
+        """Forward a report of the work's progress."""
+        self._last = (done, total, label)
+        self._is_report_due = True
+        self.check()
+
+    def check(self) -> None:
+        """Raise what the work is to stop with, if it is to stop."""
+        self._beats += 1
+        if self._is_report_due:
+            self._is_report_due = False
+            with self._reporting:
+                self._progress(*self._last)
+        if self.cancelled is not None:
+            raise self.cancelled
+        if self.reason:
+            raise OverBudget(self.reason)
+
+    def reserve(self, needed: int) -> None:
+        """Raise ``OverBudget`` if so many bytes more would exceed the memory limit."""
+        if needed > _TRUSTED and self._used() + needed > self._memory:
+            self.was_reached = True
+            raise OverBudget(
+                f"{needed / 1e9:.1f} GB more would exceed the memory limit of "
+                f"{self._memory / 1e9:.1f} GB"
+            )
+
+    def _used(self) -> int:
+        now = resident_memory()
+        return 0 if now is None or self._base is None else now - self._base
+
+    def _reached(self) -> str:
+        if time.monotonic() > self._deadline:
+            return f"the time limit of {self._seconds:.3g} s was reached"
+        if self._used() > self._memory:
+            return f"the memory limit of {self._memory / 1e9:.1f} GB was reached"
+        return ""
+
+    def _watch(self) -> None:
+        beats, heard = self._beats, time.monotonic()
+        while not self._ended.wait(_SAMPLE):
+            if beats != self._beats:
+                beats, heard = self._beats, time.monotonic()
+            is_silent = time.monotonic() - heard > _SILENT
+            if is_silent:
+                self._ask()
+            with self._lock:
+                if self._ended.is_set():
+                    return
+                self.reason = self._reached()
+                self.was_reached |= bool(self.reason)
+                self._is_report_due = True
+                error = Cancelled if self.cancelled else OverBudget if self.reason else None
+                if is_silent and error is not None and self._is_interruptible():
+                    self._was_interrupted = True
+                    _interrupt(self._work, error)
+
+    def _ask(self) -> None:
+        """Report for work that does not, and learn whether it is cancelled."""
+        with self._reporting:
+            try:
+                self._progress(*self._last)
+            except Exception as error:  # noqa: BLE001 - it is raised again in the other thread
+                self.cancelled = error
+
+    def _is_interruptible(self) -> bool:
+        """Return whether the work goes on, outside imports and context managers' enter and exit.
+
+        An import stopped halfway can't be repeated; a context manager must restore what it changed.
+        """
+        frame: FrameType | None = sys._current_frames().get(self._work)
+        while frame is not None and id(frame) != self._body:
+            code = frame.f_code
+            if code.co_filename.startswith("<frozen importlib") or code.co_name in (
+                "__enter__",
+                "__exit__",
+            ):
+                return False
+            frame = frame.f_back
+        return frame is not None
+
+
+_active: ContextVar[Limits | None] = ContextVar("limits", default=None)
+
+
+@contextmanager
+def limited(
+    progress: Progress, seconds: float = SECONDS, memory: int = MEMORY, base: int | None = None
+) -> Iterator["Limits"]:
+    """Limit the work inside the ``with``, in this thread.
+
+    Args:
+        progress: is called at least every 0.1 s, by another thread while the work does not.
+        seconds: the time limit.
+        memory: the limit of bytes beyond ``base``.
+        base: what the process held before; by default what it holds now.
+
+    Yields:
+        The limits; the work is to call their ``report`` in place of ``progress``.
+
+    Raises:
+        OverBudget: inside the ``with``, at a limit.
+        Cancelled: by ``progress``.
+    """
+    limits = Limits(progress, seconds, memory, resident_memory() if base is None else base)
+    token = _active.set(limits)
+    limits.start()
+    try:
+        yield limits
+    except Cancelled as error:
+        if limits.cancelled is None or error is limits.cancelled:
+            raise
+        raise limits.cancelled  # noqa: B904 - one that was raised from outside has no cause
+    finally:
+        limits.end()
+        _active.reset(token)
+
+
+class Budget:
+    """The time and memory that deriving one model's formulas may take in all.
+
+    Attributes:
+        was_exceeded: whether anything was left out because of them.
+    """
+
+    def __init__(self, seconds: float = SECONDS, memory: int = MEMORY) -> None:
+        self.was_exceeded = False
+        self._left = seconds
+        self._memory = memory
+        self._base: int | None = None
+
+    def measure_memory(self) -> None:
+        """Take what the process holds now as what it would hold anyway."""
+        self._base = resident_memory()
+
+    @contextmanager
+    def spend(self, progress: Progress, part: float) -> Iterator[Progress]:
+        """Limit the work inside the ``with`` to a part of the time that is left.
+
+        Yields:
+            What the work is to call in place of ``progress``.
+
+        Raises:
+            OverBudget: inside the ``with``, at a limit.
+        """
+        start, seconds = time.monotonic(), part * self._left
+        with limited(progress, seconds, self._memory, self._base) as limits:
+            try:
+                yield limits.report
+            except Cancelled:
+                start = time.monotonic()  # it will be done again
+                raise
+            finally:
+                self.was_exceeded |= limits.was_reached
+                self._left = max(0.0, self._left - (time.monotonic() - start))
+
+
+def is_limited() -> bool:
+    """Return whether limits are in force in this thread."""
+    return _active.get() is not None
+
+
+def check() -> None:
+    """Let the limits in force stop the work here, if any are.
+
+    Raises:
+        OverBudget: one was reached.
+        Cancelled: the work was cancelled.
+    """
+    limits = _active.get()
+    if limits is not None:
+        limits.check()
+
+
+def reserve(needed: int) -> None:
+    """Stop before so many bytes are allocated where that would exceed the limits in force.
+
+    Raises:
+        OverBudget: it would.
+    """
+    limits = _active.get()
+    if limits is not None:
+        limits.reserve(needed)
+
+
+def _calling_frame() -> int:
+    """Return the identity of the frame whose ``with`` is entered."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename in (__file__, contextlib.__file__):
+        frame = frame.f_back
+    return id(frame)
+
+
+@functools.cache
+def _hide_ignored_interruptions() -> None:
+    """Have Python report ignored exceptions as before, except interruptions, which are repeated."""
+    report = sys.unraisablehook
+
+    def hook(ignored: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(ignored.exc_type, Stopped):
+            report(ignored)
+
+    sys.unraisablehook = hook
+
+
+def _interrupt(thread: int, error: type[Stopped]) -> None:
+    """Have an exception raised in a thread, in place of one that was not raised yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))

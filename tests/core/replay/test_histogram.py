@@ -1,0 +1,169 @@
+"""Histograms are numpy's, and know of NaN, Inf and everything that is all one value."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from bertviewer.core.analysis.histogram_data import Histogram, histogram
+from bertviewer.core.replay.outputs import histogram_of
+from bertviewer.core.runs.capture import Capture
+from bertviewer.core.util.errors import Cancelled, UserError
+from tests.core.checks.small_models import hook_count
+from tests.core.replay.model_runs import Opened, known, opened, ran
+
+
+def outputs(it: Opened, path: str) -> list[torch.Tensor]:
+    """Return what a module gives in a plain pass of the model."""
+    seen: list[torch.Tensor] = []
+
+    def hook(_m: Any, _a: Any, output: Any) -> None:
+        seen.append((output[0] if isinstance(output, tuple) else output).clone())
+
+    handle = it.module.get_submodule(path).register_forward_hook(hook)
+    it.plain()
+    handle.remove()
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("family", "path"),
+    [
+        ("bert", "encoder.layer.1"),
+        ("bert", "embeddings.word_embeddings"),
+        ("bert", "pooler"),
+        ("bert", "encoder.layer.0.attention.self"),
+        ("albert", "encoder.albert_layer_groups.0.albert_layers.0.ffn"),
+        ("t5", "decoder.block.1.layer.2"),
+        ("gpt2", "h.0.mlp.act"),
+    ],
+)
+def test_it_is_numpys(family: str, path: str) -> None:
+    it = known(family)
+    values = torch.cat([tensor.flatten() for tensor in outputs(it, path)]).numpy()
+    found = histogram_of(it.model, it.run, it.kept, path)
+    counts, edges = np.histogram(values, 64)
+    assert found.counts.tolist() == counts.tolist()
+    assert found.edges == pytest.approx(edges)
+    assert found.edges[[0, -1]].tolist() == [values.min(), values.max()]
+    assert found.count == values.size == found.counts.sum()
+    activation = it.run.activation(path)
+    assert activation is not None
+    assert found.count == activation.statistics.count
+
+
+def test_a_model_above_the_layers() -> None:
+    it = known("bert")
+    found = histogram_of(it.model, it.run, it.kept, "encoder")
+    values = it.run.hidden_states[-1]
+    assert found.counts.tolist() == np.histogram(values, 64)[0].tolist()
+
+
+def test_bins_and_a_range_can_be_chosen() -> None:
+    it = known("bert")
+    values = it.run.hidden_states[1]
+    path = "encoder.layer.0"
+    found = histogram_of(it.model, it.run, it.kept, path, bins=10, range=(-1.0, 0.5))
+    assert found.counts.tolist() == np.histogram(values, 10, (-1.0, 0.5))[0].tolist()
+    assert found.outside == np.count_nonzero((values < -1) | (values > 0.5)) > 0
+
+
+def test_what_is_not_finite_is_counted_apart() -> None:
+    values = np.array([[1.0, np.nan, 3.0], [np.inf, -np.inf, np.nan]], dtype=np.float32)
+    found = histogram(values)
+    assert (found.nan_count, found.inf_count, found.count) == (2, 2, 6)
+    assert found.counts.tolist() == np.histogram([1.0, 3.0], 64)[0].tolist()
+    assert found.edges[[0, -1]].tolist() == [1.0, 3.0]
+
+
+@pytest.mark.parametrize("value", [0.0, -2.5, 1e20, -3e38, 1e-40])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_single_value(value: float, dtype: Any) -> None:
+    found = histogram(np.full(7, value, dtype=dtype))
+    assert found.counts.max() == found.counts.sum() == 7
+    assert found.edges[0] < value < found.edges[-1]
+    if abs(value) < 1e5:
+        assert found.edges == pytest.approx(np.histogram(np.full(7, value), 64)[1])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.empty(0, dtype=np.float32), np.array([np.nan, np.inf]), np.empty((1, 0, 4))],
+)
+def test_nothing_to_count(values: np.ndarray) -> None:
+    found = histogram(values)
+    assert found.counts.sum() == 0
+    assert found.edges[[0, -1]].tolist() == [0.0, 1.0]
+    assert len(found.edges) == 65
+    assert found.nan_count + found.inf_count == found.count == values.size
+
+
+def test_integers_and_truth_values() -> None:
+    found = histogram(np.array([3, 3, 7, 100]))
+    assert found.counts.tolist() == np.histogram([3, 3, 7, 100], 64)[0].tolist()
+    truth = histogram(np.array([True, False, True]))
+    assert (truth.counts[0], truth.counts[-1]) == (1, 2)
+
+
+def test_bfloat16() -> None:
+    it = opened("bert")
+    it.module.to(torch.bfloat16)
+    again = ran(it.model)
+    values = torch.cat([t.flatten() for t in outputs(again, "encoder.layer.0")]).float().numpy()
+    found = histogram_of(again.model, again.run, again.kept, "encoder.layer.0")
+    assert found.counts.tolist() == np.histogram(values, 64)[0].tolist()
+
+
+def sound(found: Histogram) -> None:
+    assert np.isfinite(found.edges).all()
+    assert (np.diff(found.edges) > 0).all()
+    assert found.outside == 0
+
+
+@settings(max_examples=60)
+@given(
+    arrays.arrays(np.float32, st.integers(0, 20), elements=st.floats(width=32)),
+    arrays.arrays(np.float64, st.integers(0, 20), elements=st.floats()),
+)
+def test_any_values_have_a_histogram(single: np.ndarray, double: np.ndarray) -> None:
+    sound(histogram(single))
+    sound(histogram(double))
+
+
+def test_a_tensor_that_is_changed_afterwards_is_seen_as_it_was() -> None:
+    it = opened("bert")
+    path = "embeddings.LayerNorm"
+    expected = histogram_of(it.model, it.run, it.kept, path).counts.tolist()
+
+    def spoil(_m: Any, _a: Any, output: Any) -> None:
+        output.mul_(100)
+
+    embeddings = it.module.embeddings
+    handle = embeddings.register_forward_hook(spoil)
+    found = histogram_of(it.model, it.run, it.kept, path)
+    handle.remove()
+    assert found.counts.tolist() == expected
+
+
+def test_what_was_not_called_is_told() -> None:
+    it = known("bert")
+    with pytest.raises(UserError, match="was not called"):
+        histogram_of(it.model, it.run, it.kept, "encoder.layer")
+
+
+def test_a_histogram_that_is_cancelled_leaves_no_hooks() -> None:
+    it = opened("bert")
+    hooks = hook_count(it.module)
+
+    def stop(done: int, total: int, label: str) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        histogram_of(it.model, it.run, Capture(), "encoder.layer.0", stop)
+    with pytest.raises(Cancelled):
+        histogram_of(it.model, it.run, it.kept, "encoder.layer.0", stop)
+    assert hook_count(it.module) == hooks

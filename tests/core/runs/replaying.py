@@ -1,0 +1,75 @@
+"""Runs of small models of which everything is kept too, and what is called in a replay of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from bertviewer.core.graph.forwards import Arguments
+from bertviewer.core.graph.nested_tensors import plain, tensors_in, versions
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.runs.capture import Capture, KeptCall
+from bertviewer.core.runs.replay import look_at_call
+from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.util.progress import Progress, no_progress
+from tests.core.checks.small_models import SENTENCE
+
+
+def watched(model: LoadedModel, sentence: Sentence = SENTENCE) -> tuple[Capture, Capture]:
+    """Run a sentence; return what the window keeps of it, and everything."""
+    module = model.module(random_weights=True)
+    kept, everything = Capture("units"), Capture()
+    with everything.watching(dict(module.named_modules())):
+        run_sentence(model, sentence, random_weights=True, capture=kept)
+    return kept, everything
+
+
+def assert_same(found: Capture, everything: Capture, path: str) -> None:
+    again, calls = found.calls.get(path, []), everything.calls.get(path, [])
+    assert len(again) == len(calls), path
+    for ours, theirs in zip(again, calls, strict=True):
+        for part in ("args", "kwargs", "output"):
+            a, b = (list(tensors_in(getattr(call, part))) for call in (ours, theirs))
+            assert [x.shape for x in a] == [x.shape for x in b], (path, part)
+            assert all(torch.equal(x, y) for x, y in zip(a, b, strict=True)), (path, part)
+
+
+def calls_of(model: LoadedModel, act: Callable[[], Any]) -> list[tuple[str, int]]:
+    """Do something; return what was called, and how many modules were around it."""
+    called: list[tuple[str, int]] = []
+    depth = 0
+    handles = []
+
+    def enter(path: str) -> Any:
+        def hook(_module: nn.Module, _args: Any) -> None:
+            nonlocal depth
+            called.append((path, depth))
+            depth += 1
+
+        return hook
+
+    def leave(_module: nn.Module, _args: Any, _output: Any) -> None:
+        nonlocal depth
+        depth -= 1
+
+    for path, module in model.module(random_weights=True).named_modules():
+        handles.append(module.register_forward_pre_hook(enter(path)))
+        handles.append(module.register_forward_hook(leave))
+    act()
+    for handle in handles:
+        handle.remove()
+    return called
+
+
+def taken_by(
+    model: LoadedModel, kept: Capture, path: str, progress: Progress = no_progress, **which: int
+) -> KeptCall:
+    """Return what a module took in one of its calls; nothing is called after that is seen."""
+
+    def keep(taken: Arguments) -> KeptCall:
+        args, kwargs = plain(taken)
+        return KeptCall(args, kwargs, None, versions((args, kwargs)))
+
+    return look_at_call(model, kept, path, keep, None, progress, **which)[0]
