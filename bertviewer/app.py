@@ -122,12 +122,12 @@ def _carry_out(options: Namespace, *, is_program: bool) -> int:
                 # The command has ended, and what is left takes no time.
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
         return 0
-    from bertviewer.core.util.gc_paused import no_search_for_garbage
+    from bertviewer.core.util.memory import gc_paused
 
     if is_program:
         # An exception amid Qt's own beginnings would be lost in them, or abort the process.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    with no_search_for_garbage():
+    with gc_paused():
         from bertviewer.ui.application import leave, run_window
 
         gc.freeze()  # what is imported stays
@@ -177,9 +177,9 @@ def _end(status: int) -> NoReturn:
 def _tidy() -> None:
     """Take away what is temporary; what else is registered to be called at the end is Qt's."""
     from bertviewer.core.util.child_process import end_children
-    from bertviewer.core.util.files import take_unfinished_away
+    from bertviewer.core.util.files import remove_unfinished
 
-    take_unfinished_away()
+    remove_unfinished()
     end_children()
     weakref.finalize._exitfunc()  # type: ignore[attr-defined]  # of temporary folders
 

@@ -30,7 +30,7 @@ from bertviewer.core.util import libraries
 from bertviewer.core.util.budget import MEMORY, SECONDS, Budget
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.memory import resident_memory
-from bertviewer.core.util.special_floats import encoded
+from bertviewer.core.util.serialization import encode_floats
 
 HUGE = (60_000, 1_000_000, 50_000_000, 10**12)
 ADDRESS_SPACE = 5_000_000_000
@@ -100,7 +100,7 @@ def derive(config: dict[str, Any], slow: float) -> dict[str, Any]:
     threading.Thread(target=watch, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "config.json")
-        file.write_text(json.dumps(encoded(config)), encoding="utf-8")
+        file.write_text(json.dumps(encode_floats(config)), encoding="utf-8")
         try:
             architecture = open_model(parse_source(str(file)), progress).with_formulas(progress)
         except UserError as error:

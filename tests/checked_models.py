@@ -16,7 +16,7 @@ from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.util.special_floats import encoded
+from bertviewer.core.util.serialization import encode_floats
 from tests.small_models import small_configuration
 
 SENTENCE = Sentence("the cat sat on the mat", "and so on")
@@ -122,7 +122,7 @@ def _configurations(model_type: str) -> Iterator[dict[str, Any]]:
 
 def _opened(config: Mapping[str, Any], folder: Path) -> LoadedModel:
     path = folder / "config.json"
-    path.write_text(json.dumps(encoded(config), default=str), encoding="utf-8")
+    path.write_text(json.dumps(encode_floats(config), default=str), encoding="utf-8")
     model = open_model(parse_source(str(path)))
     if model.architecture.root.parameters > MOST_PARAMETERS:
         raise ValueError(f"{model.architecture.root.parameters:,} parameters are too many")

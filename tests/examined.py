@@ -19,7 +19,7 @@ from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.symbolic.costs import derive_costs
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.special_floats import encoded
+from bertviewer.core.util.serialization import encode_floats
 from tests.fresh import try_costs, try_formulas
 
 
@@ -75,7 +75,7 @@ def examine(
     model_type = config["model_type"]
     start = time.perf_counter()
     path = folder / "config.json"
-    path.write_text(json.dumps(encoded(config), default=str), encoding="utf-8")
+    path.write_text(json.dumps(encode_floats(config), default=str), encoding="utf-8")
     try:
         opened = open_model(parse_source(str(path)))
     except UserError as error:

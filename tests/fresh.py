@@ -14,7 +14,7 @@ from msgspec import Struct
 from bertviewer.core.building.backend import torch
 from bertviewer.core.expressions.domains import letters_in
 from bertviewer.core.expressions.symbols import Symbol, others_of, symbols_of
-from bertviewer.core.schema.forward_costs import Costs
+from bertviewer.core.schema.costs import Costs
 from bertviewer.core.symbolic.counts import Derivation
 from bertviewer.core.symbolic.forward_pass import read_forward
 from bertviewer.core.symbolic.models import Build

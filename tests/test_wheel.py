@@ -19,7 +19,7 @@ from bertviewer import __version__
 from bertviewer.core.schema.row_statistics import is_compiled
 from bertviewer.core.sources import demo
 from bertviewer.core.sources.presets import preset_names
-from bertviewer.core.util.resources import resources_folder
+from bertviewer.core.util.files import resources_folder
 from tests.subprocesses import output_of
 
 ROOT = Path(__file__).parents[1]
@@ -196,7 +196,7 @@ def test_installed_wheel_works_outside_the_checkout(wheel: Path, tmp_path: Path)
     assert (folder / "out.pdf").read_bytes().startswith(b"%PDF")
     where = output_of(
         [environment / "bin" / "python", "-c",
-         "from bertviewer.core.util.resources import resources_folder as f; print(f())"],
+         "from bertviewer.core.util.files import resources_folder as f; print(f())"],
         folder,
         ENVIRONMENT,
     )  # fmt: skip

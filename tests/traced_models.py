@@ -19,7 +19,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.special_floats import encoded
+from bertviewer.core.util.serialization import encode_floats
 from tests.small_models import configurations
 
 
@@ -110,7 +110,7 @@ def examine_trace(model_type: str, folder: Path) -> TraceFinding:
 
 def _opened(config: Mapping[str, Any], folder: Path) -> LoadedModel:
     path = folder / "config.json"
-    path.write_text(json.dumps(encoded(config), default=str), encoding="utf-8")
+    path.write_text(json.dumps(encode_floats(config), default=str), encoding="utf-8")
     return open_model(parse_source(str(path)))
 
 
@@ -126,7 +126,7 @@ def _with_readings(
         return replace(finding, faults=(f"{type(error).__name__}: {error}",))
     for path, flow in flows.distinct.items():
         try:
-            if not flow.hangs_together:
+            if not flow.is_consistent:
                 faults.append(f"{path}: it is inconsistent")
             draw(flow, lambda text, style, size: 0.6 * size * len(text))
             dot_of(flow)

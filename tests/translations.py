@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import bertviewer
-from bertviewer.core.util.resources import resources_folder
+from bertviewer.core.util.files import resources_folder
 
 PACKAGE = Path(bertviewer.__file__).parent
 MARKED = ("ui", "charts", "plots")

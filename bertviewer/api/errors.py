@@ -33,7 +33,7 @@ def line_of(error: BaseException) -> str | None:
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, ImportError) and "shared object" in str(error):
-        from bertviewer.core.util.system_libraries import INSTALL_HINT
+        from bertviewer.core.util.installation import INSTALL_HINT
 
         return f"a system library is missing: {error}; {INSTALL_HINT}"
     if isinstance(error, OSError) and error.errno in _NO_ROOM:

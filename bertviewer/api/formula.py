@@ -7,7 +7,7 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.count_steps import count_steps
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 
 
 class Formula(Struct, frozen=True):

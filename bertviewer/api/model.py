@@ -12,7 +12,7 @@ from bertviewer.api.tables import Row, row_of
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.util.progress import Progress
 
 if TYPE_CHECKING:

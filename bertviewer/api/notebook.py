@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text import printable
 
 MOST_ROWS = 60
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.levels import Masked, Values
-from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.numbers import number_text
 
 LEAST = 0.005
 """A weight from which on a line is drawn, if columns are few."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from bertviewer.charts.naming import LONGEST, shortened, visible
 from bertviewer.charts.translation import translate
 from bertviewer.core.tensors.named_values import Axis
-from bertviewer.core.util.numerals import with_minus
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.numbers import with_minus
+from bertviewer.core.util.text import isolated
 
 
 def place_text(index: Sequence[int], axes: tuple[Axis, Axis]) -> str:

@@ -13,8 +13,8 @@ from bertviewer.charts.tensor_places import tensor_places
 from bertviewer.charts.translation import translate
 from bertviewer.core.comparison.comparison import Change, ComparedTensor, Comparison, State
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.util.numerals import number_text
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.numbers import number_text
+from bertviewer.core.util.text import printable
 
 ChangeMeasure = Literal["relative", "max", "rms", "cosine"]
 CHANGE_MEASURES: tuple[ChangeMeasure, ...] = ("relative", "max", "rms", "cosine")

@@ -14,8 +14,8 @@ from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.levels import Levels, Masked, Values
 from bertviewer.charts.place import Place, closest
 from bertviewer.charts.table import Cell, Table, column_header, corner_header, without
-from bertviewer.core.util.numerals import number_text
-from bertviewer.core.util.text_direction import bare
+from bertviewer.core.util.numbers import number_text
+from bertviewer.core.util.text import without_isolates
 
 
 class Line(Struct, frozen=True):
@@ -96,7 +96,10 @@ class LineChart(Struct, frozen=True):
             for name, values in line.columns()
         ]
         rows: list[tuple[Cell, ...]] = [
-            (bare(tick), *(values[x] if x < len(values) else None for _, values in columns))
+            (
+                without_isolates(tick),
+                *(values[x] if x < len(values) else None for _, values in columns),
+            )
             for x, tick in enumerate(self.names)
         ]
         return (self.x_title, *(name for name, _ in columns)), rows
@@ -186,11 +189,11 @@ class GridChart(Struct, frozen=True, eq=False):
 
     def table(self) -> Table:
         """Return the names of the rows, and a column for each column; masked cells are empty."""
-        names = map(bare, self.named_rows)
+        names = map(without_isolates, self.named_rows)
         cells = without(self.values, self.masked)
         rows = [(name, *values) for name, values in zip(names, cells, strict=True)]
         corner = corner_header(self.y_title, self.x_title, self.value_title, self.subject)
-        return (corner, *map(bare, self.named_columns)), rows
+        return (corner, *map(without_isolates, self.named_columns)), rows
 
 
 class HeadsChart(Struct, frozen=True, eq=False):
@@ -247,12 +250,12 @@ class HeadsChart(Struct, frozen=True, eq=False):
     def table(self) -> Table:
         """Return a row for each query token of each head, with a column for each key token."""
         rows = [
-            (head, bare(query), *values)
+            (head, without_isolates(query), *values)
             for head, grid in enumerate(self.values)
             for query, values in zip(self.queries, without(grid, self._masked(head)), strict=True)
         ]
         corner = corner_header("Query", "Key", self.value_title, self.subject)
-        return ("Head", corner, *map(bare, self.keys)), rows
+        return ("Head", corner, *map(without_isolates, self.keys)), rows
 
 
 Chart = LineChart | GridChart | HeadsChart | HistogramChart

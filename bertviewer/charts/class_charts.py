@@ -11,7 +11,7 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.class_scores import ClassScores
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 
 
 def label_grid(run: ActivationRun, scores: ClassScores) -> GridChart:

@@ -22,8 +22,8 @@ from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.class_scores import ClassScores, Scores
 from bertviewer.core.analysis.words import word_text
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.util.numerals import number_text, with_minus
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.numbers import number_text, with_minus
+from bertviewer.core.util.text import isolated
 
 Tokens = Mapping[int, int]
 """The places of B's tokens in A."""

@@ -18,7 +18,7 @@ from bertviewer.charts.histograms import histogram_difference, histograms_overla
 from bertviewer.charts.levels import levels_of
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
-from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.numbers import number_text
 
 ComparisonMode = Literal["overlay", "difference"]
 """How two runs are shown: over or beside one another, or what B has more than A."""

@@ -20,7 +20,7 @@ from bertviewer.core.corpus.as_run import as_run
 from bertviewer.core.corpus.corpus import QUANTILES, ClassSums, Corpus, OutlierRow, Outliers
 from bertviewer.core.corpus.histogram import counts_between, edges
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.util.numerals import with_minus
+from bertviewer.core.util.numbers import with_minus
 
 BAND = (0.05, 0.5, 0.95)
 """The quantiles of the layers' chart: a band, and the line in it."""

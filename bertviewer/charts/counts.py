@@ -6,8 +6,8 @@ A tensor counts once, by its first name; further names of it are tied names.
 from collections.abc import Iterable
 
 from bertviewer.charts.translation import translate
-from bertviewer.core.schema.tensor_info import TensorInfo
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.schema.modules import TensorInfo
+from bertviewer.core.util.numbers import count_text
 
 
 def tensors_text(tensors: Iterable[TensorInfo]) -> str:

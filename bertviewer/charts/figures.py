@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from bertviewer.charts.place import Place
 from bertviewer.charts.table import Cell, Table, column_header
-from bertviewer.core.util.numerals import number_text, with_minus
+from bertviewer.core.util.numbers import number_text, with_minus
 
 Kind = Literal["text", "number", "bar", "shade"]
 

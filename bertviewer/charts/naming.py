@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.words import words_of
 from bertviewer.core.schema.activation_run import ActivationRun, Token
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 
 LONGEST = 16  # letters of a token in a list or a legend
 LONGEST_NORM = 6  # letters of a norm's name on an axis

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from bertviewer.charts.theme import Part
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 
 NORMS = ("layer norm", "rms norm", "group norm", "batch norm", "instance norm")
 """What the graph calls norms."""

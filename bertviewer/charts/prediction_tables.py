@@ -18,8 +18,8 @@ from bertviewer.charts.table import column_header, corner_header
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.prediction_data import Candidate, Guess, Predictions
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.util.numerals import number_text
-from bertviewer.core.util.text_direction import bare, isolated
+from bertviewer.core.util.numbers import number_text
+from bertviewer.core.util.text import isolated, without_isolates
 
 LENS_TOP = 5
 
@@ -60,7 +60,7 @@ def _of_b(title: str, is_compared: bool) -> FigureColumn:
 
 def _subject(run: ActivationRun, predictions: Predictions) -> str:
     """Return what is predicted where, as data tell it: they are read without the window."""
-    return bare(
+    return without_isolates(
         translate("charts", "Token predicted at {0}").format(token_name(run, predictions.position))
     )
 

@@ -13,7 +13,7 @@ from bertviewer.charts.figures import (
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.padding import PaddedAttention, Padding
 from bertviewer.core.analysis.sentence_vectors import PooledCosines, SentenceComparison
-from bertviewer.core.util.numerals import count_text, number_text
+from bertviewer.core.util.numbers import count_text, number_text
 
 _DIGITS = 3
 

@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bertviewer.core.util.text_direction import bare
+from bertviewer.core.util.text import without_isolates
 
 if TYPE_CHECKING:
     # Whatever has something to copy is there before numpy.
@@ -74,7 +74,7 @@ def written(cell: Cell) -> str:
 
 def column_header(label: str, measure: str) -> str:
     """Return a label and what its numbers are, "encoder.layer: output, std"; nothing twice."""
-    name = bare(label)
+    name = without_isolates(label)
     if not name or measure in ("", name):
         return name or measure
     is_told = measure.startswith(f"{name}, ") or measure.endswith(f", {name}")

@@ -14,7 +14,7 @@ from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.tensors.reduction import Edges, TensorMap
 from bertviewer.core.tensors.spectrum import Spectrum
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 
 Shown = Literal["mean", "extreme"]
 

@@ -12,7 +12,7 @@ from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.attention_maps import Received
 from bertviewer.core.analysis.similarity import cosines
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.numbers import number_text
 
 MeasureName = Literal["norm", "cosine", "attention", "probability", "segment", "none"]
 MEASURES: tuple[MeasureName, ...] = (

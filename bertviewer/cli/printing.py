@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.plain_text import printable, printable_json
+from bertviewer.core.util.text import printable, printable_json
 
 
 def print_json(document: dict[str, Any]) -> None:

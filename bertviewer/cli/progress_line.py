@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from bertviewer.cli.interrupts import check_interrupted
-from bertviewer.core.util.plain_text import printable
 from bertviewer.core.util.progress import Progress, no_progress
+from bertviewer.core.util.text import printable
 
 INTERVAL = 0.05
 """Seconds; a step of the same name is not told of more often."""

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 from bertviewer.charts.arcs import Arc
 from bertviewer.charts.levels import Masked
 from bertviewer.charts.theme import SMALL, Theme
-from bertviewer.core.util.numerals import with_minus
+from bertviewer.core.util.numbers import with_minus
 from bertviewer.plots.arc_layout import ArcLayout
 from bertviewer.plots.color_scale import tinted
 from bertviewer.plots.fonts import sized

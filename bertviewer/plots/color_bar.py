@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QFontMetricsF, QPen
 
 from bertviewer.charts.levels import Levels
-from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.color_scale import SHADES, ColorScale
 from bertviewer.plots.number_axis import LEAST, LINE, MOST, NumberAxis, round_step

@@ -22,7 +22,7 @@ from bertviewer.charts.flow.marks import Mark, Text, marks_of
 from bertviewer.charts.flow.shapes import Shape, handles
 from bertviewer.charts.flow.tints import Tints
 from bertviewer.charts.theme import LIGHT, Theme
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import monospaced, weighted, window_font
 
 _UNITS = 100

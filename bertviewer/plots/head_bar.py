@@ -5,7 +5,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from bertviewer.charts.theme import Theme
-from bertviewer.core.util.numerals import with_minus
+from bertviewer.core.util.numbers import with_minus
 from bertviewer.plots.cells import are_rectangles, draw_rectangles
 from bertviewer.plots.color_bar import WIDTH, ColorAxis
 from bertviewer.plots.color_scale import SHADES, ColorScale

@@ -12,7 +12,7 @@ from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.levels import widened
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import NORMAL
-from bertviewer.core.util.numerals import number_text, with_minus
+from bertviewer.core.util.numbers import number_text, with_minus
 from bertviewer.plots.color_scale import tinted
 from bertviewer.plots.legend import Entry
 from bertviewer.plots.legend_plot import LegendPlot

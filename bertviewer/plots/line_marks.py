@@ -7,7 +7,7 @@ from PySide6.QtGui import QBrush, QPen
 from PySide6.QtWidgets import QGraphicsItem
 
 from bertviewer.charts.chart import LineChart
-from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.callout import Callout
 from bertviewer.plots.curve import Curve, Symbol
 from bertviewer.plots.line_points import LinePoints

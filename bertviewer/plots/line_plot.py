@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.levels import widened
 from bertviewer.charts.place import Place
-from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.curve import Curve, Symbol
 from bertviewer.plots.label_axis import LabelAxis
 from bertviewer.plots.legend import Entry, legend_entries

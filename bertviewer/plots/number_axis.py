@@ -11,7 +11,7 @@ from math import ceil, floor, inf, log10
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QFontMetricsF
 
-from bertviewer.core.util.numerals import with_minus
+from bertviewer.core.util.numbers import with_minus
 from bertviewer.plots.axis import Axis
 
 MOST_LABELS = 12

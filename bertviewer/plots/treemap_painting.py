@@ -9,7 +9,7 @@ from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.theme import SMALL, Theme, mixed
 from bertviewer.charts.treemap import Cell
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import sized, weighted
 
 _LEAST_HIGH, _LEAST_WIDE, _PADDING = 14.0, 18.0, 5.0

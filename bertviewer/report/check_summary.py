@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check_step import Check, CheckStep
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 
 
 class ClassSummary(Struct, frozen=True):

@@ -5,7 +5,7 @@ from collections import Counter
 from bertviewer.core.corpus.comparing import HEAD_FIGURES, CorpusComparison
 from bertviewer.core.corpus.corpus import Corpus, Place
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.util.numerals import count_text, with_minus
+from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.report.numbers import number
 from bertviewer.report.summaries import aligned, notice_lines, provenance
 

@@ -3,14 +3,10 @@
 from collections.abc import Mapping
 
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.cost_values import (
-    WEIGHT_DTYPES,
-    peak_elements,
-    weights_bytes,
-)
+from bertviewer.core.schema.costs import WEIGHT_DTYPES, weights_bytes
 from bertviewer.core.schema.count_steps import CountSteps, CountTerm, steps_of
-from bertviewer.core.schema.module_node import ModuleNode
-from bertviewer.core.util.numerals import MINUS
+from bertviewer.core.schema.modules import ModuleNode
+from bertviewer.core.util.numbers import MINUS
 from bertviewer.report.blocks import SumTerm
 
 MEGA, MEBI = 10**6, 2**20
@@ -76,7 +72,7 @@ def peak_text(architecture: Architecture, values: Mapping[str, int]) -> str:
     """Return the memory of the activations alive at the most, in float32; empty if not known."""
     if architecture.costs is None:
         return ""
-    peak = peak_elements(architecture.costs, values)
+    peak = architecture.costs.peak_elements(values)
     return "" if peak is None else size_text(peak * FLOAT32_BYTES)
 
 

@@ -16,7 +16,7 @@ from bertviewer.charts.treemap import Area, treemap
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow
 from bertviewer.core.schema.outline import Outline
-from bertviewer.core.util.numerals import short_count
+from bertviewer.core.util.numbers import short_count
 from bertviewer.plots.cells import cells_as_pictures
 from bertviewer.plots.fonts import window_font
 from bertviewer.plots.grid_plot import GridPlot

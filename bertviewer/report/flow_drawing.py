@@ -8,7 +8,7 @@ from bertviewer.charts.flow.svg import svg_of
 from bertviewer.charts.theme import LIGHT, PAPER, SMALL, Theme
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text import printable
 from bertviewer.plots.flow_painting import paint, text_width
 from bertviewer.plots.paper import pdf_by
 

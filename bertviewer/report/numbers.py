@@ -2,7 +2,7 @@
 
 from math import isfinite
 
-from bertviewer.core.util.numerals import with_minus
+from bertviewer.core.util.numbers import with_minus
 
 
 def number(value: float | None) -> str:

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 
 ALL = (
     "The activations in this report come from random weights. They show how the architecture "

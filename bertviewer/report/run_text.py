@@ -4,7 +4,7 @@ from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check_step import Check
 from bertviewer.core.schema.statistics import figure
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.report.check_summary import check_verdict, reasons, summarise
 from bertviewer.report.numbers import deviation, number
 from bertviewer.report.summaries import Table, aligned, notice_lines, provenance

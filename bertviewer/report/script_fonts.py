@@ -12,7 +12,7 @@ from functools import cache
 import typst
 from msgspec import Struct
 
-from bertviewer.core.util.text_direction import are_isolates_paired
+from bertviewer.core.util.text import has_paired_isolates
 from bertviewer.report.typst_files import compiled
 
 OWN = ("Libertinus Serif", "Inter", "New Computer Modern Math", "DejaVu Sans Mono")
@@ -57,7 +57,7 @@ class Lettering(Struct, frozen=True):
         """Return a text with codes as ``‹U+1F600›`` for what cannot be printed."""
         for character, code in self.codes.items():
             text = text.replace(character, code)
-        if text.isascii() or are_isolates_paired(text):
+        if text.isascii() or has_paired_isolates(text):
             return text
         return _ISOLATE.sub(lambda isolate: _code(isolate[0]), text)
 

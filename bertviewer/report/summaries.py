@@ -5,15 +5,15 @@ import io
 from collections.abc import Iterator, Sequence
 
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.schema.architecture import Architecture, bytes_by_dtype
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
-from bertviewer.core.schema.folding import TreeRow, fold
+from bertviewer.core.schema.costs import bytes_by_dtype
+from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.schema.source_info import SEED, SourceInfo
 from bertviewer.core.sources.demo import MODEL_NAME
 from bertviewer.core.sources.tasks import find_task
-from bertviewer.core.util.markdown import SPACE, markdown_cell, markdown_table
-from bertviewer.core.util.numerals import count_text
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import NO_BREAK_SPACE, markdown_cell, markdown_table, printable
 from bertviewer.report.costs import kv_cache_text, why_no_formula
 
 Table = list[tuple[str, ...]]
@@ -68,7 +68,7 @@ def markdown(architecture: Architecture, depth: int | None, with_parameters: boo
         markdown_cell(provenance(architecture.source)),
         "",
         *(f"> {markdown_cell(line)}\n" for line in notice_lines(architecture.source)),
-        *markdown_table(MODULE_HEADER, _rows(architecture, depth, indent=SPACE * 2)),
+        *markdown_table(MODULE_HEADER, _rows(architecture, depth, indent=NO_BREAK_SPACE * 2)),
         "",
         *markdown_table(("Total", ""), totals(architecture)),
     ]

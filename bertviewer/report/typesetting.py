@@ -17,8 +17,8 @@ from msgspec.structs import asdict
 from bertviewer.charts.theme import PAPER, Theme
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.numerals import day_text
-from bertviewer.core.util.resources import resources_folder
+from bertviewer.core.util.files import resources_folder
+from bertviewer.core.util.numbers import day_text
 from bertviewer.report.choices import Paper
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.paging import fill_pages

@@ -23,9 +23,8 @@ from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.tokenization.sentence import optional_sentence
 from bertviewer.core.util import libraries
 from bertviewer.core.util.errors import TooLongError, UserError
-from bertviewer.core.util.files import take_unfinished_away
+from bertviewer.core.util.files import remove_unfinished, resources_folder
 from bertviewer.core.util.log import write_log
-from bertviewer.core.util.resources import resources_folder
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_failure
@@ -175,7 +174,7 @@ def leave(status: int) -> NoReturn:
     They would take each other apart in an order that nobody has tried: now and then that crashes.
     """
     QSettings().sync()
-    take_unfinished_away()
+    remove_unfinished()
     if "bertviewer.core.tokenization.process" in sys.modules:
         from bertviewer.core.tokenization.process import tokenizer_process
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from bertviewer.charts.naming import shortened, visible
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import TreeRow
+from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.layouts import STRETCH, in_row

@@ -12,10 +12,10 @@ from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
-from bertviewer.core.schema.cost_values import FLOPS_PER_MAC
+from bertviewer.core.schema.costs import FLOPS_PER_MAC
 from bertviewer.core.schema.count_steps import count_steps, readable
-from bertviewer.core.schema.folding import TreeRow
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.module_tree import TreeRow
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.tensors.part_costs import HeadCost, head_cost, part_costs
 from bertviewer.report.costs import (
     cost_of,

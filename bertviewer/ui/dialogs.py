@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from bertviewer import __version__
-from bertviewer.core.util.plain_text import as_sentence
+from bertviewer.core.util.text import as_sentence
 from bertviewer.ui.layouts import named
 from bertviewer.ui.translation import translate
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import PySide6
 
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.system_libraries import INSTALL_HINT
+from bertviewer.core.util.installation import INSTALL_HINT
 
 _HEADLESS = ("offscreen", "minimal")
 _INSTEAD = "use 'bertviewer report MODEL -o FILE.pdf' instead, which needs no display"

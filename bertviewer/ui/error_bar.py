@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QPushButton, QWidget
 
-from bertviewer.core.util.plain_text import as_sentence
+from bertviewer.core.util.text import as_sentence
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_row, named

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bertviewer.core.util.resources import resources_folder
+from bertviewer.core.util.files import resources_folder
 
 CONTENTS = "README.md"
 """The first page, whose links give the order of the chapters."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bertviewer.core.schema.activation_run import Sentence
     from bertviewer.core.schema.architecture import Architecture
     from bertviewer.core.schema.check_step import Check
-    from bertviewer.core.schema.folding import TreeRow
+    from bertviewer.core.schema.module_tree import TreeRow
     from bertviewer.core.sources.model_source import ModelSource
     from bertviewer.core.util.progress import Progress
     from bertviewer.core.what_if.scenario import Outcome, Scenario
@@ -203,7 +203,7 @@ def _derived(architecture: Architecture) -> Derived:
 
 
 def _tree(architecture: Architecture) -> TreeRow:
-    from bertviewer.core.schema.folding import fold
+    from bertviewer.core.schema.module_tree import fold
 
     return fold(architecture)
 

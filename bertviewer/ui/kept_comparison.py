@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.charts.naming import shortened
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text import printable
 
 if TYPE_CHECKING:
     from bertviewer.core.comparison.comparison import Comparison

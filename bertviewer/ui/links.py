@@ -11,7 +11,7 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID
 from bertviewer.core.schema.check_step import CheckStep
 from bertviewer.core.schema.traced_tensor import SeenName
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.flow_layout import FlowLayout
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.tips import plain_tip

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.place import Place
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.schema.folding import TreeRow
+from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.ui import links
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
@@ -43,7 +43,7 @@ def copy_path(workspace: Workspace) -> None:
 
 def copy_python(workspace: Workspace) -> None:
     """Copy the expression that gives the module in Python."""
-    from bertviewer.core.util.python_path import python_expression
+    from bertviewer.core.util.text import python_expression
 
     if (row := workspace.selection.row) is not None:
         QApplication.clipboard().setText(python_expression(path_of(row)))
@@ -59,7 +59,7 @@ def copy_csv(workspace: Workspace) -> None:
 
 def copy_markdown(workspace: Workspace) -> None:
     """Copy what the tree says of it as a table in Markdown."""
-    from bertviewer.core.util.markdown import markdown_table
+    from bertviewer.core.util.text import markdown_table
 
     if (row := workspace.selection.row) is not None:
         header, _ = RowTable(row).table()

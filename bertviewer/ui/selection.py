@@ -3,7 +3,7 @@
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.charts.place import Place
-from bertviewer.core.schema.folding import TreeRow
+from bertviewer.core.schema.module_tree import TreeRow
 
 
 class Selection(QObject):

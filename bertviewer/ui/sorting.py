@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from bertviewer.core.util.numerals import MINUS
+from bertviewer.core.util.numbers import MINUS
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?|-?(inf|nan)", re.IGNORECASE)
 _DIGITS = re.compile(r"(\d+)")

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
 from bertviewer.charts.counts import tensors_text
 from bertviewer.core.util import libraries
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import named
 from bertviewer.ui.look.appearance import WARNING

@@ -11,9 +11,8 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView
 
 from bertviewer.charts.table import Cell, Table, csv_text, tabbed_lines, written
-from bertviewer.core.util.markdown import markdown_table
-from bertviewer.core.util.numerals import MINUS
-from bertviewer.core.util.python_path import python_expression
+from bertviewer.core.util.numbers import MINUS
+from bertviewer.core.util.text import markdown_table, python_expression
 from bertviewer.ui.layouts import named
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QApplication
 from bertviewer.charts.naming import shortened, visible
 from bertviewer.core.analysis.words import word_text, words_of
 from bertviewer.core.schema.activation_run import ActivationRun, Token
-from bertviewer.core.util.numerals import count_text
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import isolated
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip

@@ -1,7 +1,7 @@
 """What a model's weights are, in a few words, wherever a caption says so."""
 
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.translation import translate
 
 

@@ -12,8 +12,7 @@ from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.trace import Trace
 from bertviewer.core.graph.tracing_models import LENGTHS, meta_trace
-from bertviewer.core.schema.flow import Flow
-from bertviewer.core.schema.flows import Flows
+from bertviewer.core.schema.flow import Flow, Flows
 from bertviewer.core.sources.configuration import read_configuration
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.flow_painting import text_width

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QTreeView
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.tasks import find_task
 from bertviewer.report import summaries

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.part import Part
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.application import configure
 from bertviewer.ui.background.worker import Worker

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QSpinBox
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Sheet

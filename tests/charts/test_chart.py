@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from bertviewer.charts.chart import GridChart, HeadsChart, Line, LineChart
 from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.place import Place
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 
 
 def test_merged_places_keep_what_the_first_says() -> None:

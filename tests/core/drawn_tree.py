@@ -1,6 +1,6 @@
 """A folded tree as text, for golden files."""
 
-from bertviewer.core.schema.folding import TreeRow
+from bertviewer.core.schema.module_tree import TreeRow
 
 
 def draw(row: TreeRow, depth: int | None = None) -> str:

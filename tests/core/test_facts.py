@@ -12,7 +12,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.configuration import read_configuration
 from bertviewer.core.sources.demo import demo_folder
 from bertviewer.core.sources.model_source import ModelSource

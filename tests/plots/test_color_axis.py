@@ -10,7 +10,7 @@ from PySide6.QtGui import QFontMetricsF
 
 from bertviewer.charts.levels import Levels, widened
 from bertviewer.charts.theme import LIGHT
-from bertviewer.core.util.numerals import MINUS
+from bertviewer.core.util.numbers import MINUS
 from bertviewer.plots.color_bar import ColorAxis
 from bertviewer.plots.color_scale import SHADES, ColorScale, color_table
 from bertviewer.plots.number_axis import LINE, NumberAxis

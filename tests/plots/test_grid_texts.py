@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import norms_chart
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 from bertviewer.plots.grid_plot import GridPlot
 from tests.charts.runs import make_run
 from tests.plots.grids import grid_in, square

@@ -15,7 +15,7 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QWidget
 
 from bertviewer.charts.theme import DARK, FONTS, LIGHT, css_family
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 from bertviewer.plots.fonts import load_fonts, monospaced, weighted, window_font
 from bertviewer.plots.paper import ChartWidget, lay_out, on_paper, plot_svg
 from bertviewer.plots.svg.writing import svg_of

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.schema.forward_costs import Costs
+from bertviewer.core.schema.costs import Costs
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.costs import why_no_formula
 

@@ -13,7 +13,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.forward_costs import Costs, ModuleCosts
+from bertviewer.core.schema.costs import Costs, ModuleCosts
 from bertviewer.core.schema.statistics import Statistics
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source

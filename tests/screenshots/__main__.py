@@ -15,7 +15,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from bertviewer.core.util.resources import resources_folder
+from bertviewer.core.util.files import resources_folder
 from tests.screenshots.chapter import Chapter
 from tests.screenshots.gallery import CHAPTERS, README
 from tests.screenshots.sheet import write_sheet

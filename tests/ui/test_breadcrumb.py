@@ -8,7 +8,7 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMenu, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.breadcrumb import Breadcrumb

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.breadcrumb import beside, crumbs_of
 from bertviewer.ui.selection import find
 from tests.core.opened import plain

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.history import MOST, History
 from bertviewer.ui.selection import Selection
 from tests.core.opened import plain

@@ -5,7 +5,7 @@ from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtWidgets import QLabel, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.links import MOST, Link, PathLink, links, show_tensor
 from bertviewer.ui.main_window import MainWindow

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextDocumentFragment
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.prose import Prose, prose_html
 from bertviewer.ui.workspace import Workspace

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bertviewer.core.schema.folding import TreeRow, fold
+from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.ui.selection import Selection, find
 from tests.core.opened import plain
 

@@ -10,8 +10,7 @@ from math import prod
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.schema.flow import Edge, Flow, Letters, Node, Shape
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.flow import Edge, Flow, Node, Operand, Shape, SymbolicShape
 
 _WHOLE, _FUSED = "multi_head_attention_forward", "scaled_dot_product_attention"
 _ROLES = ("query", "key", "value")
@@ -35,7 +34,7 @@ class _Taken(Struct, frozen=True):
 
     edge: Edge
     shape: Shape
-    letters: Letters | None
+    letters: SymbolicShape | None
 
     @classmethod
     def of(cls, edge: Edge) -> "_Taken":
@@ -46,7 +45,7 @@ class _Taken(Struct, frozen=True):
             letters = letters and (letters[1], letters[0], *letters[2:])
         return cls(edge, shape, letters)
 
-    def by_heads(self, heads: int) -> tuple[Shape, Letters | None]:
+    def by_heads(self, heads: int) -> tuple[Shape, SymbolicShape | None]:
         """Return the shape when each head has its own features: ``[B, heads, S, size]``."""
         batch, length, width = self.shape
         letters = self.letters and (

@@ -7,7 +7,7 @@ from bertviewer.charts.flow.drawing import MIDDLE, Drawing, Label
 from bertviewer.charts.flow.marks import Mark, marks_of
 from bertviewer.charts.flow.shapes import Shape, handles
 from bertviewer.charts.theme import FONTS, LIGHT, MONO_FONTS, STRONG, Theme, css_family, css_weight
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text import printable
 
 
 def svg_of(drawing: Drawing, theme: Theme = LIGHT, points: float | None = None) -> str:

@@ -7,8 +7,7 @@ from bertviewer.charts.treemap import Area
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
-from bertviewer.core.schema.cost_values import macs
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 
 AreaKind = Literal["parameters", "macs", "memory"]
 AREA_KINDS: tuple[AreaKind, ...] = ("parameters", "macs", "memory")
@@ -76,7 +75,7 @@ def _macs(architecture: Architecture, run: ActivationRun | None) -> Mapping[str,
     values = letter_values(architecture)
     flows = architecture.flows
     for node in architecture.modules:
-        count = None if costs is None else macs(costs, node.path, values)
+        count = None if costs is None else costs.macs(node.path, values)
         if count is None and costs is None and flows is not None:
             flow = flows.flow(node.path)
             count = None if flow is None else flow.macs

@@ -7,7 +7,7 @@ from bertviewer.charts.map.inner_flows import inner_flow
 from bertviewer.charts.map.part import Part
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow, Node
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 
 WHOLE = Part()
 

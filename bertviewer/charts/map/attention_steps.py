@@ -5,7 +5,7 @@ They are those that torch's documentation of ``scaled_dot_product_attention`` wr
 
 from collections.abc import Sequence
 
-from bertviewer.core.schema.flow import Edge, Flow, Letters, Node, Shape
+from bertviewer.core.schema.flow import Edge, Flow, Node, Shape, SymbolicShape
 
 FUSED = "scaled_dot_product_attention"
 _READ = {"query": "Q", "key": "K", "value": "V"}
@@ -47,8 +47,8 @@ class _Steps:
         self._group = group
         self._last = ""
         self._shape: Shape = ()
-        self._letters: Letters | None = None
-        self._given: tuple[Shape, Letters | None] = (), None
+        self._letters: SymbolicShape | None = None
+        self._given: tuple[Shape, SymbolicShape | None] = (), None
 
     def add_scores(self, query: Edge, key: Edge) -> None:
         """Add the product of queries and keys, and its scale."""

@@ -10,9 +10,9 @@ from bertviewer.charts.naming import shortened
 from bertviewer.charts.translation import translate
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.schema.flow import Flow, Letters, Node, Shape
-from bertviewer.core.util.numerals import count_text
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.schema.flow import Flow, Node, Shape, SymbolicShape
+from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import printable
 
 _MOST_NAME = 40
 
@@ -85,7 +85,7 @@ class PartFacts:
             facts.append(self._values.macs.sentence(text))
         return "\n".join(fact for fact in facts if fact)
 
-    def shapes(self, shape: Shape, letters: Letters | None) -> tuple[str, str]:
+    def shapes(self, shape: Shape, letters: SymbolicShape | None) -> tuple[str, str]:
         """Return a shape in letters, empty where they are not known, and in numbers."""
         if letters is None:
             return "", shape_text(shape) if shape else ""

@@ -5,7 +5,7 @@ from typing import Literal
 from msgspec import Struct
 
 from bertviewer.core.schema.statistics import STATISTIC_NAMES
-from bertviewer.core.util.numerals import number_text, short_count
+from bertviewer.core.util.numbers import number_text, short_count
 
 Kind = Literal["part", "parameters", "macs", "statistic", "difference", "check", "change"]
 

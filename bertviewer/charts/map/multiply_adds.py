@@ -9,8 +9,7 @@ from bertviewer.charts.translation import translate
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.bindings import letter_values
-from bertviewer.core.schema.cost_values import macs
-from bertviewer.core.schema.flow import Edge, Letters, Node
+from bertviewer.core.schema.flow import Edge, Node, SymbolicShape
 
 _LENGTHS = ("B", "S", "S_d")
 
@@ -98,7 +97,7 @@ class MultiplyAdds:
         """Return those that the flow has, times what the formula says of another sentence."""
         if self._costs is None:
             return None
-        before, now = (macs(self._costs, path, each) for each in (self._traced, self.values))
+        before, now = (self._costs.macs(path, each) for each in (self._traced, self.values))
         return traced * now / before if before and now is not None else None
 
     def _of_attention(self, part: Part, node: Node) -> float | None:
@@ -120,13 +119,13 @@ class MultiplyAdds:
                     return found
         return None
 
-    def _scaled(self, node: Node, letters: Letters) -> float | None:
+    def _scaled(self, node: Node, letters: SymbolicShape) -> float | None:
         """Return the product of letters, ``None`` where it is not what the flow has."""
         if self._product(letters, is_traced=True) != node.macs:
             return None
         return self._product(letters, is_traced=False)
 
-    def _product(self, letters: Letters, *, is_traced: bool) -> float | None:
+    def _product(self, letters: SymbolicShape, *, is_traced: bool) -> float | None:
         numbers = [self._number(letter, is_traced=is_traced) for letter in letters]
         known = [number for number in numbers if number is not None]
         return float(prod(known)) if len(known) == len(numbers) else None

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.architecture import Architecture, ancestors
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.modules import ancestors
 
 # The names that the families give to a decoder's attention to the encoder's tokens.
 _CROSS = re.compile(r"cross|encoder_attn|EncDecAttention|multihead_attn")

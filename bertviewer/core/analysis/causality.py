@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from bertviewer.core.analysis.attention_places import is_cross
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.flow import Node
-from bertviewer.core.schema.flows import Flows
+from bertviewer.core.schema.flow import Flows, Node
 
 
 def is_causal(architecture: Architecture, path: str = "") -> bool | None:

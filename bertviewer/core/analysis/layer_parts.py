@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.family_names import DROPOUT
 
 

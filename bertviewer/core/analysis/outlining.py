@@ -2,7 +2,7 @@
 
 from bertviewer.core.analysis.layer_parts import layer_stacks
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.schema.outline import Outline, StackOutline
 
 _ATTENTION = "Attention"

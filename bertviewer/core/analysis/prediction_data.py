@@ -11,7 +11,7 @@ from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.special_tokens import MASKS
-from bertviewer.core.util.partial_equality import PartialEquality
+from bertviewer.core.util.serialization import PartialEquality
 
 # Their heads score classes, of which there may be as many as there are words.
 _WITHOUT_VOCABULARY = frozenset({"base", "token-classification", "sequence-classification"})

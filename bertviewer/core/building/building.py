@@ -19,8 +19,14 @@ from bertviewer.core.building.seeded import seeded
 from bertviewer.core.schema.source_info import SEED
 from bertviewer.core.sources.tasks import BASE, TASKS, Task
 from bertviewer.core.util import budget
-from bertviewer.core.util.error_messages import ELSEWHERE, own_words, words_of
-from bertviewer.core.util.errors import Stopped, UnknownTypeError, UserError
+from bertviewer.core.util.errors import (
+    NEEDS_OTHER_FILES,
+    Stopped,
+    UnknownTypeError,
+    UserError,
+    describe_error,
+    known_cause,
+)
 
 MOST_SAID = 300
 """Characters of an error's words."""
@@ -354,11 +360,11 @@ def _reason(error: Exception, values: Mapping[str, Any]) -> str:
         for key, value in _strings(values):
             if value == error.args[0]:
                 return f"{key} {value!r} is unknown"
-    if own_words(error) == ELSEWHERE:
+    if known_cause(error) == NEEDS_OTHER_FILES:
         for key, value in _strings(values):
             if value and value in str(error):
-                return f"{key} {value!r}: {ELSEWHERE}"
-    return words_of(error)
+                return f"{key} {value!r}: {NEEDS_OTHER_FILES}"
+    return describe_error(error)
 
 
 def _strings(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,7 @@ from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.config_values import config_value
 from bertviewer.core.sources.key_meanings import is_general
 from bertviewer.core.util.errors import Stopped
-from bertviewer.core.util.plain_text import shortened
+from bertviewer.core.util.text import shortened
 
 # These handle any model: what they read does not affect what one computes.
 _GENERIC = (

@@ -14,8 +14,8 @@ from typing import Any
 from bertviewer.core.checkpoints.stored import StoredTensor, bits_of
 from bertviewer.core.checkpoints.version import FileVersion, version_of
 from bertviewer.core.util.errors import NOT_REGULAR, UserError
-from bertviewer.core.util.json_text import loads
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.serialization import loads
 
 PREFIX_BYTES = 8
 MAX_HEADER = 30_000_000  # bytes; room for more tensors than MAX_TENSORS

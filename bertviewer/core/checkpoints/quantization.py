@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from bertviewer.core.checkpoints.stored import UNREADABLE_BITS, StoredTensor
-from bertviewer.core.util.numerals import number_text
-from bertviewer.core.util.plain_text import shortened
+from bertviewer.core.util.numbers import number_text
+from bertviewer.core.util.text import shortened
 
 METHODS: Mapping[str, str] = {
     "gptq": "GPTQ",

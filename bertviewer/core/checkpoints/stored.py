@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bertviewer.core.checkpoints.version import FileVersion
-from bertviewer.core.util.partial_equality import PartialEquality
+from bertviewer.core.util.serialization import PartialEquality
 
 ITEM_BYTES: Mapping[str, int] = {
     "F64": 8,

@@ -7,7 +7,7 @@ import torch
 from msgspec import Struct
 from torch import Tensor
 
-from bertviewer.core.util.partial_equality import PartialEquality
+from bertviewer.core.util.serialization import PartialEquality
 
 FACTOR = 16
 """How much larger than in our own rounded calculation an error may be: the order of sums differs

@@ -27,7 +27,7 @@ from bertviewer.core.graph.forwards import replacing
 from bertviewer.core.graph.nested_tensors import mapped, mapped_in, named_in, tensors_in
 from bertviewer.core.runs.capture import Capture, KeptCall
 from bertviewer.core.runs.failures import is_want_of_memory
-from bertviewer.core.schema.architecture import ancestors
+from bertviewer.core.schema.modules import ancestors
 from bertviewer.core.util.errors import Cancelled, UserError
 from bertviewer.core.util.progress import Progress
 

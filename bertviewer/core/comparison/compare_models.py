@@ -13,8 +13,8 @@ from bertviewer.core.comparison.comparison import (
     compare_architectures,
 )
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import QUANTIZED
-from bertviewer.core.schema.tensor_info import TensorInfo
 from bertviewer.core.tensors.values import FileValues
 from bertviewer.core.util.progress import Progress, no_progress
 

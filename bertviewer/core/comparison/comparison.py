@@ -6,11 +6,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.schema.tensor_info import TensorInfo
-from bertviewer.core.util.partial_equality import PartialEquality
-from bertviewer.core.util.serialization import Document
-from bertviewer.core.util.special_floats import encoded
+from bertviewer.core.util.serialization import Document, PartialEquality, encode_floats
 
 SCHEMA = "bertviewer.comparison/1"
 
@@ -115,7 +113,7 @@ class Comparison(Struct, frozen=True):
             "schema": SCHEMA,
             "left": self.left.to_json() | {"parameters": self.left_parameters},
             "right": self.right.to_json() | {"parameters": self.right_parameters},
-            "config": {key.key: encoded([key.left, key.right]) for key in self.keys},
+            "config": {key.key: encode_floats([key.left, key.right]) for key in self.keys},
             "counts": self.counts,
             "tensors": [_to_json(tensor) for tensor in self.tensors],
         }
@@ -153,5 +151,5 @@ def _to_json(tensor: ComparedTensor) -> dict[str, Any]:
         "state": tensor.state,
         "left": tensor.left and {"shape": list(tensor.left.shape), "dtype": tensor.left.dtype},
         "right": tensor.right and {"shape": list(tensor.right.shape), "dtype": tensor.right.dtype},
-        "change": tensor.change and encoded(tensor.change.to_json()),
+        "change": tensor.change and encode_floats(tensor.change.to_json()),
     }

@@ -18,7 +18,7 @@ from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.survey import DataFile
 from bertviewer.core.saving.atomic_files import PREFIX, reason, write_atomically
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.json_text import dumps
+from bertviewer.core.util.serialization import dumps
 
 FOLDER, NAME = "shards", "plan.json"
 STDIN_FILE = "standard-input"

@@ -16,9 +16,9 @@ from msgspec import Struct
 from bertviewer.core.corpus.parquet_files import opened, pieces
 from bertviewer.core.tokenization.sentence import MAX_CHARACTERS
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.extras import extra_advice
-from bertviewer.core.util.json_text import loads
+from bertviewer.core.util.installation import extra_advice
 from bertviewer.core.util.progress import Progress, no_progress
+from bertviewer.core.util.serialization import loads
 
 COLUMN = "text"
 """The column that is read where none is named."""

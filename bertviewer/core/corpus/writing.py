@@ -15,7 +15,7 @@ from bertviewer.core.corpus.records import pyarrow_parts
 from bertviewer.core.corpus.strangers import MOST_ROWS
 from bertviewer.core.saving.atomic_files import reason, write_atomically
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.json_text import dumps
+from bertviewer.core.util.serialization import dumps
 
 MANIFEST, STATISTICS, FEATURES = "manifest.json", "statistics.parquet", "features.safetensors"
 COLUMNS = (

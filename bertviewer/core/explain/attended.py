@@ -5,7 +5,7 @@ import math
 from bertviewer.core.explain.attention import ATTENTION, hides_later, sees_all_keys
 from bertviewer.core.explain.explanation import Asked, Explanation, Numbers
 from bertviewer.core.explain.facts import is_random, is_trained, tokens_of
-from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.numbers import number_text
 
 _EVEN = 0.95
 """From which part of the largest entropy on heads look at all tokens alike."""

@@ -10,7 +10,7 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.facts import has_head_size, has_positions
 from bertviewer.core.sources.family_names import is_cross_attention
 from bertviewer.core.tensors.heads import HeadLayout, head_layout
-from bertviewer.core.util.numerals import count_text, number_text
+from bertviewer.core.util.numbers import count_text, number_text
 
 ATTENTION = ("self-attention",)
 

@@ -1,7 +1,7 @@
 """What is asked of numbers: what is counted once, what counts differ by, and their units."""
 
 from bertviewer.core.explain.explanation import Asked, Explanation, Numbers
-from bertviewer.core.util.numerals import count_text, number_text
+from bertviewer.core.util.numbers import count_text, number_text
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.components import subtotal
 

@@ -9,7 +9,7 @@ from bertviewer.core.explain.reference import Reference
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 
 if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_maps import AttentionMaps  # and with it numpy

@@ -5,7 +5,7 @@ from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.explain.explanation import Asked
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.special_tokens import FRAMES, Frame
 
 

@@ -12,7 +12,7 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.networks import GATED, KINDS
 from bertviewer.core.formulas.templates.feed_forward import steps_of_network
 from bertviewer.core.formulas.templates.residual import residual_path
-from bertviewer.core.util.numerals import count_text, number_text, with_minus
+from bertviewer.core.util.numbers import count_text, number_text, with_minus
 
 _NETWORKS = ("feed-forward", "feed-forward, first half", "layer")
 _USUAL = 4

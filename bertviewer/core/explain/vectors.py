@@ -8,7 +8,7 @@ from bertviewer.core.explain.facts import (
     start_of,
 )
 from bertviewer.core.formulas.facts import has_windows
-from bertviewer.core.util.numerals import count_text, number_text
+from bertviewer.core.util.numbers import count_text, number_text
 
 _HIGH = 0.25
 """From which mean cosine of different tokens on one wonders."""

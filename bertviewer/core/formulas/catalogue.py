@@ -29,7 +29,7 @@ from bertviewer.core.formulas.templates.task_model import TASK_MODELS
 from bertviewer.core.formulas.templates.template import Template
 from bertviewer.core.formulas.templates.torch_nn import TORCH_NN
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 
 TEMPLATES: tuple[Template, ...] = (
     *TORCH_NN,

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.schema.architecture import Architecture, ancestors
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.modules import ModuleNode, ancestors
 from bertviewer.core.sources.family_names import ANGLES, DROPOUT, ON_PROBABILITIES, POSITION_TABLES
 
 IMAGE = "pixel values"

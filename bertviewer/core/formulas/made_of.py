@@ -6,8 +6,8 @@ from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.schema.modules import ModuleNode
+from bertviewer.core.util.numbers import count_text
 
 
 def made_of(node: ModuleNode, architecture: Architecture) -> Formula:

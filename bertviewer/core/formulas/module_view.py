@@ -17,11 +17,9 @@ from bertviewer.core.graph.module_graph import (
 )
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Node
-from bertviewer.core.schema.module_node import ModuleNode
-from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.schema.modules import ModuleNode, TensorInfo
 from bertviewer.core.sources.family_names import CONFIG_KEYS
-from bertviewer.core.util.partial_equality import PartialEquality
-from bertviewer.core.util.special_floats import Scalar
+from bertviewer.core.util.serialization import PartialEquality, Scalar
 
 
 class ModuleView(PartialEquality, Struct, frozen=True, dict=True):

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
-from bertviewer.core.schema.architecture import ancestors
+from bertviewer.core.schema.modules import ancestors
 
 
 class Place(Struct, frozen=True):

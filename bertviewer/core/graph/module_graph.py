@@ -7,10 +7,8 @@ from itertools import takewhile
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.schema.flow import Edge, Flow, Node
-from bertviewer.core.schema.flows import Flows
-from bertviewer.core.schema.module_node import Repeat
-from bertviewer.core.schema.operand import PARTS, Operand
+from bertviewer.core.schema.flow import PARTS, Edge, Flow, Flows, Node, Operand
+from bertviewer.core.schema.modules import Repeat
 
 MANY = 25
 """A module of more steps is described by its children."""

@@ -11,7 +11,7 @@ from bertviewer.core.graph.patterns.pattern import Pattern, Patterns
 from bertviewer.core.graph.trace import Call, Trace
 from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, PARAMETER, Graph, closure
 from bertviewer.core.schema.flow import Node, NodeKind
-from bertviewer.core.schema.module_node import Repeat
+from bertviewer.core.schema.modules import Repeat
 
 MOST_NODES = 40
 """What has more parts is drawn by its children, closed."""

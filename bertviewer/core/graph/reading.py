@@ -13,13 +13,12 @@ from bertviewer.core.graph.trace import Argument, Call, Ref, Trace, macs_of, tex
 from bertviewer.core.graph.trace_graph import AUXILIARY, Graph, closure
 from bertviewer.core.graph.tracing import MOST_OPERATIONS
 from bertviewer.core.graph.wiring import Wire, Wiring
-from bertviewer.core.schema.architecture import Architecture, ancestors
-from bertviewer.core.schema.flow import Edge, Flow, Letters, Node, NodeKind
-from bertviewer.core.schema.flows import Flows
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Edge, Flow, Flows, Node, NodeKind, Operand, SymbolicShape
+from bertviewer.core.schema.modules import ancestors
 from bertviewer.core.util import budget
 from bertviewer.core.util.budget import OverBudget
-from bertviewer.core.util.special_floats import Scalar
+from bertviewer.core.util.serialization import Scalar
 
 _SILENT = ("dtype", "inplace", "training", "dropout_p", "out", "device", "_stacklevel")
 """Arguments that are not shown."""
@@ -37,7 +36,7 @@ class FlowReader:
         self,
         trace: Trace,
         architecture: Architecture | None = None,
-        letters: Mapping[int, Letters] | None = None,
+        letters: Mapping[int, SymbolicShape] | None = None,
     ) -> None:
         self.trace = trace
         self.graph = Graph(trace)

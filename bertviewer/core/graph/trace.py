@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from bertviewer.core.schema.architecture import ancestors
+from bertviewer.core.schema.modules import ancestors
 
 ValueKind = Literal["input", "parameter", "buffer", "constant", "result"]
 

@@ -19,8 +19,7 @@ from bertviewer.core.graph.trace import Trace
 from bertviewer.core.graph.tracing import Tracer
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.budget import OverBudget
-from bertviewer.core.util.error_messages import words_of
-from bertviewer.core.util.errors import Cancelled, Stopped
+from bertviewer.core.util.errors import Cancelled, Stopped, describe_error
 from bertviewer.core.util.memory import BYTES_PER_PARAMETER, available_memory
 
 LENGTHS: Mapping[str, int] = {SENTENCES: 1, TOKENS: 16, TARGET_TOKENS: 12}
@@ -185,7 +184,7 @@ def _traced(model: nn.Module, tracer: Tracer, arguments: Mapping[str, Any]) -> T
 
 
 def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, Stopped) else words_of(error)
+    return str(error) if isinstance(error, Stopped) else describe_error(error)
 
 
 def _known_masks(model: nn.Module, source: ModelSource, config: Mapping[str, Any]) -> Known:

@@ -11,8 +11,7 @@ from bertviewer.core.graph.partition import GraphNode
 from bertviewer.core.graph.patterns.pattern import Patterns
 from bertviewer.core.graph.trace import Call
 from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, PARAMETER, Graph, closure
-from bertviewer.core.schema.flow import Letters, Node
-from bertviewer.core.schema.operand import PARTS, TRANSPOSED, Operand
+from bertviewer.core.schema.flow import PARTS, TRANSPOSED, Node, Operand, SymbolicShape
 
 _TURNS = ("T", "mT", "t", "transpose", "permute", "swapaxes", "swapdims")
 _USES = {"mask": "mask", "position": "positions", "bias": "position bias"}
@@ -53,7 +52,7 @@ class Wiring(Struct, eq=False, dict=True):
     patterns: Patterns
     root: Call
     nodes: Sequence[GraphNode]
-    letters: Mapping[int, Letters]
+    letters: Mapping[int, SymbolicShape]
     around: "tuple[Wiring, GraphNode] | None" = None
     ids: Mapping[GraphNode | None, str] = field(default_factory=dict)
 

@@ -16,8 +16,7 @@ from bertviewer.core.saving.atomic_files import PREFIX, write_atomically
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
 from bertviewer.core.util.log import write_log
-from bertviewer.core.util.serialization import parse
-from bertviewer.core.util.special_floats import encoded
+from bertviewer.core.util.serialization import encode_floats, parse
 
 SUFFIX = ".json.z"
 MOST_CONTENT = 50_000_000
@@ -83,7 +82,7 @@ class Store(Struct, frozen=True):
             UserError: the folder or the disk does not take it, or it has a lone surrogate.
         """
         path = self._path(name)
-        plain = {"key": key, "content": encoded(content)}
+        plain = {"key": key, "content": encode_floats(content)}
         try:
             text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False).encode()
         except UnicodeEncodeError as error:

@@ -25,14 +25,14 @@ from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.loading.cache_store import OddContent, Store
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.flows import Flows
-from bertviewer.core.schema.forward_costs import Costs
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.costs import Costs
+from bertviewer.core.schema.flow import Flows
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.files import resources_folder
 from bertviewer.core.util.log import write_log
-from bertviewer.core.util.resources import resources_folder
 from bertviewer.core.util.serialization import by_fields, convert
 
 MOST_BYTES = 100_000_000
@@ -284,5 +284,5 @@ def _prove_flows(flows: Flows, paths: Collection[str]) -> None:
     if not flows.distinct.keys() >= set(flows.like.values()):
         raise OddContent("a module refers to the data flow of a module without one")
     for path, flow in flows.distinct.items():
-        if flow.path != path or not flow.hangs_together:
+        if flow.path != path or not flow.is_consistent:
             raise OddContent(f"the flow of {path!r} is inconsistent")

@@ -14,8 +14,7 @@ from bertviewer.core.graph.inputs.texts import TARGET_TOKENS
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.tracing_models import LENGTHS, trace_model
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.flow import Letters
-from bertviewer.core.schema.flows import Flows
+from bertviewer.core.schema.flow import Flows, SymbolicShape
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.symbolic.costs import derive_costs, no_costs
 from bertviewer.core.symbolic.counts import derive
@@ -23,7 +22,7 @@ from bertviewer.core.symbolic.kv_cache import derive_kv_cache
 from bertviewer.core.symbolic.models import Build
 from bertviewer.core.symbolic.traced_shapes import derive_letters
 from bertviewer.core.util.budget import Budget, OverBudget
-from bertviewer.core.util.error_messages import words_of
+from bertviewer.core.util.errors import describe_error
 from bertviewer.core.util.progress import Progress
 
 _TRACING = "Tracing the data flow"
@@ -46,7 +45,7 @@ def with_counts(
         with _spent(budget, progress, 0.5) as report:
             found = derive(architecture.config, builder(source), report)
     except LIMITS as error:
-        return _noted(architecture, f"Parameter counts have no formulas: {words_of(error)}.")
+        return _noted(architecture, f"Parameter counts have no formulas: {describe_error(error)}.")
     return replace(
         architecture,
         symbols=found.symbols,
@@ -79,14 +78,14 @@ def with_costs(
         with _spent(budget, progress, 0.5) as report:
             costs = derive_costs(architecture.config, builder(source), report)
     except LIMITS as error:
-        costs = no_costs(architecture.config, words_of(error))
+        costs = no_costs(architecture.config, describe_error(error))
     symbols = _symbols(architecture.config, architecture.symbols, costs.letters)
     costed = replace(architecture, symbols=symbols, costs=costs, kv_cache=None)
     is_late = budget is not None and budget.was_exceeded
     try:
         return with_kv_cache(costed, source, progress, budget)
     except LIMITS as error:
-        text = f"The memory of the cache has no formula: {words_of(error)}."
+        text = f"The memory of the cache has no formula: {describe_error(error)}."
         return costed if is_late else _noted(costed, text)
 
 
@@ -125,7 +124,7 @@ def with_flows(
     """
     is_pair = bool(architecture.config.get("is_encoder_decoder"))
     lengths = {key: size for key, size in LENGTHS.items() if key != TARGET_TOKENS or is_pair}
-    letters: Mapping[int, Letters] = {}
+    letters: Mapping[int, SymbolicShape] = {}
     is_first = architecture.costs is None  # the time is for counts and costs as well
     try:
         with _spent(budget, progress, 0.2 if is_first else 0.4) as report:
@@ -139,13 +138,14 @@ def with_flows(
                     )
             except LIMITS as error:
                 architecture = _noted(
-                    architecture, f"Shapes in the data flow have no symbols: {words_of(error)}."
+                    architecture,
+                    f"Shapes in the data flow have no symbols: {describe_error(error)}.",
                 )
         with _spent(budget, progress, 0.1 if is_first else 1.0) as report:
             report(0, 0, _TRACING)
             flows = FlowReader(traced.trace, architecture, letters).flows(lengths)
     except LIMITS as error:
-        flows = Flows({}, missing={"": words_of(error)}, lengths=lengths)
+        flows = Flows({}, missing={"": describe_error(error)}, lengths=lengths)
     known = architecture.flows
     if known is not None and len(known.distinct) > len(flows.distinct):
         flows = known

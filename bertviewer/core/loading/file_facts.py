@@ -14,8 +14,8 @@ from bertviewer.core.checkpoints.quantization import Quantization, packed_weight
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.configuration import CodeSettings
-from bertviewer.core.util.numerals import count_text
-from bertviewer.core.util.plain_text import shortened
+from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import shortened
 
 _MOST_NAME = 80
 _MOST_CLASSES = 10

@@ -8,18 +8,17 @@ from torch import nn
 from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode, Repeat
+from bertviewer.core.schema.modules import ModuleNode, Repeat, TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.schema.tensor_info import TensorInfo
-from bertviewer.core.util.gc_paused import no_search_for_garbage
-from bertviewer.core.util.special_floats import Scalar
+from bertviewer.core.util.memory import gc_paused
+from bertviewer.core.util.serialization import Scalar
 
 _SCALARS = (str, int, float, type(None))
 _NOT_ITS_OWN = frozenset({*vars(nn.Module()), "call_super_init", "dump_patches"})
 """What torch gives every module."""
 
 
-@no_search_for_garbage()
+@gc_paused()
 def inspect_module(
     module: nn.Module,
     source: SourceInfo,

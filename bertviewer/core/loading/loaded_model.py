@@ -14,7 +14,7 @@ from bertviewer.core.loading.cached_models import SeenModel, keep_keys, keep_mod
 from bertviewer.core.loading.file_facts import why_quantized, with_facts
 from bertviewer.core.loading.structure import why_not_run
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.flows import Flows
+from bertviewer.core.schema.flow import Flows
 from bertviewer.core.sources.demo import check_demo_weights
 from bertviewer.core.sources.layouts import unread_weights
 from bertviewer.core.sources.model_source import ModelSource

@@ -22,7 +22,7 @@ from bertviewer.core.checkpoints.quantization import packed_weights
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
 from bertviewer.core.checkpoints.wrappers import prefixes_of, without_wrappers
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 
 _MOST_NAMED = 3
 _COMPUTED = re.compile(

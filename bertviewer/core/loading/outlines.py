@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertviewer.core.schema.outline import Outline
-from bertviewer.core.util.resources import resources_folder
+from bertviewer.core.util.files import resources_folder
 
 
 def outlines_file() -> Path:

@@ -16,8 +16,7 @@ from bertviewer.core.checkpoints.stored import ITEM_BYTES, Checkpoint
 from bertviewer.core.loading.matching import clean_keys, where
 from bertviewer.core.loading.state import FLOATS, read_state
 from bertviewer.core.schema.source_info import SEED
-from bertviewer.core.util.error_messages import words_of
-from bertviewer.core.util.errors import Cancelled, UserError
+from bertviewer.core.util.errors import Cancelled, UserError, describe_error
 from bertviewer.core.util.progress import Progress
 
 
@@ -76,7 +75,7 @@ def load_pretrained(  # noqa: PLR0917
             raise
         except Exception as error:
             raise UserError(
-                f"{where(checkpoint)}: the weights cannot be loaded: {words_of(error)}"
+                f"{where(checkpoint)}: the weights cannot be loaded: {describe_error(error)}"
             ) from error
     trained = {name for name, p in like.named_parameters() if p.requires_grad}
     return module.eval(), _random(module, trained.intersection(info["missing_keys"]))

@@ -16,7 +16,7 @@ from bertviewer.core.checkpoints.wrappers import without_wrappers
 from bertviewer.core.sources.configuration import MAX_LAYERS
 from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.numerals import count_text, number_text
+from bertviewer.core.util.numbers import count_text, number_text
 
 Shapes = Mapping[str, tuple[int, ...]]
 

@@ -5,8 +5,7 @@ from typing import Any
 from bertviewer.core.loading.deriving import builder
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.symbolic.models import ModelSizes, change_number
-from bertviewer.core.util.error_messages import words_of
-from bertviewer.core.util.errors import Stopped, UserError
+from bertviewer.core.util.errors import Stopped, UserError, describe_error
 from bertviewer.core.what_if.scenario import BuiltModel, Outcome, Scenario
 
 
@@ -26,5 +25,5 @@ def rebuild(scenario: Scenario, source: ModelSource) -> Outcome:
     except (Stopped, UserError):
         raise
     except Exception as error:
-        raise UserError(f"no model has these values: {words_of(error)}") from error
+        raise UserError(f"no model has these values: {describe_error(error)}") from error
     return Outcome(scenario, {}, (), False, BuiltModel(sizes.sizes, sizes.shapes))

@@ -5,11 +5,10 @@ from typing import Any
 
 from bertviewer.core.checkpoints.header import shown_name
 from bertviewer.core.checkpoints.stored import TORCH_NAMES, Checkpoint, StoredTensor
-from bertviewer.core.schema.architecture import Architecture, ancestors
-from bertviewer.core.schema.forward_costs import Costs
-from bertviewer.core.schema.module_node import ModuleNode, Repeat
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.costs import Costs
+from bertviewer.core.schema.modules import ModuleNode, Repeat, TensorInfo, ancestors
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.schema.tensor_info import TensorInfo
 from bertviewer.core.util.errors import UserError
 
 ROOT_CLASS = "Checkpoint"

@@ -20,9 +20,8 @@ from bertviewer.core.loading.lazy_parameter import absent_in
 from bertviewer.core.loading.pretrained import converted_bytes, load_pretrained
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.util.error_messages import plain_words
-from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.extras import extra_advice
+from bertviewer.core.util.errors import UserError, library_message
+from bertviewer.core.util.installation import extra_advice
 from bertviewer.core.util.memory import BYTES_PER_PARAMETER, ROOM, fits, shortage
 from bertviewer.core.util.progress import Progress
 
@@ -113,7 +112,7 @@ def move(module: nn.Module, name: str, device: str, back: str) -> None:
     except (RuntimeError, AssertionError, TypeError) as error:  # MPS has no float64
         move_to(back)  # what had been moved by then
         raise UserError(
-            f"{name}: its weights cannot be moved to {device}: {plain_words(error)}"
+            f"{name}: its weights cannot be moved to {device}: {library_message(error)}"
         ) from error
 
 

@@ -20,8 +20,7 @@ from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.replay import replay, reporting
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.util.error_messages import words_of
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.errors import UserError, describe_error
 from bertviewer.core.util.progress import Progress
 
 
@@ -58,7 +57,7 @@ def logits_by_layer(
             logits = first_tensor(module(**inputs))
     except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise UserError(
-            f"the head cannot be applied to individual hidden states: {words_of(error)}"
+            f"the head cannot be applied to individual hidden states: {describe_error(error)}"
         ) from error
     root = run.activation("")
     norms = None if root is None else root.token_norms

@@ -10,8 +10,7 @@ from torch import nn
 
 from bertviewer.core.graph.forwards import is_stand_in
 from bertviewer.core.graph.products import is_product_mode
-from bertviewer.core.util.error_messages import words_of
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.errors import UserError, describe_error
 
 # On the CPU, on Windows' and on MPS torch has no class for it.
 _WANT = ("can't allocate memory", "not enough memory", "MPS backend out of memory")
@@ -43,12 +42,12 @@ def cause_of(error: BaseException, model: nn.Module) -> str | None:
     Want of memory and a failure of the device are told as such, wherever they were noticed.
     """
     if is_want_of_memory(error):
-        return f"not enough memory: {words_of(error)}"
+        return f"not enough memory: {describe_error(error)}"
     if isinstance(error, torch.AcceleratorError):
         # It works on behind, so what comes of it is noticed anywhere.
-        return f"the device failed: {words_of(error)}"
+        return f"the device failed: {describe_error(error)}"
     place = place_of(error, model)
-    return None if place is None else f"{place}: {words_of(error)}"
+    return None if place is None else f"{place}: {describe_error(error)}"
 
 
 def place_of(error: BaseException, model: nn.Module) -> str | None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bertviewer.core.runs.measuring import left_out, measure_tokens
 from bertviewer.core.runs.recording import Recorder
-from bertviewer.core.schema.architecture import ancestors
+from bertviewer.core.schema.modules import ancestors
 
 State = NDArray[np.floating[Any]]
 Stack = tuple[Tensor, ...]

@@ -16,8 +16,7 @@ from bertviewer.core.graph.trace import macs_by_module, operations_by_module
 from bertviewer.core.schema.activation_run import Token
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import values_for
-from bertviewer.core.schema.cost_values import macs
-from bertviewer.core.schema.forward_costs import Costs
+from bertviewer.core.schema.costs import Costs
 
 
 class Macs(Struct, frozen=True):
@@ -43,7 +42,7 @@ def formula_macs(architecture: Architecture, tokens: Sequence[Token]) -> Mapping
     if costs is None or costs.reason:
         return None
     values = values_for(architecture, tokens)
-    found = {path: macs(costs, path, values) for path in costs.modules}
+    found = {path: costs.macs(path, values) for path in costs.modules}
     known = {path: Macs(count) for path, count in found.items() if count is not None}
     return known if len(known) == len(found) else None
 

@@ -9,8 +9,7 @@ from msgspec import Meta, Struct, ValidationError
 from numpy.typing import NDArray
 
 from bertviewer.core.schema import activation_run
-from bertviewer.core.util.serialization import Hook, convert
-from bertviewer.core.util.special_floats import encoded
+from bertviewer.core.util.serialization import Hook, convert, encode_floats
 
 _Dtype = Literal["<f2", "<f4", "<f8", "<i2", "<i4", "<i8", "|i1", "|u1", "|b1"]
 _MOST_DIMENSIONS = 4
@@ -56,7 +55,7 @@ class ArrayWriter:
 
 def to_plain(value: Any, arrays: ArrayWriter) -> Any:
     """Return a Struct, and all that it contains, as JSON's types."""
-    return encoded(msgspec.to_builtins(value, enc_hook=arrays.put))
+    return encode_floats(msgspec.to_builtins(value, enc_hook=arrays.put))
 
 
 def array_reader(arrays: memoryview) -> Hook:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from bertviewer.core.saved_runs.arrays import ArrayWriter, to_plain
 from bertviewer.core.saved_runs.run_file import SCHEMA, RunFile
-from bertviewer.core.util.json_text import dumps
 from bertviewer.core.util.progress import Progress, no_progress
+from bertviewer.core.util.serialization import dumps
 
 MAGIC = f"{SCHEMA}\n".encode()
 LEVEL = 3

@@ -1,1 +1,5 @@
-"""What is known of a model, as plain data: modules, tensors, counts, costs, flows."""
+"""Models, runs, checks and statistics as plain data, without torch.
+
+Start with ``architecture`` (a model) and ``activation_run`` (a run of it); ``modules``, ``flow``
+(data-flow graphs) and ``costs`` are their parts.
+"""

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from bertviewer.core.schema.check_step import Check
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, figure
-from bertviewer.core.util.partial_equality import PartialEquality
+from bertviewer.core.util.serialization import PartialEquality
 
 if TYPE_CHECKING:
     # Whoever asks for the program's version does not wait for numpy.

@@ -1,34 +1,30 @@
-"""What a model is made of: plain data, free of torch, the same as its JSON export.
+"""The structure of a model: modules, parameters, configuration, symbols and derived formulas."""
 
-``Architecture.to_json`` gives the document ``bertviewer.architecture/1`` that
-``bertviewer summary --format json`` prints; ``Architecture.from_json`` reads it back equal.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from bertviewer.core.expressions.symbols import Symbol
-from bertviewer.core.schema.flows import Flows
-from bertviewer.core.schema.forward_costs import Costs
-from bertviewer.core.schema.kv_cache import KVCache
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.costs import Costs, KVCache, bytes_by_dtype
+from bertviewer.core.schema.flow import Flows
+from bertviewer.core.schema.modules import ModuleNode, TensorInfo, ancestors
 from bertviewer.core.schema.source_info import QUANTIZED, SourceInfo
-from bertviewer.core.schema.tensor_info import TensorInfo
-from bertviewer.core.util.gc_paused import no_search_for_garbage
-from bertviewer.core.util.partial_equality import PartialEquality
-from bertviewer.core.util.serialization import convert, to_json
-from bertviewer.core.util.special_floats import decoded, encoded
+from bertviewer.core.util.memory import gc_paused
+from bertviewer.core.util.serialization import (
+    PartialEquality,
+    convert,
+    decode_floats,
+    encode_floats,
+    to_json,
+)
 
 SCHEMA = "bertviewer.architecture/1"
 
-BITS = {"float32": 32, "float16": 16, "int8": 8, "int4": 4}
-
 
 class _Index(Struct, frozen=True, eq=False):
-    """Modules by path, the modules directly below each path, and the tensors in and below it."""
+    """Modules by path, the children of each path, and the tensors in and below it."""
 
     modules: tuple[ModuleNode, ...]
     parameters: tuple[TensorInfo, ...]
@@ -40,26 +36,33 @@ class _Index(Struct, frozen=True, eq=False):
 def _index_of(modules: tuple[ModuleNode, ...], parameters: tuple[TensorInfo, ...]) -> _Index:
     children: dict[str, list[ModuleNode]] = {}
     below: dict[str, list[TensorInfo]] = {}
-    around: dict[str, list[list[TensorInfo]]] = {}  # the lists that an owner's tensors are in
+    enclosing: dict[str, list[list[TensorInfo]]] = {}  # the lists that an owner's tensors go to
     for node in modules:
         if (parent := node.parent) is not None:
             children.setdefault(parent, []).append(node)
     for tensor in parameters:
-        if (owner := tensor.owner) not in around:
-            around[owner] = [below.setdefault(path, []) for path in ancestors(owner)]
-        for tensors in around[owner]:
+        if (owner := tensor.owner) not in enclosing:
+            enclosing[owner] = [below.setdefault(path, []) for path in ancestors(owner)]
+        for tensors in enclosing[owner]:
             tensors.append(tensor)
     return _Index(modules, parameters, {node.path: node for node in modules}, children, below)
 
 
 class Architecture(PartialEquality, Struct, frozen=True):
-    """A model's whole structure: modules, tensors, configuration and symbols.
+    """The structure of a model.
 
-    ``config`` has what the model's code reads, and what concerns no computation, as labels' names.
-    ``unused`` are the other keys of the configuration, which the code never reads; a key inside of
-    a part follows the part's name and a dot. ``costs`` and ``flows`` are ``None`` until they are
-    derived. The flows are separate documents, ``bertviewer.flow/1``. ``kv_cache`` is derived with
-    the costs, and ``None`` for a model without a cache.
+    Attributes:
+        source: where the model comes from.
+        config: the configuration keys that the model's code reads, and those that do not concern
+            computation, such as names of labels.
+        symbols: the configuration's numbers that formulas use.
+        modules: as ``named_modules()`` lists them.
+        parameters: as ``named_parameters(remove_duplicate=False)`` lists them.
+        costs: ``None`` until derived.
+        flows: ``None`` until derived; exported separately, as ``bertviewer.flow/1``.
+        kv_cache: derived with the costs; ``None`` for a model without a cache.
+        unused: the configuration keys that the code never reads; those of a sub-configuration
+            follow its name and a dot.
     """
 
     NOT_COMPARED = ("_index",)
@@ -76,14 +79,14 @@ class Architecture(PartialEquality, Struct, frozen=True):
     _index: "_Index | None" = None
 
     def __post_init__(self) -> None:
-        # The same modules and tensors, of another source or with more formulas, have the same.
+        # replace() of other fields keeps the index.
         index = self._index
         if index is None or (index.modules, index.parameters) != (self.modules, self.parameters):
             force_setattr(self, "_index", _index_of(self.modules, self.parameters))
 
     @property
     def whole_config(self) -> dict[str, Any]:
-        """The configuration with the keys that the model's code never reads."""
+        """The configuration including the unused keys."""
         return {**self.config, **{k: v for k, v in self.unused.items() if "." not in k}}
 
     @property
@@ -92,13 +95,18 @@ class Architecture(PartialEquality, Struct, frozen=True):
         return self.modules[0]
 
     @property
+    def symbol_values(self) -> dict[str, int]:
+        """The values of the symbols in this configuration."""
+        return {symbol.letter: symbol.value for symbol in self.symbols}
+
+    @property
     def tensor_count(self) -> int:
-        """The number of tensors, a tied one counted once."""
+        """The number of tensors; tied ones count once."""
         return sum(tensor.tied_to is None for tensor in self.parameters)
 
     @property
     def shares(self) -> dict[str, float]:
-        """The shares of the root's children, and of its own tensors if any; they sum to 1."""
+        """The shares of the root's children, and of its own tensors ("(own)"); they sum to 1."""
         shares = {node.name: node.share for node in self.modules if node.depth == 1}
         if self.root.own_parameters:
             shares["(own)"] = self.root.own_parameters / self.root.parameters
@@ -115,12 +123,12 @@ class Architecture(PartialEquality, Struct, frozen=True):
         return tuple(self._index.children.get(path, ()))
 
     def tensors_below(self, path: str) -> tuple[TensorInfo, ...]:
-        """Return the tensors in the module at ``path`` and in all modules below it."""
+        """Return the tensors of the module at ``path`` and of all modules below it."""
         assert self._index is not None
         return tuple(self._index.below.get(path, ()))
 
     def stored_dtype(self, tensor: TensorInfo) -> str:
-        """Return a tensor's dtype, or ``QUANTIZED`` if it is stored as codes."""
+        """Return a tensor's dtype, or ``QUANTIZED`` if it is stored quantized."""
         return QUANTIZED if tensor.name in self.source.quantized_tensors else tensor.dtype
 
     def to_json(self) -> dict[str, Any]:
@@ -129,8 +137,8 @@ class Architecture(PartialEquality, Struct, frozen=True):
         return {
             "schema": SCHEMA,
             "source": self.source.to_json(),
-            "config": encoded(self.whole_config),
-            "unused": encoded(self.unused),
+            "config": encode_floats(self.whole_config),
+            "unused": encode_floats(self.unused),
             "symbols": {entry.pop("letter"): entry for entry in map(to_json, self.symbols)},
             "totals": {
                 "parameters": total,
@@ -147,14 +155,12 @@ class Architecture(PartialEquality, Struct, frozen=True):
         }
 
     def _kv_cache_json(self) -> dict[str, Any] | None:
-        if self.kv_cache is None:
-            return None
-        return self.kv_cache.to_json({symbol.letter: symbol.value for symbol in self.symbols})
+        return None if self.kv_cache is None else self.kv_cache.to_json(self.symbol_values)
 
     @classmethod
-    @no_search_for_garbage()
+    @gc_paused()
     def from_json(cls, data: Mapping[str, Any]) -> "Architecture":
-        """Read what ``to_json`` gave.
+        """Read what ``to_json`` returned.
 
         Raises:
             ValueError: the document is of another schema.
@@ -162,8 +168,8 @@ class Architecture(PartialEquality, Struct, frozen=True):
         if data.get("schema") != SCHEMA:
             raise ValueError(f"not a {SCHEMA} document: {data.get('schema')!r}")
         symbols = [{"letter": letter, **entry} for letter, entry in data["symbols"].items()]
-        config = convert(decoded(data["config"]), dict[str, Any])
-        unused = convert(decoded(data.get("unused", {})), dict[str, Any])
+        config = convert(decode_floats(data["config"]), dict[str, Any])
+        unused = convert(decode_floats(data.get("unused", {})), dict[str, Any])
         return cls(
             source=SourceInfo.from_json(data["source"]),
             config={key: value for key, value in config.items() if key not in unused},
@@ -174,16 +180,3 @@ class Architecture(PartialEquality, Struct, frozen=True):
             costs=Costs.from_json(data["compute"]) if data.get("compute") else None,
             kv_cache=KVCache.from_json(data["kv_cache"]) if data.get("kv_cache") else None,
         )
-
-
-def ancestors(path: str) -> Iterator[str]:
-    """Yield the path itself and every path above it, the root's empty one last."""
-    while path:
-        yield path
-        path = path.rpartition(".")[0]
-    yield ""
-
-
-def bytes_by_dtype(parameters: int) -> dict[str, int]:
-    """Return the bytes that so many elements take at each width; a half byte rounds up."""
-    return {dtype: (parameters * bits + 7) // 8 for dtype, bits in BITS.items()}

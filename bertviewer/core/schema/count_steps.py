@@ -1,4 +1,4 @@
-"""A counting formula as a person reads it: in symbols, with numbers put in, the result."""
+"""Counting formulas in three readable lines: in symbols, with numbers, and the result."""
 
 import re
 from collections.abc import Mapping
@@ -7,17 +7,17 @@ from msgspec import Struct
 
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of, terms_of
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
-from bertviewer.core.util.numerals import with_minus
+from bertviewer.core.schema.modules import ModuleNode
+from bertviewer.core.util.numbers import with_minus
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class CountTerm(Struct, frozen=True):
-    """One term of a count's sum, with the sign before it: ``+ L·D`` over ``+ 512·768``.
+    """One term of a sum with its sign: ``+ L·D`` and ``+ 512·768``.
 
-    ``value`` is negative where the term is subtracted. The first term of a sum shows no plus.
+    The first term has no plus. ``value`` is negative if the term is subtracted.
     """
 
     symbols: str
@@ -26,10 +26,9 @@ class CountTerm(Struct, frozen=True):
 
 
 class CountSteps(Struct, frozen=True):
-    """The three lines of a count; ``result`` is equal to the real number of elements.
+    """The three lines of a count.
 
-    ``terms`` are the lines cut into columns, one for each term of the sum: set side by side they
-    are ``symbols`` and ``numbers``, and their values add up to ``result``.
+    ``terms`` has the same lines split into the terms of the sum; their values sum to ``result``.
     """
 
     symbols: str
@@ -39,17 +38,16 @@ class CountSteps(Struct, frozen=True):
 
 
 def count_steps(node: ModuleNode, architecture: Architecture) -> CountSteps | None:
-    """Return the steps of a node's count, ``None`` where no formula with symbols is known.
+    """Return the steps of a module's parameter count.
 
-    The formula is evaluated here once more: one that does not give the real count is not shown.
+    ``None`` if no formula with symbols is known, or its result is not the real count.
     """
-    values = {symbol.letter: symbol.value for symbol in architecture.symbols}
-    steps = steps_of(node.count_formula, values)
+    steps = steps_of(node.count_formula, architecture.symbol_values)
     return steps if steps is not None and steps.result == node.parameters else None
 
 
 def steps_of(formula: str, values: Mapping[str, int]) -> CountSteps | None:
-    """Return the steps of any formula; ``None`` for a plain number, and where it has no value."""
+    """Return the steps of any formula; ``None`` for a plain number, or if it has no value."""
     try:
         letters = letters_of(formula)
         if not letters or not letters <= values.keys():
@@ -65,7 +63,7 @@ def steps_of(formula: str, values: Mapping[str, int]) -> CountSteps | None:
 
 
 def readable(formula: str) -> str:
-    """Return ``12·D² + 13·D`` for ``12*D**2 + 13*D``, and a true minus for ``-``."""
+    """Return ``12·D² + 13·D`` for ``12*D**2 + 13*D``, and a minus sign for ``-``."""
     powers = re.sub(r"\*\*(\d+)", lambda match: match.group(1).translate(_SUPERSCRIPTS), formula)
     return with_minus(powers.replace("//", " / ").replace("*", "·"))
 

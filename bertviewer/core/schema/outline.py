@@ -1,4 +1,4 @@
-"""A model in a few numbers, as a small picture of its stack shows it: plain data."""
+"""A model's outline: the few numbers that the small picture of its stack shows."""
 
 from msgspec import Struct
 
@@ -6,13 +6,13 @@ from bertviewer.core.util.serialization import Document
 
 
 class StackOutline(Struct, frozen=True):
-    """Equal layers one after the other.
+    """A stack of equal layers.
 
     Attributes:
-        layers: how many there are, or how often the one that is shared is called.
-        stored: how many have parameters of their own.
-        attention: the parameters of the first one's attention, projections included.
-        feed_forward: those of all else in it.
+        layers: their number, or how often the shared one is called.
+        stored: the number of those with parameters of their own.
+        attention: parameters of the first layer's attention, including projections.
+        feed_forward: the first layer's other parameters.
     """
 
     layers: int
@@ -22,14 +22,14 @@ class StackOutline(Struct, frozen=True):
 
 
 class Outline(Document, frozen=True):
-    """Where a model has its parameters, and how large it is.
+    """A model's size and the distribution of its parameters.
 
     Attributes:
         class_name: the model's class.
         parameters: all of them.
-        before: those of what comes before the layers: embeddings.
-        after: those of what comes behind them: poolers, heads.
-        width: elements of a token's vector between the layers.
+        before: those before the layers: embeddings.
+        after: those after the layers: poolers, heads.
+        width: the hidden size between layers.
         heads: of each attention.
         stacks: one, or those of encoder and decoder.
     """

@@ -1,4 +1,4 @@
-"""Where an open model comes from, and what its weights are: plain data."""
+"""The origin of a model and its weights."""
 
 from typing import Literal
 
@@ -8,22 +8,27 @@ from bertviewer.core.util.serialization import Document
 Weights = Literal["none", "pretrained", "random"]
 
 QUANTIZED = "quantized"
-"""Replaces the dtype of a tensor that is stored as codes."""
+"""The dtype shown for a tensor that is stored quantized."""
 
 SEED = 0
-"""What random weights are drawn from: the same each time."""
+"""The seed of random weights."""
 
 
 class SourceInfo(Document, frozen=True):
-    """Where a model comes from, and what its weights are.
+    """The origin of a model and its weights.
 
-    ``random_tensors`` names the tensors that a pretrained checkpoint does not hold: they are
-    initialised at random, and figures that pass through them are not trained ones. ``offloaded``
-    are weights that are read layer by layer, as the model runs. ``notices`` are sentences that
-    qualify every figure of this model, such as an ignored configuration key that changed the
-    computation in training, or a guessed number of heads. They are shown wherever figures are.
-    ``quantization`` is how the weights are stored, ``None`` if as plain numbers, and
-    ``quantized_tensors`` names those that are stored as codes, which are not their values.
+    Attributes:
+        kind: of the source, as in ``ModelSource``.
+        name: as it was opened.
+        task: the head's name.
+        weights: whether there are any, and whether they are trained.
+        random_tensors: tensors that a pretrained checkpoint does not have. They are initialised
+            randomly, and values computed from them are not those of a trained model.
+        offloaded: whether weights are read layer by layer while the model runs.
+        notices: sentences that qualify every value of this model, such as a guessed number of
+            heads. They are shown next to all values.
+        quantization: how the weights are stored, ``None`` if as plain numbers.
+        quantized_tensors: the tensors that are stored quantized.
     """
 
     JSON = (
@@ -42,7 +47,7 @@ class SourceInfo(Document, frozen=True):
     quantized_tensors: tuple[str, ...] = ()
 
     def random_outside(self, *names: str) -> tuple[str, ...]:
-        """Return the random tensors that are in no module of one of these names."""
+        """Return the random tensors that are in no module with one of these names."""
         return tuple(
             tensor for tensor in self.random_tensors if not set(names) & set(tensor.split("."))
         )

@@ -1,7 +1,7 @@
 """The parts that a run can be called again in: each layer, and each module beside the layers."""
 
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 
 _LIST = "ModuleList"
 

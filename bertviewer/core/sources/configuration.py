@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from bertviewer.core.util import special_floats
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
+from bertviewer.core.util.serialization import FLOAT_KEY, decode_floats
 
 MAX_BYTES = 4_000_000
 # Far above any published model; a size past it would only exhaust the machine.
@@ -164,8 +164,8 @@ def _without_code(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
-        if list(value) == [special_floats.KEY]:
-            return special_floats.decoded(value)
+        if list(value) == [FLOAT_KEY]:
+            return decode_floats(value)
         if own := next((key for key in value if key in _PYTHONS_OWN), None):
             raise ValueError(f"{own} is a reserved Python name")
         kept = {k: _without_code(v, depth + 1) for k, v in value.items() if k not in _CODE_KEYS}

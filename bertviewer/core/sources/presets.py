@@ -4,7 +4,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bertviewer.core.util.resources import resources_folder
+from bertviewer.core.util.files import resources_folder
 
 
 class Preset(Struct, frozen=True):

@@ -14,7 +14,7 @@ from bertviewer.core.expressions.domains import joined, letters_in
 from bertviewer.core.expressions.letters import LETTERS
 from bertviewer.core.expressions.symbols import Symbol, others_of, quantity_of, symbols_of
 from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
-from bertviewer.core.schema.forward_costs import Costs, ModuleCosts
+from bertviewer.core.schema.costs import Costs, ModuleCosts
 from bertviewer.core.symbolic.conditions import even_conditions
 from bertviewer.core.symbolic.formulas import (
     Shape,
@@ -39,8 +39,7 @@ from bertviewer.core.symbolic.observations import Observations, fixed_numbers, o
 from bertviewer.core.symbolic.peaks import ForwardTrial, derive_peak, run_trials
 from bertviewer.core.symbolic.perturbations import PROOFS
 from bertviewer.core.symbolic.solver import Solver
-from bertviewer.core.util.error_messages import words_of
-from bertviewer.core.util.errors import Stopped
+from bertviewer.core.util.errors import Stopped, describe_error
 from bertviewer.core.util.progress import Progress, no_progress
 
 USUAL_TOKENS = 128
@@ -72,7 +71,7 @@ def derive_costs(
     except Stopped:
         raise
     except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
-        return no_costs(config, words_of(error))
+        return no_costs(config, describe_error(error))
     observed = observe(builder, real)
     if any(not symbol.key and symbol.letter not in observed.seen for symbol in symbols):
         return no_costs(config, "the model accepts only sentences of one length")

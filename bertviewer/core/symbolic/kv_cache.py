@@ -34,7 +34,7 @@ from bertviewer.core.graph.inputs.choices import input_choices
 from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS, ModelInputs
 from bertviewer.core.graph.meta_device import known_on_meta
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.kv_cache import CachedLayers, KVCache
+from bertviewer.core.schema.costs import CachedLayers, KVCache
 from bertviewer.core.symbolic.conditions import never_varied
 from bertviewer.core.symbolic.fitting import fit
 from bertviewer.core.symbolic.formulas import factored

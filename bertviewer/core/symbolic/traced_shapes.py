@@ -8,7 +8,7 @@ from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.graph.trace import Trace
 from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.flow import Letters
+from bertviewer.core.schema.flow import SymbolicShape
 from bertviewer.core.symbolic.known_sizes import EXPECTED, KnownSizes
 from bertviewer.core.symbolic.models import Build, ModelBuilder, ModelSizes, Values
 from bertviewer.core.util.progress import Progress
@@ -20,7 +20,7 @@ def derive_letters(
     lengths: Mapping[str, int],
     build: Build,
     progress: Progress,
-) -> Mapping[int, Letters]:
+) -> Mapping[int, SymbolicShape]:
     """Return the symbolic shapes of a trace's values, of those that have one.
 
     Args:

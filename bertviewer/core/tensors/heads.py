@@ -7,9 +7,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_places import attention_paths, attentions_at
-from bertviewer.core.schema.architecture import Architecture, ancestors
-from bertviewer.core.schema.module_node import ModuleNode
-from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.modules import ModuleNode, TensorInfo, ancestors
 
 if TYPE_CHECKING:
     from bertviewer.core.checkpoints.reading import Span  # and with it numpy

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from bertviewer.core.analysis.attention_places import attention_paths
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.tensors.heads import Part, attention_of_tensor, head_layout
 
 

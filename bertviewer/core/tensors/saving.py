@@ -14,8 +14,8 @@ from bertviewer.core.saving import atomic_files as files
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.tensors.matrix import TILE, Matrix
 from bertviewer.core.tensors.part import TensorPart
-from bertviewer.core.util.csv_cells import text_cell
 from bertviewer.core.util.progress import Progress, no_progress
+from bertviewer.core.util.text import csv_cell
 
 CSV_TILE = TILE // 16
 """Elements that are texts at once: a text takes many times the bytes of its number."""
@@ -103,7 +103,7 @@ def csv_pieces(part: TensorPart, progress: Progress = no_progress) -> Pieces:
     height, width = part.shape
     has_names = len(part.down.names) > 0
     names = [part.down.kind or "token"] if has_names else []
-    head = ["row", *names, *(text_cell(part.column_title(column)) for column in range(width))]
+    head = ["row", *names, *(csv_cell(part.column_title(column)) for column in range(width))]
     yield (",".join(head) + "\r\n").encode()
     step = max(1, CSV_TILE // max(1, width))
     for start in range(0, height, step):
@@ -113,7 +113,7 @@ def csv_pieces(part: TensorPart, progress: Progress = no_progress) -> Pieces:
         for number, line in enumerate(lines, start):
             text.write(str(part.first_line + number))
             if has_names:
-                text.write("," + text_cell(part.line_name(number)))
+                text.write("," + csv_cell(part.line_name(number)))
             text.write("," + ",".join(map(repr, line)) + "\r\n")
         yield text.getvalue().encode()
 

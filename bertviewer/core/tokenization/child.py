@@ -22,8 +22,7 @@ from bertviewer.core.util.child_process import (
     limit_memory,
     limit_seconds,
 )
-from bertviewer.core.util.error_messages import words_of
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.errors import UserError, describe_error
 
 ROOM = 3_000_000_000
 """Bytes of memory beside what the libraries take: a vocabulary of 250,000 needs one sixth."""
@@ -88,7 +87,7 @@ class _Server:
         except ForbiddenError as error:
             return {"refusal": f"it tried to do something tokenizers never need ({error})"}
         except BaseException as error:  # noqa: BLE001 - libraries raise what they like, and panic
-            return {"refusal": words_of(error)}
+            return {"refusal": describe_error(error)}
 
     def _open(self, request: dict[str, Any]) -> dict[str, Any]:
         tokenizer, is_bert = self._reading.read_tokenizer(

@@ -6,7 +6,7 @@ from pathlib import Path
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
-from bertviewer.core.util.json_text import loads
+from bertviewer.core.util.serialization import loads
 
 SETTINGS = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"

@@ -25,7 +25,7 @@ from bertviewer.core.tokenization.files import (
 from bertviewer.core.tokenization.settings import known_added_tokens, known_settings
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
-from bertviewer.core.util.json_text import loads
+from bertviewer.core.util.serialization import loads
 
 _VERSIONS = "fast_tokenizer_files"
 _VERSIONED = re.compile(r"tokenizer\.(.+)\.json")

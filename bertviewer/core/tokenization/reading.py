@@ -12,9 +12,8 @@ from transformers.models.auto import tokenization_auto
 from bertviewer.core.checkpoints.header import shown_name
 from bertviewer.core.tokenization.files import SENTENCEPIECE_FILES, TOKENIZER, tokenizer_class
 from bertviewer.core.tokenization.pieces import word_starts
-from bertviewer.core.util.error_messages import words_of
-from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.extras import extra_advice
+from bertviewer.core.util.errors import UserError, describe_error
+from bertviewer.core.util.installation import extra_advice
 
 SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
 """What transformers turns a SentencePiece model into a tokenizer with, and how it is imported."""
@@ -104,7 +103,7 @@ def _ids_or_problem(tokenizer: Any, text: str) -> list[list[int]] | str:
     try:
         return next(iter(_ids_of(tokenizer, [text])))
     except BaseException as error:  # noqa: BLE001 - the tokenizers in Rust panic
-        return words_of(error)
+        return describe_error(error)
 
 
 def _ids_of(tokenizer: Any, texts: Sequence[str]) -> Iterator[list[list[int]]]:

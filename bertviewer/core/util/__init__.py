@@ -1,1 +1,6 @@
-"""The process, its memory and log, and the libraries that it loads."""
+"""Helpers without knowledge of models, which every other folder may import.
+
+Start with ``errors`` (``UserError`` is what users see), ``progress`` and ``serialization``; then
+``files``, ``text``, ``numbers``, ``memory`` and ``budget`` (limits), ``libraries`` (importing
+torch), ``installation`` and ``log``.
+"""

@@ -1,23 +1,24 @@
-"""Files: strangers' small ones, digests of large ones, and those that are there for a while."""
+"""Files: bounded reads, digests, removal at exit, and the program's resources."""
 
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from bertviewer.core.util.errors import NOT_REGULAR, UserError
 from bertviewer.core.util.progress import Progress
 
 BLOCK = 4_000_000
-"""Bytes that are read at once for a digest."""
+"""Bytes of one read while hashing."""
 
-_there: set[Path] = set()
+_unfinished: set[Path] = set()  # of the whole process, which removes them when it exits
 
 
 def read_small_file(path: Path, most: int, what: str) -> bytes:
-    """Return a file's content; ``most`` is how many bytes it may have, as ``what`` in messages.
+    """Return the content of a file of at most ``most`` bytes; ``what`` names it in messages.
 
-    What is no file is not even opened: a pipe would wait for a writer, a device never end.
+    Only regular files are opened: a pipe would block, a device might never end.
 
     Raises:
         UserError: it is no regular file, too large, or cannot be read.
@@ -29,8 +30,7 @@ def read_small_file(path: Path, most: int, what: str) -> bytes:
         if not path.is_file():
             raise UserError(f"{path}: {NOT_REGULAR}")
         with path.open("rb") as file:
-            # Some files of the system say that they are empty, and are not. Room for all that is
-            # asked for is taken at once.
+            # Files in /proc have content and size 0. read() allocates as much as it is asked for.
             content = file.read((size or most) + 1)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from error
@@ -40,41 +40,55 @@ def read_small_file(path: Path, most: int, what: str) -> bytes:
 
 
 def sha256_of(file: Path, progress: Progress) -> str:
-    """Return the digest of a file's content.
+    """Return the SHA-256 of a file's content in hexadecimal.
 
     Raises:
         UserError: it cannot be read.
         Cancelled: by ``progress``.
     """
-    import hashlib  # nothing is digested at the start
+    import hashlib  # OpenSSL, which the start does not need
 
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         size = max(file.stat().st_size, 1)
         with file.open("rb") as opened:
             while block := opened.read(BLOCK):
-                found.update(block)
+                digest.update(block)
                 progress(min(1000 * opened.tell() // size, 1000), 1000, f"Hashing {file.name}")
     except OSError as error:
         raise UserError(f"{file}: {error.strerror or error}") from error
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 @contextmanager
 def unfinished(path: Path) -> Iterator[None]:
-    """Have a file or folder taken away if the program is left before this is over."""
-    _there.add(path)
+    """Register a file or folder that ``remove_unfinished`` removes if the program exits inside."""
+    _unfinished.add(path)
     try:
         yield
     finally:
-        _there.discard(path)
+        _unfinished.discard(path)
 
 
-def take_unfinished_away() -> None:
-    """Remove what threads are still writing; for a program that does not wait for them."""
-    for path in tuple(_there):
+def remove_unfinished() -> None:
+    """Remove what other threads are still writing, for a program that exits without them."""
+    for path in tuple(_unfinished):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
+
+
+@cache
+def resources_folder() -> Path:
+    """Return the folder ``resources``, of a checkout or of an installed wheel.
+
+    Raises:
+        FileNotFoundError: the installation is incomplete.
+    """
+    package = Path(__file__).resolve().parents[2]
+    for folder in (package / "resources", package.parent / "resources"):
+        if (folder / "presets").is_dir():
+            return folder
+    raise FileNotFoundError(f"the resource folder of {package} is missing")

@@ -1,20 +1,30 @@
-"""How much memory a model needs, and whether it is there."""
+"""Memory: how much is free or in use, whether something fits, and pausing the garbage collector."""
 
 import ctypes
+import gc
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bertviewer.core.util.errors import UserError
 
 MEMINFO = Path("/proc/meminfo")
 STATM = Path("/proc/self/statm")
-# Weights are in float32 when they are drawn; activations and the allocator want some room beside.
 ROOM = 1.15
+"""Memory for weights, activations and the allocator, as a multiple of the weights."""
 BYTES_PER_PARAMETER = 4 * ROOM
+"""Of random weights, which are float32."""
+
+# The collector is one for the process, and so is the number of those who have paused it.
+_pause_lock = threading.Lock()
+_pauses = 0
+_was_enabled = True
 
 
 def available_memory() -> int | None:
-    """Return the bytes that can be had without swapping, ``None`` where the system does not say."""
+    """Return the bytes that are available without swapping, ``None`` if unknown."""
     try:
         lines = MEMINFO.read_text(encoding="ascii").splitlines()
     except OSError:
@@ -27,24 +37,24 @@ def available_memory() -> int | None:
 
 
 def resident_memory() -> int | None:
-    """Return the bytes of this process that are in memory, ``None`` where that is not known."""
+    """Return this process's resident set size in bytes, ``None`` if unknown."""
     try:
-        fields = STATM.read_text(encoding="ascii").split()
+        values = STATM.read_text(encoding="ascii").split()
     except OSError:
         return None
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+    return int(values[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def fits(needed: float) -> bool:
-    """Tell whether so many bytes are free, as far as that is known."""
+    """Return whether this many bytes are available; true if that is unknown."""
     available = _available(needed)
     return available is None or needed <= available
 
 
 def _available(needed: float) -> int | None:
-    """Return the free bytes, and where these do not do, with what the process holds for nothing.
+    """Return the available bytes, after ``malloc_trim`` if they are fewer than needed.
 
-    glibc keeps the memory of a model that is gone for the next, and so the system calls it used.
+    glibc keeps freed memory, such as that of a closed model, for later allocations.
     """
     available = available_memory()
     trim = None if available is None else getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -55,7 +65,7 @@ def _available(needed: float) -> int | None:
 
 
 def shortage(needed: float) -> str:
-    """Return how many bytes weights need, and how many are free."""
+    """Return the message that weights need more memory than is available."""
     return (
         f"its weights need {needed / 1e9:.1f} GB of memory, but only "
         f"{(available_memory() or 0) / 1e9:.1f} GB are free"
@@ -63,12 +73,12 @@ def shortage(needed: float) -> str:
 
 
 def check_attention_memory(tokens: int, heads: int, name: str) -> None:
-    """Return if the attention of so many tokens fits into memory, in float32 and one layer at once.
+    """Check that one layer's attention fits into memory, in float32.
 
-    Scores and a bias of their size, as T5's, are [heads, tokens, tokens] each.
+    Scores and a bias of their size, as in T5, are [heads, tokens, tokens] each.
 
     Raises:
-        UserError: it does not, with both sizes.
+        UserError: it does not fit; the message has both sizes.
     """
     needed = 2 * 4 * heads * tokens**2
     available = _available(needed)
@@ -77,3 +87,25 @@ def check_attention_memory(tokens: int, heads: int, name: str) -> None:
             f"{name}: the attention of {tokens:,} tokens needs {needed / 1e9:.1f} GB of memory, "
             f"but only {available / 1e9:.1f} GB are free; use a shorter text"
         )
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pause cyclic garbage collection during bulk allocation, in all threads.
+
+    Collections are triggered by the number of new objects and visit all objects: with a thousand
+    layers in memory they take longer than reading the model. The last thread inside resumes it.
+    """
+    global _pauses, _was_enabled  # noqa: PLW0603 - the collector's state is the process's
+    with _pause_lock:
+        if not _pauses:
+            _was_enabled = gc.isenabled()
+        _pauses += 1
+        gc.disable()
+    try:
+        yield
+    finally:
+        with _pause_lock:
+            _pauses -= 1
+            if not _pauses and _was_enabled:
+                gc.enable()

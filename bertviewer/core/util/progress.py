@@ -1,14 +1,14 @@
-"""How long work tells how far it is, and how it is told to stop."""
+"""Progress callbacks, which also cancel."""
 
 from typing import Protocol
 
 
 class Progress(Protocol):
-    """Called by work at each step; raises ``Cancelled`` where the work should stop."""
+    """A callback that work calls at each step; it raises ``Cancelled`` to stop the work."""
 
     def __call__(self, done: int, total: int, label: str) -> None:
-        """Report ``done`` of ``total`` steps; ``total`` 0 means that the length is not known."""
+        """Report ``done`` of ``total`` steps; ``total`` is 0 if the number is unknown."""
 
 
 def no_progress(done: int, total: int, label: str) -> None:
-    """Report to nobody: for headless commands and tests."""
+    """Ignore progress."""

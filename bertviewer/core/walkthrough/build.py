@@ -7,12 +7,10 @@ from msgspec.structs import replace
 
 from bertviewer.core.expressions.grouping import Count
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.architecture import Architecture, ancestors
-from bertviewer.core.schema.flow import Node
-from bertviewer.core.schema.flows import Flows
-from bertviewer.core.schema.module_node import ModuleNode
-from bertviewer.core.schema.tensor_info import TensorInfo
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Flows, Node
+from bertviewer.core.schema.modules import ModuleNode, TensorInfo, ancestors
+from bertviewer.core.util.numbers import count_text
 from bertviewer.core.walkthrough.counts import StepCount, TensorCounter, collected
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
 from bertviewer.core.walkthrough.layers import (

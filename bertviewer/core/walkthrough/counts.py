@@ -20,9 +20,8 @@ from bertviewer.core.expressions.polynomials import (
     product,
     total,
 )
-from bertviewer.core.schema.architecture import Architecture, ancestors
-from bertviewer.core.schema.module_node import ModuleNode
-from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.modules import ModuleNode, TensorInfo, ancestors
 
 _MULTIPLE = re.compile(r"^(\d+)\*([A-Za-z]\w{0,3})$")
 _NAME = re.compile(r"[A-Za-z_]\w*")

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.schema.architecture import Architecture, ancestors
-from bertviewer.core.schema.flow import Flow, Node
-from bertviewer.core.schema.flows import Flows
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.flow import Flow, Flows, Node
+from bertviewer.core.schema.modules import ancestors
 from bertviewer.core.walkthrough.attention import BLOCKS
 from bertviewer.core.walkthrough.edges import ENDS
 

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.flows import Flows
+from bertviewer.core.schema.flow import Flows
 from bertviewer.core.walkthrough.counts import StepCount
 
 TOKEN_IDS, SEGMENT_IDS = "Token IDs", "Segment IDs"

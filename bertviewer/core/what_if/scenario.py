@@ -11,10 +11,9 @@ from msgspec import Struct
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation
-from bertviewer.core.schema.cost_values import peak_elements
-from bertviewer.core.schema.folding import TreeRow
-from bertviewer.core.schema.forward_costs import Costs, ModuleCosts
-from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.schema.costs import Costs, ModuleCosts
+from bertviewer.core.schema.module_tree import TreeRow
+from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.what_if.sheet import Problem, ScenarioError, Sheet
 
 
@@ -124,7 +123,7 @@ class Outcome(Struct, frozen=True):
         costs = self.sheet.architecture.costs
         if costs is None or not self.has_costs:
             return None
-        real, here = (peak_elements(costs, at) for at in (self.sheet.values, self.scenario.values))
+        real, here = (costs.peak_elements(at) for at in (self.sheet.values, self.scenario.values))
         return None if real is None or here is None else Figure(real, here)
 
     def kv_cache(self, dtype: str) -> Figure | None:

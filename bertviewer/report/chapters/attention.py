@@ -8,7 +8,7 @@ from bertviewer.charts.attentions import (
     measure_names,
 )
 from bertviewer.core.analysis.head_figures import Measure, RankedHead, ranked
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,

@@ -15,7 +15,7 @@ from bertviewer.core.corpus.corpus import (
     OutlierRow,
     outlier_rows,
 )
-from bertviewer.core.util.numerals import count_text, with_minus
+from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.report.blocks import (
     Block,
     Code,

@@ -3,8 +3,8 @@
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
-from bertviewer.core.schema.cost_values import FLOPS_PER_MAC
-from bertviewer.core.schema.folding import TreeRow, fold
+from bertviewer.core.schema.costs import FLOPS_PER_MAC
+from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,

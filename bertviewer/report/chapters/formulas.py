@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import TreeRow, fold
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.module_tree import TreeRow, fold
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,

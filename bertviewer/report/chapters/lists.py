@@ -8,10 +8,10 @@ from itertools import groupby
 from bertviewer.charts.counts import tensors_text
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import TreeRow, fold
-from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.schema.module_tree import TreeRow, fold
+from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.sources.key_meanings import KEY_MEANINGS, Effect, effect_of
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.report.blocks import (
     Code,
     Column,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from bertviewer.core.analysis.layer_parts import layer_stacks
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import fold
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.schema.module_tree import fold
+from bertviewer.core.util.numbers import count_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,

@@ -10,7 +10,7 @@ from bertviewer.charts.tensor_places import tensor_places
 from bertviewer.core.comparison.comparison import ComparedTensor, Comparison
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.util.numerals import count_text, with_minus
+from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.report.blocks import (
     Bar,
     Block,

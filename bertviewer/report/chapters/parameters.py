@@ -8,7 +8,7 @@ from bertviewer.charts.map.areas import areas_of
 from bertviewer.charts.treemap import Area
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.count_steps import count_steps, readable
-from bertviewer.core.schema.folding import TreeRow, fold
+from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.walkthrough.components import (
     count_components,
     relations_text,

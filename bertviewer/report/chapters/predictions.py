@@ -8,7 +8,7 @@ from bertviewer.charts.prediction_tables import actual_summary, candidates_table
 from bertviewer.core.analysis.class_scores import ClassScores, classification
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import Block, Paragraph, Section, See
 from bertviewer.report.pictures import Drafted

@@ -6,7 +6,7 @@ from bertviewer.charts.comparison import overlaid
 from bertviewer.charts.layers import layer_chart
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.report.blocks import (
     Block,
     Column,

@@ -10,7 +10,7 @@ from bertviewer.core.analysis.outliers import DEVIATIONS, outlier_features
 from bertviewer.core.analysis.token_classes import second_start
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
-from bertviewer.core.util.numerals import count_text, with_minus
+from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,

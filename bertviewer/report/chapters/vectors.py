@@ -1,7 +1,7 @@
 """Two sentences as one vector each, and how alike they are beside unrelated ones."""
 
 from bertviewer.core.analysis.sentence_vectors import Baseline, PooledCosines
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import Block, Break, Column, Paragraph, Row, Section, See, Table
 from bertviewer.report.numbers import cosine_text

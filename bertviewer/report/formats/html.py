@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from bertviewer.charts.theme import LIGHT, Theme
-from bertviewer.core.util.numerals import day_text
+from bertviewer.core.util.numbers import day_text
 from bertviewer.report.blocks import Facts, Paragraph, Section
 from bertviewer.report.document import Front, ReportDocument
 from bertviewer.report.formats.html_blocks import DEEPEST, html_block

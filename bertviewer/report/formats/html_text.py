@@ -2,7 +2,7 @@
 
 from html import escape
 
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 from bertviewer.report import blocks
 from bertviewer.report.formats.mathml import Line
 from bertviewer.report.formats.plain import breakable, indexed, shown

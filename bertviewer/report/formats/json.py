@@ -15,7 +15,7 @@ Typst's.
 
 import json
 
-from bertviewer.core.util.plain_text import printable_json
+from bertviewer.core.util.text import printable_json
 from bertviewer.report.document import ReportDocument
 
 

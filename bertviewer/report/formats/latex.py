@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from bertviewer.charts.theme import PAPER, Theme
-from bertviewer.core.util.numerals import day_text
-from bertviewer.core.util.resources import resources_folder
+from bertviewer.core.util.files import resources_folder
+from bertviewer.core.util.numbers import day_text
 from bertviewer.report.blocks import Facts, Paragraph, Section
 from bertviewer.report.choices import Paper
 from bertviewer.report.document import Front, ReportDocument

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 from bertviewer.report import blocks
 from bertviewer.report.formats.latex_maths import latex_maths
 from bertviewer.report.formats.mathml import Line

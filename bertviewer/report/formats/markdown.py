@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
-from bertviewer.core.util.numerals import day_text
+from bertviewer.core.util.numbers import day_text
 from bertviewer.report.blocks import Facts, Paragraph, Section
 from bertviewer.report.document import Front, ReportDocument
 from bertviewer.report.formats.markdown_blocks import DEEPEST, MarkdownBlocks

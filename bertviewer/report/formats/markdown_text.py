@@ -2,8 +2,7 @@
 
 import re
 
-from bertviewer.core.util.markdown import markdown_text
-from bertviewer.core.util.text_direction import END, isolated
+from bertviewer.core.util.text import POP_ISOLATE, isolated, markdown_text
 from bertviewer.report import blocks
 from bertviewer.report.formats.latex_maths import latex_maths
 from bertviewer.report.formats.mathml import Line
@@ -78,7 +77,7 @@ def _span(span: blocks.Span, reading: Reading, *, is_cell: bool) -> str:
 
 def _turned(words: str, marked: str) -> str:
     turned = isolated(words)
-    return marked if turned is words else f"{turned[0]}{marked}{END}"
+    return marked if turned is words else f"{turned[0]}{marked}{POP_ISOLATE}"
 
 
 def _escaped_start(match: re.Match[str]) -> str:

@@ -2,8 +2,7 @@
 
 import re
 
-from bertviewer.core.util.plain_text import printable
-from bertviewer.core.util.text_direction import are_isolates_paired
+from bertviewer.core.util.text import has_paired_isolates, printable
 
 _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _JOINERS = "\u200c\u200d"  # Persian words and emoji are spelled with them
@@ -28,7 +27,7 @@ def shown(text: str) -> str:
         return text
     parts = _KEPT.split(text)
     shown = "".join(part if place % 2 else printable(part) for place, part in enumerate(parts))
-    if are_isolates_paired(shown):
+    if has_paired_isolates(shown):
         return shown
     return _ISOLATE.sub(lambda isolate: printable(isolate[0]), shown)
 

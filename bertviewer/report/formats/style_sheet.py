@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bertviewer.charts.theme import DARK, FONTS, LIGHT, MONO_FONTS, Theme
-from bertviewer.core.util.resources import resources_folder
+from bertviewer.core.util.files import resources_folder
 
 
 def style_sheet(theme: Theme) -> str:

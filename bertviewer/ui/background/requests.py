@@ -16,8 +16,8 @@ from shiboken6 import isValid
 
 from bertviewer.core.util import libraries
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.plain_text import as_sentence
 from bertviewer.core.util.progress import Progress
+from bertviewer.core.util.text import as_sentence
 from bertviewer.ui.background.worker import Job, Worker
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPushButton
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.util.numerals import count_text
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import grown
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import plain_label

@@ -1,7 +1,7 @@
 """What the overview tells of the checkpoint, in a few lines."""
 
 from bertviewer.core.checkpoints.keys import KeyReport
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.facts import Fact
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 

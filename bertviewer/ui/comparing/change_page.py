@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QComboBox, QPushButton, QWidget
 from bertviewer.charts.change_grid import CHANGE_MEASURES, change_grid, measure_title
 from bertviewer.charts.marked_grid import MarkedGrid
 from bertviewer.core.comparison.comparison import Comparison
-from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.elided_label import ElidedLabel

@@ -10,8 +10,8 @@ from bertviewer.charts.change_grid import log_levels, log_share
 from bertviewer.charts.table import Cell, Table
 from bertviewer.core.comparison.comparison import STATES, ComparedTensor, Comparison, State
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.schema.tensor_info import TensorInfo
-from bertviewer.core.util.numerals import number_text, with_minus
+from bertviewer.core.schema.modules import TensorInfo
+from bertviewer.core.util.numbers import number_text, with_minus
 from bertviewer.ui.table_copies import PATH_ROLE
 from bertviewer.ui.tables import SHARE_ROLE, Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.comparison.comparison import Comparison
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text import printable
 from bertviewer.ui.comparing.change_page import ChangePage
 from bertviewer.ui.comparing.tensors_page import TensorsPage
 from bertviewer.ui.elided_label import ElidedLabel

@@ -10,8 +10,8 @@ from bertviewer.charts.corpus_comparison import (
 from bertviewer.core.corpus.comparing import CorpusComparison
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.util.numerals import count_text
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import printable
 from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.labels import quiet_label

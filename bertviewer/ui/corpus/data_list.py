@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text import printable
 from bertviewer.ui.layouts import STRETCH, in_column, in_row, named
 from bertviewer.ui.tips import plain_tip
 

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QDialog, QPushButton, QScrollArea, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.plain_text import as_sentence, printable
 from bertviewer.core.util.progress import Progress
+from bertviewer.core.util.text import as_sentence, printable
 from bertviewer.ui.busy_bar import thin_bar
 from bertviewer.ui.corpus.choosing import Choosing
 from bertviewer.ui.corpus.command_line import CommandLine

@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-from bertviewer.core.util.numerals import count_text
-from bertviewer.core.util.plain_text import as_sentence, printable
+from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import as_sentence, printable
 from bertviewer.ui.corpus.folder_state import FolderState
 from bertviewer.ui.corpus.wishes import Wishes
 from bertviewer.ui.translation import translate

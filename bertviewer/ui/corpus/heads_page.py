@@ -9,7 +9,7 @@ from bertviewer.charts.place import Place
 from bertviewer.core.analysis.head_figures import Measure, RankedHead, ranked
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.choice_box import ChoiceBox

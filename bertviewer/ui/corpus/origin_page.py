@@ -9,8 +9,8 @@ from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.tasks import find_task
-from bertviewer.core.util.numerals import count_text
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import printable
 from bertviewer.ui.corpus.command_line import CommandLine
 from bertviewer.ui.facts import Fact, FactGroup, FactsView
 from bertviewer.ui.layouts import in_column, named, scrolled

@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.corpora import value_chart, value_table
 from bertviewer.core.corpus.corpus import ClassSums, Corpus
-from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.choice_box import ChoiceBox

@@ -8,8 +8,8 @@ from bertviewer.core.corpus.comparing import CorpusComparison
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.util.numerals import count_text
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import printable
 from bertviewer.ui.corpus.compared_page import ComparedPage
 from bertviewer.ui.corpus.heads_page import HeadsPage
 from bertviewer.ui.corpus.layers_page import LayersPage

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QToolButton
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.util.numerals import short_count
+from bertviewer.core.util.numbers import short_count
 from bertviewer.plots.fonts import grown, tabular, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import in_row

@@ -15,8 +15,8 @@ from PySide6.QtWidgets import (
 from bertviewer.core.hub.cache import CachedModel
 from bertviewer.core.sources.hub_name import HubName, parse_hub_name
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.plain_text import as_sentence
 from bertviewer.core.util.progress import Progress
+from bertviewer.core.util.text import as_sentence
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import Gap, in_column, named

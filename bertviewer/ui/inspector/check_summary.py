@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID, SMALL
 from bertviewer.core.schema.check_step import Check
-from bertviewer.core.util.numerals import count_text, number_text
+from bertviewer.core.util.numbers import count_text, number_text
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import STRETCH, in_column, in_row, named

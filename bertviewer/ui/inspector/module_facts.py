@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import TreeRow
+from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
-from bertviewer.core.util.numerals import count_text, number_text
+from bertviewer.core.util.numbers import count_text, number_text
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.components import subtotal
 from bertviewer.ui.checkpoint.dialog import show_key_report

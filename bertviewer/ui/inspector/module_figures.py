@@ -7,8 +7,8 @@ from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
-from bertviewer.core.schema.folding import TreeRow
-from bertviewer.core.util.numerals import count_text, number_text, short_count
+from bertviewer.core.schema.module_tree import TreeRow
+from bertviewer.core.util.numbers import count_text, number_text, short_count
 from bertviewer.report.costs import cost_of, size_text, why_no_formula
 from bertviewer.ui.inspector.cards import Figure
 from bertviewer.ui.translation import translate

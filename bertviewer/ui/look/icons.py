@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication, QIcon, QImage, QPainter, QPalette, QP
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton
 
-from bertviewer.core.util.resources import resources_folder
+from bertviewer.core.util.files import resources_folder
 
 SIZE = 16
 """Pixels of an icon's side, at which its lines are sharp."""

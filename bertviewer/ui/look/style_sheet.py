@@ -3,7 +3,7 @@
 from string import Template
 
 from bertviewer.charts.theme import DARK, RADIUS, Theme, mixed
-from bertviewer.core.util.resources import resources_folder
+from bertviewer.core.util.files import resources_folder
 
 
 def style_sheet(theme: Theme) -> str:

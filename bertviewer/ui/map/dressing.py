@@ -15,7 +15,7 @@ from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Known, Values
 from bertviewer.charts.theme import Theme
 from bertviewer.core.schema.flow import Node
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text import printable
 from bertviewer.ui.workspace import Workspace
 
 

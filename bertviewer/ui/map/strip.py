@@ -18,7 +18,7 @@ from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.map.blocks import Block, Strip
 from bertviewer.charts.theme import NORMAL, SMALL
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import grown, sized, weighted
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.pointed import Pointed, as_qt

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.map.blocks import MOST_SIDE_BY_SIDE, Block
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text import printable
 
 GAP = 8.0
 _PADDING, _LEAST, _MOST = 20.0, 56.0, 104.0

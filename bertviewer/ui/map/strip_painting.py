@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.theme import NORMAL, RADIUS, SMALL, Theme, mixed
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import grown, monospaced, sized, weighted
 from bertviewer.ui.map.pointed import as_qt
 from bertviewer.ui.map.strip_layout import Seat

@@ -13,7 +13,7 @@ from bertviewer.charts.map.values import Known
 from bertviewer.charts.parts import parts_of
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.charts.treemap import Area
-from bertviewer.core.util.numerals import short_count
+from bertviewer.core.util.numbers import short_count
 from bertviewer.ui.map.measure_choice import capitalised
 from bertviewer.ui.map.treemap_view import TreemapView
 from bertviewer.ui.quiet_choice import QuietChoice

@@ -19,12 +19,12 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.key_meanings import KEY_MEANINGS
 from bertviewer.core.sources.length_limits import table_room
 from bertviewer.core.tensors.heads import head_layout, heads_in
 from bertviewer.core.tensors.part_costs import head_cost, part_costs
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.report.costs import memory_sizes, size_text
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.plain_text import as_sentence
+from bertviewer.core.util.text import as_sentence
 from bertviewer.plots.fonts import grown, weighted
 from bertviewer.report.choices import PAPERS, Paper
 from bertviewer.report.formats.formats import FORMATS

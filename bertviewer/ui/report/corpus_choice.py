@@ -4,7 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.util.plain_text import as_sentence, printable
+from bertviewer.core.util.text import as_sentence, printable
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_column, in_row, named

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QW
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.numerals import count_text
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import printable
 from bertviewer.report.contents import CHAPTERS
 from bertviewer.report.formats.formats import FORMATS
 from bertviewer.report.layers import read_layers

@@ -7,7 +7,7 @@ from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.attention_request import AttentionRequest
 from bertviewer.ui.charts.chart_panel import ChartPanel

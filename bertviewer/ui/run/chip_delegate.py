@@ -12,7 +12,7 @@ from bertviewer.charts.theme import GRID, NORMAL_WEIGHT, RADIUS, ROW, STRONG, Th
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
 from bertviewer.core.analysis.token_classes import text_starts
 from bertviewer.core.schema.activation_run import Token
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.look.theme_of import theme_of
 

@@ -10,8 +10,8 @@ from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.outliers import DEVIATIONS, Level, OutlierFeature
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.util.numerals import with_minus
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.numbers import with_minus
+from bertviewer.core.util.text import isolated
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.layouts import STRETCH, in_row, named
 from bertviewer.ui.run import jobs

@@ -11,7 +11,7 @@ from bertviewer.charts.similarities import pair_chart, word_chart
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_words
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.choice_box import ChoiceBox

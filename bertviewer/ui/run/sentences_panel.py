@@ -6,7 +6,7 @@ from bertviewer.charts.figures import FigureTable
 from bertviewer.charts.sentence_tables import sentence_line, sentence_table
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 from bertviewer.ui.labels import heading_label, quiet_label
 from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.run import jobs

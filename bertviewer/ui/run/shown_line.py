@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QSizePolicy
 
 from bertviewer.charts.theme import GRID, NORMAL
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button

@@ -9,7 +9,7 @@ from bertviewer.charts.token_paths import PathCharts, Traced, path_charts
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.similarity import nearest_tokens
 from bertviewer.core.schema.activation_run import ActivationRun, Token
-from bertviewer.core.util.numerals import with_minus
+from bertviewer.core.util.numbers import with_minus
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from bertviewer.core.checkpoints.reading import Span
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.schema.check_step import CheckStep
+    from bertviewer.core.schema.modules import TensorInfo
     from bertviewer.core.schema.statistics import Statistics
-    from bertviewer.core.schema.tensor_info import TensorInfo
     from bertviewer.core.schema.traced_tensor import SeenName, SeenTensor
     from bertviewer.core.sources.model_source import ModelSource
     from bertviewer.core.tensors.matrix import Matrix

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.check_step import CheckStep
-from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.traced_tensor import SeenTensor
 from bertviewer.core.tensors.heads import HeadLayout, head_layout, seen_heads
 from bertviewer.core.tensors.named_values import NamedValues

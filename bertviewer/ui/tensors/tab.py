@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QAbstractItemView, QWidget
 
 from bertviewer.charts.counts import tensors_text
 from bertviewer.core.schema.check_step import CheckStep
-from bertviewer.core.schema.folding import TreeRow
-from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.schema.module_tree import TreeRow
+from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.traced_tensor import SeenName
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_column, in_row
 from bertviewer.ui.tables import make_sortable, make_table

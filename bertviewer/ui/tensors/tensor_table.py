@@ -9,10 +9,10 @@ from PySide6.QtCore import QObject, Qt
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.schema.check_step import CheckStep
 from bertviewer.core.schema.count_steps import readable
+from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.schema.tensor_info import TensorInfo
 from bertviewer.core.schema.traced_tensor import SeenTensor
-from bertviewer.core.util.numerals import with_minus
+from bertviewer.core.util.numbers import with_minus
 from bertviewer.report.numbers import deviation
 from bertviewer.ui.sorting import sorted_order
 from bertviewer.ui.table_copies import PATH_ROLE

@@ -6,7 +6,7 @@ from PySide6.QtGui import QPalette
 
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.tensors.named_values import NamedValues
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.staleness import why_stale

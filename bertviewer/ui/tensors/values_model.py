@@ -10,7 +10,7 @@ from bertviewer.charts.naming import visible
 from bertviewer.core.checkpoints.decoding import Values
 from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 from bertviewer.ui.tables import Index, alignment
 
 ROWS, COLUMNS = 128, 256

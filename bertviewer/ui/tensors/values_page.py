@@ -9,7 +9,7 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.cell_words import exact_text, place_text
 from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.table_copies import Cells, offer_copies

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bertviewer.core.schema.check_step import CheckStep
-from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.traced_tensor import SeenName, SeenTensor
 from bertviewer.ui.tensors.tensor_table import Listed
 

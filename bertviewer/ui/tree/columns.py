@@ -6,8 +6,8 @@ from PySide6.QtCore import QEvent, QObject, QSettings, Qt
 from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QHeaderView
 
-from bertviewer.core.schema.folding import TreeRow
-from bertviewer.core.util.numerals import short_count
+from bertviewer.core.schema.module_tree import TreeRow
+from bertviewer.core.util.numbers import short_count
 from bertviewer.ui.settings import store
 from bertviewer.ui.tree.cells import (
     CHANGE,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from bertviewer.charts.translation import translate
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.tree.cells import natural
 from bertviewer.ui.tree.filter import KEYED, KEYS, TOKEN, Key
 from bertviewer.ui.tree.rows import TreeItem

@@ -13,8 +13,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
 
 from bertviewer.charts.theme import LARGE, MEDIUM, NORMAL, SMALL, STRONG, mixed
-from bertviewer.core.util.numerals import count_text, short_count
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.numbers import count_text, short_count
+from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import monospaced, sized, tabular, weighted
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.marked_line import marked_line

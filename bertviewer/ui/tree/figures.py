@@ -7,11 +7,10 @@ from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
-from bertviewer.core.schema.cost_values import macs
+from bertviewer.core.schema.costs import ModuleCosts
 from bertviewer.core.schema.count_steps import readable
-from bertviewer.core.schema.folding import TreeRow
-from bertviewer.core.schema.forward_costs import ModuleCosts
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.module_tree import TreeRow
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.schema.statistics import figure
 
 BATCH = "B"
@@ -138,7 +137,7 @@ class TreeFigures:
         if costs.macs not in self._macs:
             of_all = self._architecture.costs
             assert of_all is not None  # these costs are of it
-            self._macs[costs.macs] = macs(of_all, node.path, self._values)
+            self._macs[costs.macs] = of_all.macs(node.path, self._values)
         return self._macs[costs.macs]
 
 

@@ -16,8 +16,8 @@ from PySide6.QtGui import QFontMetrics, QGuiApplication
 from bertviewer.charts.theme import ROW, SMALL
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import TreeRow
-from bertviewer.core.util.gc_paused import no_search_for_garbage
+from bertviewer.core.schema.module_tree import TreeRow
+from bertviewer.core.util.memory import gc_paused
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.tables import Index, alignment
 from bertviewer.ui.tips import plain_tip
@@ -78,7 +78,7 @@ class ModuleTreeModel(QAbstractItemModel):
         self._run: ActivationRun | None = None
         self._changes: Mapping[str, float] = {}
 
-    @no_search_for_garbage()
+    @gc_paused()
     def set_tree(self, tree: TreeRow | None, architecture: Architecture | None = None) -> None:
         """Show another tree, without a filter and without a run; the order stays."""
         self.beginResetModel()
@@ -95,7 +95,7 @@ class ModuleTreeModel(QAbstractItemModel):
         self.filter = parse_filter(text)
         self.arrange()
 
-    @no_search_for_garbage()
+    @gc_paused()
     def set_order(self, column: int | None, is_falling: bool = False) -> None:
         """Put the rows below each row in order of a column, or as they are in the model."""
         self.order = None if column is None else (column, is_falling)

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from bertviewer.charts.counts import tensors_text
 from bertviewer.charts.theme import SMALL
-from bertviewer.core.schema.folding import TreeRow
-from bertviewer.core.util.gc_paused import no_search_for_garbage
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.schema.module_tree import TreeRow
+from bertviewer.core.util.memory import gc_paused
+from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import muted
@@ -75,7 +75,7 @@ class ModuleTreePanel(QWidget):
         workspace.comparison.changed.connect(self._on_comparison)
         workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_run))
 
-    @no_search_for_garbage()
+    @gc_paused()
     def apply_filter(self, text: str) -> None:
         """Show the modules that fit what somebody typed, and those above; all for an empty text."""
         if not text and not self._model.filter.terms:

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from bertviewer.charts.theme import Part
-from bertviewer.core.schema.folding import TreeRow
+from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.ui.tree.figures import TreeFigures
 from bertviewer.ui.tree.terms import TreeFilter
 

@@ -16,7 +16,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPalette, QPen
 from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QTreeView
 
 from bertviewer.charts.theme import mixed
-from bertviewer.core.util.gc_paused import no_search_for_garbage
+from bertviewer.core.util.memory import gc_paused
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.tree.delegate import TreeDelegate
 from bertviewer.ui.tree.model import MODULE, ModuleTreeModel
@@ -84,7 +84,7 @@ class ModuleTreeView(QTreeView):
         )
         return None if most is not None and len(keys) > most else keys
 
-    @no_search_for_garbage()
+    @gc_paused()
     def open_only(self, keys: Iterable[str]) -> None:
         """Have these rows open, and no others; those that are not there are left out."""
         self.collapseAll()

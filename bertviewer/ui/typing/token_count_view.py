@@ -5,7 +5,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from bertviewer.core.tokenization.token_count import TokenCount
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tips import plain_tip

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.theme import GRID, LARGE, NORMAL, TITLE
 from bertviewer.core.sources.demo import demo_folder
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.plain_text import as_sentence
+from bertviewer.core.util.text import as_sentence
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.labels import muted, plain_label
 from bertviewer.ui.layouts import STRETCH, in_column, in_row, named

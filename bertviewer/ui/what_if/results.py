@@ -8,10 +8,9 @@ from PySide6.QtWidgets import QFrame, QScrollArea
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.schema.architecture import BITS, bytes_by_dtype
-from bertviewer.core.schema.cost_values import FLOPS_PER_MAC
+from bertviewer.core.schema.costs import BITS, FLOPS_PER_MAC, bytes_by_dtype
 from bertviewer.core.schema.count_steps import readable
-from bertviewer.core.schema.folding import TreeRow
+from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.what_if.scenario import Figure, Outcome
 from bertviewer.ui.labels import blank_page, heading_label, plain_label, quiet_label
 from bertviewer.ui.layouts import STRETCH, in_column, named

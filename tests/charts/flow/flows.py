@@ -3,7 +3,7 @@
 from typing import Any
 
 from bertviewer.core.schema.flow import Flow, Node
-from bertviewer.core.schema.module_node import Repeat
+from bertviewer.core.schema.modules import Repeat
 from tests.charts.flow.blocks import (
     bert_layer,
     deberta_attention,

@@ -3,7 +3,7 @@
 from bertviewer.charts.flow.lettering import cut_in_middle
 from bertviewer.charts.flow.words import words_of
 from bertviewer.core.schema.flow import Edge, Node
-from bertviewer.core.schema.module_node import Repeat
+from bertviewer.core.schema.modules import Repeat
 from tests.charts.flow import blocks, flows, nodes
 from tests.charts.flow.checks import measure
 

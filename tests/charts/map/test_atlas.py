@@ -51,7 +51,7 @@ def test_a_model_opens_down_to_single_operations(family: str) -> None:
         flow = found.flow(part)
         assert flow is not None
         operations |= {each.operation for each in flow.nodes if each.kind == "operation"}
-        assert flow.hangs_together, part
+        assert flow.is_consistent, part
         assert draw(flow, measure).nodes, part
     assert operations >= {"softmax", "linear"}
 

@@ -12,7 +12,6 @@ from bertviewer.core.schema.activation_run import (
     Token,
 )
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.cost_values import macs
 from bertviewer.core.schema.statistics import Statistics
 from tests.core.opened import derived
 from tests.core.walkthrough.small_walkthroughs import small
@@ -47,8 +46,8 @@ def test_nodes_add_up_to_their_modules_formula_at_any_length(name: str) -> None:
                 continue
             values = [counts.of_node(Part(path), node) for node in flow.nodes if node.macs]
             assert None not in values, path
-            whole = macs(costs, path, counts.values)
-            traced = macs(costs, path, {**counts.values, **flows.lengths})
+            whole = costs.macs(path, counts.values)
+            traced = costs.macs(path, {**counts.values, **flows.lengths})
             assert whole is not None
             assert traced is not None
             # A layer that is called twelve times is drawn as it is called once.

@@ -22,7 +22,7 @@ from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivatio
 from bertviewer.core.schema.check_step import Check, CheckStep
 from bertviewer.core.schema.flow import Node
 from bertviewer.core.schema.statistics import Statistics
-from bertviewer.core.util.plain_text import printable
+from bertviewer.core.util.text import printable
 from tests.charts.colors import contrast
 from tests.core.walkthrough.small_walkthroughs import flowing, small
 

@@ -9,7 +9,7 @@ import pytest
 from bertviewer.core.loading import cached_models as models
 from bertviewer.core.loading.cache_store import SUFFIX, Store
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.util.resources import resources_folder
+from bertviewer.core.util.files import resources_folder
 from tests import seen
 
 FEW = ("albert-base-v2", "bert-base-uncased", "demo", "gpt2")

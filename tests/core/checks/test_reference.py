@@ -12,8 +12,8 @@ from bertviewer.core.checks.reference_model import reference_of
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.architecture import ancestors
 from bertviewer.core.schema.check_step import Unchecked
+from bertviewer.core.schema.modules import ancestors
 from tests.core.checks.crossing import Crosses, crosses
 from tests.core.checks.small_models import (
     SENTENCE,

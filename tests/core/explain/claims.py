@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.explain.explanation import Answer
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.family_names import CONFIG_KEYS
 from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.tokenization.placeholder import StandInTokenizer

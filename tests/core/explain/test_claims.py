@@ -7,7 +7,7 @@ import pytest
 
 from bertviewer.core.explain.asking import EXPLANATIONS, answers_for_module
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from tests.core.explain.claims import CLAIMS
 from tests.core.formulas.claims import claim_of
 from tests.core.formulas.note_cases import CASES, Case, case

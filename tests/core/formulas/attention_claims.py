@@ -6,7 +6,7 @@ import re
 import torch
 from torch import nn
 
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from tests.core.formulas.claims import claims, dropouts, is_normal, module_of, output_of, tensor_of
 from tests.core.formulas.note_cases import LENGTH_KEYS, Case
 

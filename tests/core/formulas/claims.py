@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from tests.core.formulas.note_cases import TOKENS, Case
 
 Check = Callable[[Case, ModuleNode, tuple[str, ...]], bool]

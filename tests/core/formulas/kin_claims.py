@@ -5,7 +5,7 @@ import math
 
 import torch
 
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from tests.core.formulas.attention_claims import difference_of_heads
 from tests.core.formulas.claims import claims, module_of
 from tests.core.formulas.note_cases import TOKENS, Case

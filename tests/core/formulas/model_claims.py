@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
 
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from tests.core.formulas.claims import claims, module_of, output_of, tensor_of
 from tests.core.formulas.note_cases import Case
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from bertviewer.core.building.building import build_config, build_on_meta, build_random
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.tasks import find_task
 from tests.core.formulas.flow_models import with_flows
 from tests.core.formulas.formula_models import DISTINCT, TINY, architecture_of

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from tests.core.formulas.flow_models import with_flows
 from tests.core.formulas.formula_models import architecture_of
 from tests.core.formulas.found_formulas import formula_at, maths_of, node_at, values

@@ -6,11 +6,9 @@ from msgspec.structs import replace
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.flow import Edge, Flow, Node
-from bertviewer.core.schema.flows import Flows
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.flow import Edge, Flow, Flows, Node, Operand
+from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.schema.tensor_info import TensorInfo
 from tests.core.formulas.test_made_of import node
 
 

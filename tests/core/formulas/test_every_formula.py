@@ -12,7 +12,7 @@ from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.formula import SOURCE, formula_of_steps
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from tests.core.formulas.formula_models import MODELS, architecture_of
 
 OTHERS = ("mixtral", "gptj", "xlnet", "mobilebert", "cohere2", "gemma2")

@@ -3,9 +3,8 @@
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.made_of import made_of
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode, Repeat
+from bertviewer.core.schema.modules import ModuleNode, Repeat, TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.schema.tensor_info import TensorInfo
 
 
 def node(

@@ -10,7 +10,7 @@ from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.notation import LAYER_NORM
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from tests.core.formulas.flow_models import traced
 from tests.core.formulas.formula_models import DISTINCT
 from tests.core.formulas.found_formulas import node_at

@@ -9,9 +9,8 @@ from torch import Tensor, nn
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.trace import macs_by_module
 from bertviewer.core.graph.tracing import Tracer
-from bertviewer.core.schema.flow import Flow
-from bertviewer.core.schema.flows import Flows
-from bertviewer.core.schema.module_node import Repeat
+from bertviewer.core.schema.flow import Flow, Flows
+from bertviewer.core.schema.modules import Repeat
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.budget import OverBudget, limited
 from bertviewer.core.util.progress import no_progress
@@ -133,7 +132,7 @@ def test_flows_are_whole(name: str) -> None:
     flows = reader.flows(LENGTHS)
     assert Flows.from_json(json.loads(json.dumps(flows.to_json()))) == flows
     for flow in flows.distinct.values():
-        assert flow.hangs_together
+        assert flow.is_consistent
         assert all(edge.source != edge.target for edge in flow.edges)
     # Every multiply-add of a module is in one of its nodes.
     expected = macs_by_module(reader.trace)

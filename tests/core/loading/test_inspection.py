@@ -7,7 +7,7 @@ from torch import nn
 from bertviewer.core.formulas import catalogue
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode, Repeat
+from bertviewer.core.schema.modules import ModuleNode, Repeat
 from bertviewer.core.schema.source_info import SourceInfo
 
 SOURCE = SourceInfo("config", "x", "base", "none")

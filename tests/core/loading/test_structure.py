@@ -13,7 +13,7 @@ from bertviewer.core.loading import structure as structure_module
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.loading.structure import structure
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError

@@ -9,7 +9,7 @@ from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.count_steps import CountTerm, count_steps, readable, steps_of
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source

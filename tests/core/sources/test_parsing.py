@@ -13,7 +13,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import PRESETS, preset_names
 from bertviewer.core.util.errors import NOT_REGULAR, UserError
-from bertviewer.core.util.resources import resources_folder
+from bertviewer.core.util.files import resources_folder
 
 
 @pytest.mark.parametrize("name", preset_names())

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.expressions.domains import holds_in, letters_in
-from bertviewer.core.schema.forward_costs import Costs
+from bertviewer.core.schema.costs import Costs
 from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.symbolic.costs import derive_costs
 from tests.fresh import try_costs

@@ -14,8 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from bertviewer.core.building.building import build_config, build_on_meta, build_random
 from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.runs.macs import RunCounter
-from bertviewer.core.schema.cost_values import macs, peak_elements
-from bertviewer.core.schema.forward_costs import Costs
+from bertviewer.core.schema.costs import Costs
 from bertviewer.core.sources.configuration import read_configuration
 from bertviewer.core.sources.presets import find_preset
 from bertviewer.core.sources.tasks import find_task
@@ -117,7 +116,7 @@ def test_presets_with_their_heads_cost_what_torch_counts(name: str, task: str) -
             model(**inputs)
         # What a run counts is a third way to the same numbers.
         for path, found in counter.macs().items():
-            assert macs(costs, path, values) == (found.count or 0), path
+            assert costs.macs(path, values) == (found.count or 0), path
             if is_called(model, path):
                 # torch names no module in which it counted nothing.
                 assert counted.get(path, 0) == 2 * (found.count or 0), path
@@ -129,7 +128,7 @@ def test_bert_base_at_128_tokens() -> None:
     assert root.macs == "N*B*S*(4*D**2 + 2*D*I + 2*S*D) + B*D**2"
     assert (root.input_shape, root.output_shape) == (("B", "S"), ("B", "S", "D"))
     assert (values["B"], values["S"]) == (1, 128)
-    assert macs(costs, "", values) == 11_174_215_680
+    assert costs.macs("", values) == 11_174_215_680
     query = costs.modules["encoder.layer.7.attention.self.query"]
     assert query.macs == "B*S*D**2"
     assert query.output_shape == ("B", "S", "D")
@@ -149,9 +148,9 @@ def test_a_shared_layer_counts_at_each_call() -> None:
     assert costs.modules[query].macs == "N*B*S*D**2"
     # More groups share the calls out, which is no formula of the groups.
     assert "G" not in costs.variables
-    peak = peak_elements(costs, values)
+    peak = costs.peak_elements(values)
     assert peak
-    assert peak_elements(costs, {**values, "inner_group_num": 2}) is None
+    assert costs.peak_elements({**values, "inner_group_num": 2}) is None
 
 
 def test_experts_cost_what_each_token_asks_of_them() -> None:
@@ -168,7 +167,7 @@ def test_experts_cost_what_each_token_asks_of_them() -> None:
         counter = RunCounter(real)
         with torch.no_grad(), counter.watching():
             real(torch.full((1, tokens), 7), use_cache=False)
-        assert macs(costs, "", {**values, "B": 1, "S": tokens}) == counter.macs()[""].count
+        assert costs.macs("", {**values, "B": 1, "S": tokens}) == counter.macs()[""].count
 
 
 SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 40, "vocab_size": 60}
@@ -185,7 +184,7 @@ def test_the_peak_is_what_the_allocator_sees(family: str) -> None:
     model: Any = build_random(build_config(config, "test"), find_task("base"), "test")
     model.set_attn_implementation("eager")
     for batch, tokens in ((1, 9), (3, 60)):
-        elements = peak_elements(costs, {**values, "B": batch, "S": tokens})
+        elements = costs.peak_elements({**values, "B": batch, "S": tokens})
         assert elements is not None
         sizes = {"B": batch, "S": tokens, "S_d": 0}
         inputs = {**run_inputs(model, **sizes), "use_cache": False}
@@ -222,7 +221,7 @@ def test_a_model_whose_cost_is_no_formula_has_none() -> None:
         }
     )
     assert costs.modules[""].macs is None
-    assert macs(costs, "", values) is None
+    assert costs.macs("", values) is None
     assert costs.modules["pooler"].macs == "B*D**2"
     # The root says why, and so does each module below that has none.
     query = "encoder.layer.0.attention.self.query"

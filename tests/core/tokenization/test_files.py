@@ -28,7 +28,7 @@ from bertviewer.core.tokenization.files import (
 )
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
 from bertviewer.core.util.errors import NOT_REGULAR, UserError
-from bertviewer.core.util.extras import extra_advice
+from bertviewer.core.util.installation import extra_advice
 from tests.core.formulas.formula_models import TINY
 
 

@@ -1,5 +1,8 @@
-"""torch and transformers are imported once, by whoever is first, and waiting can be stopped."""
+"""torch and transformers are imported once, without blocking, and waiting can be cancelled."""
 
+import gc
+import subprocess
+import sys
 import threading
 import time
 
@@ -7,7 +10,8 @@ import pytest
 
 from bertviewer.core.util import libraries
 from bertviewer.core.util.errors import Cancelled
-from bertviewer.core.util.libraries import Import
+from bertviewer.core.util.libraries import SWITCH_INTERVAL, Import, background_import
+from bertviewer.core.util.memory import gc_paused
 
 
 @pytest.fixture
@@ -89,3 +93,49 @@ def test_an_error_is_told_to_who_waits_and_the_next_one_tries_again(
     assert len(tries) == 2
     assert libraries.are_settled()
     assert not libraries.are_loaded()
+
+
+def test_everything_is_as_before_afterwards() -> None:
+    before = sys.getswitchinterval()
+
+    def fail() -> None:
+        with background_import():
+            assert not gc.isenabled()
+            assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL)
+            raise ImportError
+
+    with pytest.raises(ImportError):
+        fail()
+    assert gc.isenabled()
+    assert sys.getswitchinterval() == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere torch loads its libraries itself")
+def test_torchs_library_is_there_before_torch_is() -> None:
+    code = """
+import sys
+from pathlib import Path
+from bertviewer.core.util.libraries import background_import
+def is_there():
+    return "libtorch_cpu.so" in Path("/proc/self/maps").read_text()
+print(is_there())
+with background_import():
+    print(is_there(), "torch" in sys.modules)
+    import torch
+print(torch.ones(2).sum().item())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["False", "True", "False", "2.0"], done.stderr
+
+
+def test_the_search_is_off_meanwhile_and_on_again_whatever_happens() -> None:
+    assert gc.isenabled()
+    with gc_paused():
+        assert not gc.isenabled()
+        with gc_paused():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(ZeroDivisionError), gc_paused():
+        _ = 1 // 0
+    assert gc.isenabled()

@@ -13,8 +13,8 @@ from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.expressions.letters import LABELS_KEY
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.loading.scenario_model import rebuild
-from bertviewer.core.schema.folding import fold
-from bertviewer.core.schema.forward_costs import Costs, ModuleCosts
+from bertviewer.core.schema.costs import Costs, ModuleCosts
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.util.errors import UserError

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.schema.forward_costs import Costs
+from bertviewer.core.schema.costs import Costs
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.blocks import Facts, Figure, FormulaBlock, Section, Sum, Table
 from bertviewer.report.chapters.costs import costs

@@ -8,7 +8,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.util.numerals import MINUS
+from bertviewer.core.util.numbers import MINUS
 from bertviewer.report.blocks import Figure
 from bertviewer.report.chapters.runs import runs
 from bertviewer.report.subject import Subject

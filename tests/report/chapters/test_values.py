@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.util.numerals import MINUS
+from bertviewer.core.util.numbers import MINUS
 from bertviewer.report.blocks import Table
 from bertviewer.report.chapters.checks import checks
 from bertviewer.report.chapters.values import values

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QGridLayout, QLabel, QTab
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.schema.costs import Costs, ModuleCosts
 from bertviewer.core.schema.count_steps import CountTerm
-from bertviewer.core.schema.forward_costs import Costs, ModuleCosts
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress

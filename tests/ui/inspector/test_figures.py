@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.inspector.module_figures import module_figures
 from bertviewer.ui.main_window import MainWindow

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.look.appearance import apply_appearance
 from bertviewer.ui.map import motion

@@ -171,8 +171,7 @@ def test_the_menu_has_what_can_be_done_with_a_module(
 def test_names_of_strangers_are_shown_as_they_are(show_map: ShowMap) -> None:
     from msgspec.structs import replace
 
-    from bertviewer.core.schema.flow import Flow, Node
-    from bertviewer.core.schema.flows import Flows
+    from bertviewer.core.schema.flow import Flow, Flows, Node
 
     architecture = small("bert")
     names = ("<b>bold</b>", "a\x00b", "\u202eevil", "漢字" * 20, "x" * 10_000)

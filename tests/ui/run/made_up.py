@@ -5,8 +5,8 @@ from typing import Any, cast
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.folding import TreeRow
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.module_tree import TreeRow
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.ui.jobs import Ran
 from bertviewer.ui.run.view import View
 from bertviewer.ui.watched_run import WatchedRun

@@ -5,9 +5,8 @@ from msgspec.structs import replace
 
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.modules import ModuleNode, TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.schema.tensor_info import TensorInfo
 from bertviewer.ui.run.notes import SLOW, not_finite_note, run_notes
 
 RUN = ActivationRun(

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.plain_text import as_sentence
 from bertviewer.core.util.progress import Progress
+from bertviewer.core.util.text import as_sentence
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.words_panel import WordsPanel

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtGui import QTextLayout
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.util.text_direction import isolated
+from bertviewer.core.util.text import isolated
 
 
 @pytest.mark.parametrize("piece", ["##م", "##ום", "▁م"])

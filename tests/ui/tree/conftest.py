@@ -3,7 +3,7 @@
 import pytest
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.tree.panel import ModuleTreePanel
 from bertviewer.ui.workspace import Workspace

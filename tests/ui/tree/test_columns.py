@@ -6,8 +6,8 @@ from PySide6.QtGui import QFontMetrics
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.folding import fold
-from bertviewer.core.util.numerals import short_count
+from bertviewer.core.schema.module_tree import fold
+from bertviewer.core.util.numbers import short_count
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tree.cells import (
     CLASS,

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QTableView, QTreeView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.tree.completion import Completion, typed_at
 from bertviewer.ui.tree.filter import KEYS, parse_filter

@@ -6,7 +6,7 @@ from pytestqt.modeltest import ModelTester
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.folding import TreeRow, fold
+from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.fonts import weighted

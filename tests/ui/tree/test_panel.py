@@ -6,7 +6,7 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QHeaderView, QLabel, QMenu, QTreeView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.schema.folding import fold
+from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.main_window import OF_A_ROW, MainWindow
 from bertviewer.ui.tree.cells import PARAMETERS
 from bertviewer.ui.tree.model import ModuleTreeModel

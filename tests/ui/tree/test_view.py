@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.theme import DARK, LIGHT, Part, Theme
-from bertviewer.core.schema.folding import TreeRow, fold
-from bertviewer.core.schema.module_node import ModuleNode
+from bertviewer.core.schema.module_tree import TreeRow, fold
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME, apply_appearance
 from bertviewer.ui.tree.columns import TreeColumns
 from bertviewer.ui.tree.delegate import LONGEST, shortened

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import TreeRow, fold
+from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.what_if.figures import FigureGrid
 from bertviewer.ui.what_if.tab import WhatIfTab

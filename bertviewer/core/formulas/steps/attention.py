@@ -17,7 +17,7 @@ from bertviewer.core.formulas.steps.expression import (
 )
 from bertviewer.core.formulas.steps.writer import MASK, Of, Writer
 from bertviewer.core.graph.module_graph import Step
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.flow import Operand
 
 PRODUCTS = ("matmul", "einsum", "baddbmm")
 ROOT = "sqrt(d_k)"

@@ -16,9 +16,8 @@ from bertviewer.core.formulas.steps.operations import OPERATIONS, list_name
 from bertviewer.core.formulas.steps.writer import Writer, at_round
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import MANY, ModuleGraph, Step
-from bertviewer.core.schema.flow import KnownOperation, Node
-from bertviewer.core.schema.operand import Operand
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.schema.flow import KnownOperation, Node, Operand
+from bertviewer.core.util.numbers import count_text
 
 SOURCE = "traced from the code"
 _MEANINGS = {

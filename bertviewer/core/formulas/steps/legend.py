@@ -8,7 +8,7 @@ from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted, sized
 from bertviewer.core.schema.flow import Node
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 
 _LETTERS = ("S", "S_d")
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.flow import Operand
 
 AT = "at "
 """Before the index of a round, first among the parts of an operand."""

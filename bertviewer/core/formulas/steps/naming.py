@@ -13,8 +13,7 @@ from bertviewer.core.formulas.steps.networks import KINDS, halves_of, uses_of
 from bertviewer.core.formulas.steps.origins import ROLES, Place, expert_choice, origins
 from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
-from bertviewer.core.schema.flow import Node
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.flow import Node, Operand
 
 _LETTERS = {
     **dict.fromkeys(("layer norm", "rms norm", "group norm", "batch norm", "scale and shift"), "N"),

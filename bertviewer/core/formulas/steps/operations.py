@@ -15,8 +15,7 @@ from bertviewer.core.formulas.templates.activation import activation_term
 from bertviewer.core.formulas.templates.embedding import constant_factor
 from bertviewer.core.formulas.templates.norm import MEANINGS, Norm
 from bertviewer.core.graph.module_graph import Step
-from bertviewer.core.schema.flow import Node
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.flow import Node, Operand
 
 _ROWS = dict(TABLES.values())
 _EXPERT = 'op("Expert")_e'

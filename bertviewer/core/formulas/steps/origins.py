@@ -7,7 +7,7 @@ from itertools import takewhile
 from msgspec import Struct
 
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.flow import Operand
 
 ROLES = {"query": "Q", "key": "K", "value": "V"}
 """The letters of what goes into an attention."""

@@ -19,8 +19,7 @@ from bertviewer.core.formulas.steps.legend import Legend
 from bertviewer.core.formulas.steps.loops import AT
 from bertviewer.core.formulas.steps.naming import TOKEN_IDS, Names, input_meaning, numbered_part
 from bertviewer.core.graph.module_graph import FIRST, ModuleGraph, Step
-from bertviewer.core.schema.flow import Node
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.flow import Node, Operand
 
 Of = Callable[[Operand], Expression]
 """How operands are written."""

@@ -25,7 +25,7 @@ from bertviewer.core.formulas.templates.heads import (
 from bertviewer.core.formulas.templates.norm import Norm
 from bertviewer.core.formulas.templates.position_scores import bias_of
 from bertviewer.core.formulas.templates.template import Match, Template, filled
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 
 
 def _attention(view: ModuleView) -> Match | None:

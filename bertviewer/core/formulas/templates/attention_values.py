@@ -15,9 +15,9 @@ from bertviewer.core.formulas.templates.heads import Heads, Variant
 from bertviewer.core.formulas.templates.norm import NORMS
 from bertviewer.core.formulas.templates.rotary import has_angles, rotated_size
 from bertviewer.core.formulas.templates.template import Values
-from bertviewer.core.schema.architecture import ancestors
+from bertviewer.core.schema.modules import ancestors
 from bertviewer.core.sources.family_names import ANGLES
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 
 
 def values_of(heads: Heads, variant: Variant) -> dict[str, object]:

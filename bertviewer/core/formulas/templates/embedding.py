@@ -12,8 +12,7 @@ from bertviewer.core.formulas.notation import indices, number_maths, sized
 from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
-from bertviewer.core.schema.flow import Node
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.flow import Node, Operand
 
 _WIDTHS = ("embedding width", "width")
 _TOKENS = ("vocabulary", *_WIDTHS, "padding")

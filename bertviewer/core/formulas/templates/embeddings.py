@@ -12,7 +12,7 @@ from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.formulas.templates.norm import NORMS, Norm, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 
 _KINDS = frozenset(("token", "segment", "position"))
 

@@ -19,7 +19,7 @@ from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.activation import activation_term
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.flow import Operand
 
 HALF = "feed-forward, first half"
 ROW_WISE = "Each position is processed independently; only attention mixes positions."

@@ -18,8 +18,7 @@ from bertviewer.core.formulas.steps.attention import Scores, factor_of, scores_o
 from bertviewer.core.formulas.steps.origins import ROLES, Chain, chain_of
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
-from bertviewer.core.schema.flow import Node
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.flow import Node, Operand
 
 _VIEWS = ("view", "reshape", "unflatten")
 

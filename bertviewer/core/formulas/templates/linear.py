@@ -15,7 +15,7 @@ from bertviewer.core.formulas.templates.norm import NORMS, is_norm
 from bertviewer.core.formulas.templates.position_scores import bias_of
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import ModuleGraph, Step, is_first
-from bertviewer.core.schema.architecture import ancestors
+from bertviewer.core.schema.modules import ancestors
 
 _NAMES = {"Q": "queries", "K": "keys", "V": "values"}
 _PROJECTIONS = {

@@ -11,7 +11,7 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import RMS_NORM, number_maths, sized
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
-from bertviewer.core.util.numerals import number_text
+from bertviewer.core.util.numbers import number_text
 
 NORMS = ("layer norm", "rms norm", "scale and shift")
 """What the graph calls the norms that transformer layers have."""

@@ -15,9 +15,8 @@ from bertviewer.core.formulas.steps.expression import PRODUCT, Expression
 from bertviewer.core.formulas.steps.origins import ROLES, chain_of
 from bertviewer.core.formulas.templates.heads import Heads, Variant, layer_of
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
-from bertviewer.core.schema.architecture import ancestors
-from bertviewer.core.schema.operand import Operand
-from bertviewer.core.schema.tensor_info import TensorInfo
+from bertviewer.core.schema.flow import Operand
+from bertviewer.core.schema.modules import TensorInfo, ancestors
 
 _USUAL_BUCKETS, _USUAL_FURTHEST = 32, 128
 """What T5's function for buckets assumes where the configuration has no numbers for it."""

@@ -9,7 +9,7 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.networks import KINDS
 from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.flow import Operand
 
 BranchKind = Literal["attention", "cross-attention", "feed-forward", "experts", "input", "other"]
 

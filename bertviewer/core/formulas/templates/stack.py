@@ -14,8 +14,8 @@ from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
-from bertviewer.core.schema.operand import Operand
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.schema.flow import Operand
+from bertviewer.core.util.numbers import count_text
 
 _CALLED = {"shared": '"Group"', "stages": '"Stage"'}
 _MEANINGS = {

@@ -14,7 +14,7 @@ from bertviewer.core.formulas.templates.head import MASKED_LM
 from bertviewer.core.formulas.templates.layers import stacks_of
 from bertviewer.core.formulas.templates.template import Match, Template, Values
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
-from bertviewer.core.schema.operand import Operand
+from bertviewer.core.schema.flow import Operand
 
 _ROW, _MEAN = ("row",), ("mean",)
 """What is taken of vectors where one row is looked up, or those that are no padding averaged."""

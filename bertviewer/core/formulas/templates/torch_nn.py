@@ -9,7 +9,7 @@ from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import NO_PARAMETERS, listing
 from bertviewer.core.formulas.templates.template import Match, Template
-from bertviewer.core.util.numerals import count_text
+from bertviewer.core.util.numbers import count_text
 
 
 def _of_class(

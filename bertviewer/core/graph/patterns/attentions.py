@@ -17,7 +17,7 @@ from bertviewer.core.graph.trace_graph import (
     Reading,
     closure,
 )
-from bertviewer.core.util.special_floats import Scalar
+from bertviewer.core.util.serialization import Scalar
 
 _PRODUCTS = ("matmul", "einsum", "baddbmm")
 _BETWEEN = ELEMENTWISE | {"cat", "max", "amax", "nan_to_num", "masked_fill", "tril", "triu"}

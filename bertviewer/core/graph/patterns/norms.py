@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from bertviewer.core.graph.patterns.pattern import Pattern
 from bertviewer.core.graph.trace_graph import ACTIVATION, PARAMETER, Graph, Reading
 from bertviewer.core.schema.flow import KnownOperation
-from bertviewer.core.util.special_floats import Scalar
+from bertviewer.core.util.serialization import Scalar
 
 CALLED: Mapping[str, KnownOperation] = {
     "layer_norm": "layer norm",

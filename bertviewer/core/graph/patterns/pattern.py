@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from bertviewer.core.schema.flow import KnownOperation
-from bertviewer.core.util.special_floats import Scalar
+from bertviewer.core.util.serialization import Scalar
 
 
 class Pattern(Struct, frozen=True):

@@ -11,7 +11,7 @@ from bertviewer.core.graph.patterns.pattern import Pattern
 from bertviewer.core.graph.trace import Call
 from bertviewer.core.graph.trace_graph import Graph, closure
 from bertviewer.core.schema.flow import KnownOperation
-from bertviewer.core.util.special_floats import Scalar
+from bertviewer.core.util.serialization import Scalar
 
 CHOOSING = ("topk", "argmax", "max", "sort", "argsort")
 _SCORING = ELEMENTWISE.union(

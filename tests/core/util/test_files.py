@@ -1,4 +1,4 @@
-"""Small files of strangers are read whole, and nothing that is none."""
+"""Bounded reads, and removal of unfinished files."""
 
 import os
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bertviewer.core.util.errors import NOT_REGULAR, UserError
-from bertviewer.core.util.files import read_small_file
+from bertviewer.core.util.files import read_small_file, remove_unfinished, unfinished
 
 
 def test_up_to_so_many_bytes(tmp_path: Path) -> None:
@@ -43,3 +43,15 @@ def test_what_is_no_file(put: Callable[[Path], object], said: str, tmp_path: Pat
     with pytest.raises(UserError) as raised:
         read_small_file(file, 10_000, "a word")
     assert str(raised.value) == f"{file}: {said}"
+
+
+def test_what_is_being_written_is_taken_away_and_what_is_done_stays(tmp_path: Path) -> None:
+    done, file, folder = (tmp_path / name for name in ("done", "file", "folder"))
+    with unfinished(done):
+        done.write_text("all of it")
+    folder.mkdir()
+    with unfinished(file), unfinished(folder), unfinished(tmp_path / "never made"):
+        file.write_text("half of it")
+        (folder / "part").write_text("half of it")
+        remove_unfinished()
+        assert list(tmp_path.iterdir()) == [done]

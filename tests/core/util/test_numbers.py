@@ -1,8 +1,17 @@
-"""Numbers as people read them."""
+"""Numbers and dates as text."""
+
+from datetime import date
 
 import pytest
 
-from bertviewer.core.util.numerals import MINUS, count_text, number_text, short_count, with_minus
+from bertviewer.core.util.numbers import (
+    MINUS,
+    count_text,
+    day_text,
+    number_text,
+    short_count,
+    with_minus,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +63,11 @@ def test_one_is_not_many(count: int, shown: str) -> None:
 )
 def test_a_short_count_is_rounded_and_never_cut(count: int, shown: str) -> None:
     assert short_count(count) == shown.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+@pytest.mark.parametrize(
+    ("day", "text"),
+    [(date(2026, 12, 24), "24 December 2026"), (date(2000, 1, 1), "1 January 2000")],
+)
+def test_a_day_is_told_in_english(day: date, text: str) -> None:
+    assert day_text(day) == text

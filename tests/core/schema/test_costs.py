@@ -6,8 +6,7 @@ import pytest
 
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.expressions.polynomials import Polynomial, total
-from bertviewer.core.schema.cost_values import macs, peak_elements, weights_bytes
-from bertviewer.core.schema.forward_costs import Costs, ModuleCosts
+from bertviewer.core.schema.costs import Costs, ModuleCosts, weights_bytes
 from bertviewer.core.symbolic.formulas import factored
 
 COSTS = Costs(
@@ -24,17 +23,17 @@ VALUES = {"B": 2, "S": 3, "D": 4, "A": 2}
 
 
 def test_numbers_from_formulas() -> None:
-    assert macs(COSTS, "", VALUES) == 6 * (16 + 12)
-    assert peak_elements(COSTS, VALUES) == 2 * 9 * 2
-    assert peak_elements(COSTS, {**VALUES, "S": 1}) == 2 * 4
+    assert COSTS.macs("", VALUES) == 6 * (16 + 12)
+    assert COSTS.peak_elements(VALUES) == 2 * 9 * 2
+    assert COSTS.peak_elements({**VALUES, "S": 1}) == 2 * 4
 
 
 def test_no_formula_no_number() -> None:
-    assert macs(COSTS, "odd", VALUES) is None
-    assert macs(COSTS, "never.called", VALUES) is None
-    assert macs(COSTS, "rope", {**VALUES, "A": 5}) is None
-    assert peak_elements(COSTS, {**VALUES, "G": 2}) is None
-    assert peak_elements(Costs((), {}, ()), VALUES) is None
+    assert COSTS.macs("odd", VALUES) is None
+    assert COSTS.macs("never.called", VALUES) is None
+    assert COSTS.macs("rope", {**VALUES, "A": 5}) is None
+    assert COSTS.peak_elements({**VALUES, "G": 2}) is None
+    assert Costs((), {}, ()).peak_elements(VALUES) is None
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,48 @@
-"""What libraries say is passed on, and what they advise is not."""
+"""One-line messages of errors."""
 
 import pytest
 from huggingface_hub.errors import OfflineModeIsEnabled
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bertviewer.core.util.error_messages import ELSEWHERE, plain_words, words_of
+from bertviewer.core.util.errors import (
+    LONGEST,
+    NEEDS_OTHER_FILES,
+    UserError,
+    describe_error,
+    library_message,
+)
+
+
+@given(st.text(max_size=3 * LONGEST))
+def test_any_text_becomes_one_short_line(text: str) -> None:
+    message = str(UserError(text))
+    assert message.isprintable()
+    assert len(message) <= LONGEST + len(" … ")
+    assert message.strip() == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\n  b\tc", "a b c"),
+        ("名前 💥 ß", "名前 💥 ß"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("a\u202eb", "a\\u202eb"),
+        ("\ud800", "\\ud800"),
+        ("\0", "\\x00"),
+        ("<b>*x* $y$", "<b>*x* $y$"),
+    ],
+)
+def test_what_is_changed_and_what_is_not(text: str, message: str) -> None:
+    assert str(UserError(text)) == message
+
+
+def test_both_ends_of_a_long_text_are_kept() -> None:
+    message = str(UserError("model.bin: " + "x" * 5000 + " at byte 7"))
+    assert message.startswith("model.bin: xxx")
+    assert message.endswith("xxx at byte 7")
+
 
 TIMM = "it needs the library timm, which is missing"
 
@@ -28,12 +67,12 @@ def caused(error: Exception, cause: Exception) -> Exception:
         (ImportError("X requires the timm library but it was not found"), TIMM),
         (ModuleNotFoundError("No module named 'timm.x'", name="timm.x"), TIMM),
         (ImportError("something"), "it needs a library, which is missing"),
-        (OfflineModeIsEnabled("Cannot reach https://x: unset HF_HUB_OFFLINE"), ELSEWHERE),
-        (caused(OSError("We couldn't connect"), ConnectionError("x")), ELSEWHERE),
+        (OfflineModeIsEnabled("Cannot reach https://x: unset HF_HUB_OFFLINE"), NEEDS_OTHER_FILES),
+        (caused(OSError("We couldn't connect"), ConnectionError("x")), NEEDS_OTHER_FILES),
     ],
 )
 def test_words(error: Exception, words: str) -> None:
-    assert plain_words(error) == words
+    assert library_message(error) == words
 
 
 @pytest.mark.parametrize(
@@ -56,8 +95,8 @@ def test_words(error: Exception, words: str) -> None:
         (AssertionError("There should be three"), "There should be three"),
         (RuntimeError(), "no reason given"),
         (ValueError("pip install x"), "no reason given"),
-        (ConnectionError("x"), ELSEWHERE),
+        (ConnectionError("x"), NEEDS_OTHER_FILES),
     ],
 )
 def test_what_an_error_says_in_a_line(error: Exception, words: str) -> None:
-    assert words_of(error).startswith(words)
+    assert describe_error(error).startswith(words)

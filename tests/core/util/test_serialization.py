@@ -1,14 +1,34 @@
-"""Structs become JSON and come back, and nothing comes back that their types do not name."""
+"""Structs to JSON and back; nothing is read that the types do not name."""
 
 import json
-from collections.abc import Mapping
+import pickle
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import Struct, ValidationError, field
+from msgspec.structs import replace
 
-from bertviewer.core.util.serialization import Document, convert_valid, decode, parse
-from bertviewer.core.util.special_floats import Scalar
+from bertviewer.core.checkpoints.finding import read_index
+from bertviewer.core.checkpoints.header import read_header
+from bertviewer.core.corpus.records import records
+from bertviewer.core.saved_runs.reading import read_runs
+from bertviewer.core.saved_runs.writing import MAGIC
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
+from bertviewer.core.util import serialization
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.serialization import (
+    Document,
+    PartialEquality,
+    Scalar,
+    convert_valid,
+    decode,
+    loads,
+    parse,
+)
 
 
 class Leaf(Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,3 +135,73 @@ def test_of_settings_the_valid_values_are_taken() -> None:
     assert convert_valid(data, Tree) == Tree("a", by_name={"x": 1})
     assert convert_valid([], Empty) == Empty()
     assert convert_valid({"size": "1", "name": "b"}, Empty) == Empty("b")
+
+
+class Word(PartialEquality, Struct, frozen=True):
+    NOT_COMPARED = ("written",)
+
+    text: str
+    number: int = 0
+    written: str = ""
+
+
+def test_only_the_other_fields_are_compared() -> None:
+    word = Word("a", 1, "A")
+    assert word == replace(word, written="b")
+    assert hash(word) == hash(replace(word, written="b"))
+    assert word != replace(word, number=2)
+    assert word != ("a", 1)
+    assert repr(word) == "Word(text='a', number=1)"
+    assert pickle.loads(pickle.dumps(word)).written == "A"
+
+
+def test_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serialization, "MOST_CONTAINERS", 3)
+    text = '{"a": [[], "text"]}'
+    for same in (text, text.encode(), text.encode("utf-16")):
+        assert loads(same) == {"a": [[], "text"]}
+    for more in ("[[], [], [], []]", '[{}, {"a": 1}, {}, {}]', b"[[[[]]]]"):
+        with pytest.raises(ValueError, match="more than 3 objects and arrays"):
+            loads(more)
+
+
+MANY = b"[" + b"[]," * 4 + b"[]]"
+
+
+def run_file(file: Path) -> None:
+    file.write_bytes(MAGIC + zlib.compress(len(MANY).to_bytes(8, "little") + MANY))
+    read_runs(file)
+
+
+def header(file: Path) -> None:
+    text = b'{"a": ' + MANY + b"}"
+    file.write_bytes(len(text).to_bytes(8, "little") + text)
+    read_header(file)
+
+
+def index(file: Path) -> None:
+    file.write_bytes(MANY)
+    read_index(file)
+
+
+def tokenizer(file: Path) -> None:
+    (file.parent / "tokenizer.json").write_text(json.dumps({"model": [[], [], [], []]}))
+    ModelTokenizer(file.parent, {"model_type": "bert"}).tokenize(Sentence("a"))
+
+
+@pytest.mark.parametrize("read", [run_file, header, index, tokenizer])
+def test_each_reader_has_the_limit(
+    read: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serialization, "MOST_CONTAINERS", 4)
+    with pytest.raises(UserError, match="more than 4 objects and arrays"):
+        read(tmp_path / "file")
+
+
+def test_a_record_that_has_too_many_costs_that_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serialization, "MOST_CONTAINERS", 4)
+    file = tmp_path / "data.jsonl"
+    file.write_bytes(MANY + b'\n{"text": "a cab"}\n')
+    assert [record.text for record in records(file, None)] == [None, "a cab"]

@@ -6,7 +6,7 @@ import pytest
 
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.folding import TreeRow, fold
+from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import preset_names
 from tests.core.drawn_tree import draw

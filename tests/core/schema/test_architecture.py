@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.schema.architecture import SCHEMA, Architecture, bytes_by_dtype
+from bertviewer.core.schema.architecture import SCHEMA, Architecture
+from bertviewer.core.schema.costs import bytes_by_dtype
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import preset_names
 

@@ -1,19 +1,23 @@
-"""The module tree as people read it: equal neighbouring layers folded into one row.
+"""The module tree with runs of equal layers folded into one row each.
 
-The tree in the window, the text summary and the report's table all draw these rows.
+The window's tree, the text summary and the report's table show these rows.
 """
 
 from msgspec import Struct
 
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_node import ModuleNode
-from bertviewer.core.util.gc_paused import no_search_for_garbage
+from bertviewer.core.schema.modules import ModuleNode
+from bertviewer.core.util.memory import gc_paused
 
 
 class TreeRow(Struct, frozen=True):
-    """A row of the tree: a module, or ``members`` equal modules folded into one.
+    """A module, or several equal modules folded into one row.
 
-    A folded row stands for all its members; ``node`` is the first of them.
+    Attributes:
+        node: the module, the first one if folded.
+        members: the rows of the folded modules; empty for a single module.
+        children: the rows below; if folded, those of the first member.
+        shape: of the module's weight, ``None`` without one.
     """
 
     node: ModuleNode
@@ -23,47 +27,47 @@ class TreeRow(Struct, frozen=True):
 
     @property
     def is_folded(self) -> bool:
-        """Whether the row stands for several modules."""
+        """Whether the row represents several modules."""
         return bool(self.members)
 
     @property
     def key(self) -> str:
-        """A name that is unique in the tree: the path, with a range for a folded row."""
+        """A unique name in the tree: the path, with a range for a folded row."""
         if self.is_folded:
             return f"{self.node.parent or ''}[{self.label}]"
         return self.node.path
 
     @property
     def label(self) -> str:
-        """What the row is called below its parent: ``query``, ``3``, or ``0–11``."""
+        """The row's name below its parent: ``query``, ``3``, or ``0–11``."""
         if self.is_folded:
             return f"{self.members[0].node.name}–{self.members[-1].node.name}"
         return self.node.name or self.node.class_name
 
     @property
     def class_label(self) -> str:
-        """The class, with the number of layers in front for a folded row."""
+        """The class, with the number of modules before it for a folded row."""
         if self.is_folded:
             return f"{len(self.members)} × {self.node.class_name}"
         return self.node.class_name
 
     @property
     def parameters(self) -> int:
-        """The elements in the row, all members together."""
+        """The elements of all members."""
         return sum(m.parameters for m in self.members) if self.members else self.node.parameters
 
     @property
     def trainable(self) -> int:
-        """The trainable elements in the row, all members together."""
+        """The trainable elements of all members."""
         return sum(m.trainable for m in self.members) if self.members else self.node.trainable
 
     @property
     def share(self) -> float:
-        """The part of the model's total, all members together."""
+        """The fraction of the model's parameters, all members together."""
         return sum(m.share for m in self.members) if self.members else self.node.share
 
 
-@no_search_for_garbage()
+@gc_paused()
 def fold(architecture: Architecture) -> TreeRow:
     """Return the root row of the folded tree."""
     shapes = {

@@ -9,8 +9,8 @@ import tomllib
 import pytest
 
 from bertviewer.core.tokenization.reading import SENTENCEPIECE
-from bertviewer.core.util import extras
-from bertviewer.core.util.extras import EXTRAS, extra_advice, install_advice
+from bertviewer.core.util import installation
+from bertviewer.core.util.installation import EXTRAS, extra_advice, install_advice
 from tests.cli.commands import ROOT
 
 
@@ -48,7 +48,7 @@ def test_a_folder_with_a_space_and_an_environment_of_uv(monkeypatch: pytest.Monk
     monkeypatch.setattr(sys, "executable", "/a folder/python")
     command = [sys.executable, "-m", "pip", "install", "pyarrow>=17"]
     assert shlex.split(extra_advice("corpus")) == command
-    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    monkeypatch.setattr(installation, "find_spec", lambda _: None)
     command = ["uv", "pip", "install", "--python", sys.executable, "pyarrow>=17"]
     assert shlex.split(extra_advice("corpus")) == command
 

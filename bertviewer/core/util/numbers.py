@@ -1,0 +1,53 @@
+"""Numbers and dates as text for people; exported data has Python's own form."""
+
+from datetime import date
+
+MINUS = "\N{MINUS SIGN}"
+THOUSANDS = ("K", "M", "G", "T")
+"""The suffixes of abbreviated counts."""
+
+# strftime would use the system's language.
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
+)
+
+
+def with_minus(number: str) -> str:
+    """Return a number's text with a minus sign, which is as wide as a plus, for each hyphen."""
+    return number.replace("-", MINUS)
+
+
+def count_text(count: int, one: str, many: str, *others: object) -> str:
+    """Return "1 token" or "12,000 tokens": ``one`` if the count is 1, else ``many``, formatted.
+
+    ``{0}`` is the count; ``{1}`` and so on are the others. Both texts are complete, so that they
+    can be translated.
+    """
+    return (one if count == 1 else many).format(f"{count:,}", *others)
+
+
+def number_text(value: float, digits: int = 7) -> str:
+    """Return a number with this many significant digits."""
+    return with_minus(f"{value:.{digits}g}")
+
+
+def short_count(count: int) -> str:
+    """Return "22.7 M", "147.8 K" or "768": a count for a narrow column, with a no-break space.
+
+    It has two decimals below 10, else one.
+    """
+    if count < 1000:
+        return str(count)
+    value, suffix = float(count), ""
+    for suffix in THOUSANDS:  # noqa: B007
+        value /= 1000
+        if round(value, 1) < 1000:
+            break
+    digits = 2 if round(value, 2) < 10 else 1
+    return f"{value:,.{digits}f}\N{NO-BREAK SPACE}{suffix}"
+
+
+def day_text(day: date) -> str:
+    """Return ``24 November 2026``."""
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
