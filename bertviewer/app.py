@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 # What each way of starting needs is imported there: the window is to be seen at once.
-from bertviewer.api import DRAWING_CHILD
 from bertviewer.cli import arguments as command_line
-from bertviewer.core.checkpoints import PICKLE_CHILD
-from bertviewer.core.tokenization import TOKENIZER_CHILD
+from bertviewer.core.util import sandbox
 from bertviewer.core.util.errors import UserError, one_line
 
 ERROR = "bertviewer: error: "
@@ -31,18 +29,8 @@ _last = threading.Lock()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status: 0, 2 for the user's errors, 1 for ours."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == [PICKLE_CHILD]:
-        from bertviewer.core.pickles import child as pickle_child
-
-        return pickle_child.main(given[1:])
-    if given[:1] == [TOKENIZER_CHILD]:
-        from bertviewer.core.tokenization import child
-
-        return child.main(given[1:])
-    if given[:1] == [DRAWING_CHILD]:
-        from bertviewer.api import drawing_child
-
-        return drawing_child.main()
+    if given[:1] == [sandbox.ARGUMENT]:
+        return sandbox.main(given[1:])
     is_program = arguments is None
     status = _status(given, is_program=is_program)
     if is_program:
@@ -176,11 +164,11 @@ def _end(status: int) -> NoReturn:
 
 def _tidy() -> None:
     """Take away what is temporary; what else is registered to be called at the end is Qt's."""
-    from bertviewer.core.util.child_process import end_children
     from bertviewer.core.util.files import remove_unfinished
+    from bertviewer.core.util.helper_process import end_helpers
 
     remove_unfinished()
-    end_children()
+    end_helpers()
     weakref.finalize._exitfunc()  # type: ignore[attr-defined]  # of temporary folders
 
 

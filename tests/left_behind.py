@@ -5,7 +5,7 @@ import sys
 import threading
 from typing import Any
 
-from bertviewer.core.tokenization import process
+from bertviewer.core.util import helper_process
 
 
 def new(things: list[Any], before: list[Any]) -> list[Any]:
@@ -15,11 +15,11 @@ def new(things: list[Any], before: list[Any]) -> list[Any]:
 
 def threads() -> list[Any]:
     # Python never forgets a thread that something else started; those of Qt are looked at below.
-    # The process that reads tokenizers is all tests'.
+    # Helper processes are all tests'.
     return [
         thread
         for thread in threading.enumerate()
-        if not isinstance(thread, threading._DummyThread) and thread.name != process.THREAD
+        if not isinstance(thread, threading._DummyThread) and thread.name != helper_process.THREAD
     ]
 
 

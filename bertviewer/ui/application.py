@@ -24,6 +24,7 @@ from bertviewer.core.tokenization.sentence import optional_sentence
 from bertviewer.core.util import libraries
 from bertviewer.core.util.errors import TooLongError, UserError
 from bertviewer.core.util.files import remove_unfinished, resources_folder
+from bertviewer.core.util.helper_process import end_helpers
 from bertviewer.core.util.log import write_log
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
@@ -175,10 +176,7 @@ def leave(status: int) -> NoReturn:
     """
     QSettings().sync()
     remove_unfinished()
-    if "bertviewer.core.tokenization.process" in sys.modules:
-        from bertviewer.core.tokenization.process import tokenizer_process
-
-        tokenizer_process().stop()
+    end_helpers()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

@@ -1,6 +1,7 @@
 """Pictures are drawn wherever a script runs: threads, other applications, no display."""
 
 import os
+import socket
 import threading
 from pathlib import Path
 
@@ -44,30 +45,25 @@ def test_from_a_thread_and_then_beside_an_application_that_is_made_afterwards(
 
 
 def test_a_process_that_draws_and_ends_is_started_again() -> None:
-    child = drawing._Child()
-    try:
-        assert child.call(os.getpid) != os.getpid()
-        with pytest.raises(UserError, match="the process that draws figures stopped"):
-            child.call(os._exit, 3)
-        first = child.call(os.getpid)
-        assert child.call(os.getpid) == first
-        with pytest.raises(ZeroDivisionError):
-            child.call(divmod, 1, 0)
-        assert child.call(os.getpid) == first
-    finally:
-        child.end()
+    assert drawing.drawn(os.getpid) != os.getpid()
+    with pytest.raises(UserError, match=r"^figures cannot be drawn: the helper process crashed; "):
+        drawing.drawn(os._exit, 3)
+    first = drawing.drawn(os.getpid)
+    assert drawing.drawn(os.getpid) == first
+    with pytest.raises(ZeroDivisionError):
+        drawing.drawn(divmod, 1, 0)
+    assert drawing.drawn(os.getpid) == first
+    with pytest.raises(RuntimeError, match=r"socket\.__new__"):
+        drawing.drawn(socket.socket)
 
 
 def test_several_threads_at_once(run: bertviewer.Run) -> None:
     found: list[str] = []
     figures = [run.figure("norms"), run.figure("layers")]
     threads = [threading.Thread(target=lambda f=f: found.append(f.svg())) for f in figures]
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        drawing._child.end()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert sorted(found) == sorted(set(found))
     assert len(found) == 2

@@ -40,7 +40,7 @@ from bertviewer.core.corpus.reading import read_corpus
 from bertviewer.core.corpus.survey import sentences, survey
 from bertviewer.core.corpus.writing import FEATURES, MANIFEST, STATISTICS, write_corpus
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.pickles import child as pickle_child
+from bertviewer.core.pickles import worker as pickle_worker
 from bertviewer.core.pickles.contents import read_contents
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.saved_runs.reading import check_belongs, read_runs
@@ -51,6 +51,7 @@ from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import no_progress
+from bertviewer.core.util.sandbox import TOO_MUCH
 from bertviewer.report import summaries
 from bertviewer.report.chapters.corpus import corpus as chapter
 from bertviewer.report.corpus_text import comparison_text, corpus_text
@@ -338,7 +339,10 @@ def _unpickle(folder: Path) -> object:
     file = folder / "pytorch_model.bin"
     if read_contents(file).refusal:
         raise UserError("what it asks for is refused")
-    pickle_child.convert(file, folder / "converted.safetensors")
+    try:
+        pickle_worker.convert(str(file), str(folder / "converted.safetensors"))
+    except MemoryError as error:  # as the helper process reports it
+        raise UserError(TOO_MUCH) from error
     return None
 
 

@@ -11,10 +11,10 @@ from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.layouts import Kind
 from bertviewer.core.corpus.sums import Ints, Singles
 from bertviewer.core.sources.special_tokens import MASKS, SEPARATORS, STARTS
-from bertviewer.core.tokenization.token_ids import TokenIds
+from bertviewer.core.tokenization.tokens import TokenIds
 
 if TYPE_CHECKING:
-    from bertviewer.core.tokenization.tokenization import Tokenizer
+    from bertviewer.core.tokenization.tokenizer import Tokenizer
 
 TOKEN_CLASSES = ("content", "cls", "sep", "mask", "special")
 """Each token is of one of these, as ``token_classes`` has them; other special ones are special."""

@@ -31,8 +31,8 @@ from bertviewer.core.loading.layer_synchronizer import Lockstep
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.failures import as_user_error
 from bertviewer.core.schema.units import layer_paths
-from bertviewer.core.tokenization.token_ids import TokenIds
-from bertviewer.core.tokenization.tokenization import check_segments, reads_target, shifted_ids
+from bertviewer.core.tokenization.tokenization import check_segments, reads_target, shift_ids_right
+from bertviewer.core.tokenization.tokens import TokenIds
 from bertviewer.core.util.errors import Cancelled, UserError
 from bertviewer.core.util.progress import Progress
 
@@ -163,7 +163,7 @@ class _Work:
                 chosen = [tokens[place] for place in places]
                 targets = None
                 if self._has_target:
-                    targets = [shifted_ids(one, self._config) for one in chosen]
+                    targets = [shift_ids_right(one, self._config) for one in chosen]
                 yield batch_of(chosen, self._names, self._padding, targets)
 
     def _add_done(self, count: int) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bertviewer.core.loading.layer_by_layer import Reading
     from bertviewer.core.loading.meta_model import MetaModel
     from bertviewer.core.sources.length_limits import LengthLimits
-    from bertviewer.core.tokenization.tokenization import Tokenizer
+    from bertviewer.core.tokenization.tokenizer import Tokenizer
 
 _CACHE_SECONDS = 15.0
 """Time for the memory of the cache where nothing else is derived; about a third of it is spent."""
@@ -311,9 +311,9 @@ class LoadedModel:
     def prepare_tokenizer(self) -> None:
         """Start the process that reads its tokenizer, if it has one, without waiting for it."""
         if has_tokenizer(self.source) or shares_vocabulary(self.source):
-            from bertviewer.core.tokenization.process import tokenizer_process
+            from bertviewer.core.tokenization.model_tokenizer import tokenizer_helper
 
-            tokenizer_process().start()
+            tokenizer_helper().prepare()
 
     def stored(self, name: str) -> StoredTensor | None:
         """Return where the model's tensor of that name is stored, ``None`` if it is not as such.

@@ -15,8 +15,7 @@ from platformdirs import user_cache_path
 from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.pickles.contents import PickleContents, read_contents
-from bertviewer.core.pickles.converting import convert_pickle
-from bertviewer.core.pickles.files import pickle_files
+from bertviewer.core.pickles.converting import convert_pickle, pickle_files
 from bertviewer.core.saving.atomic_files import PREFIX
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError

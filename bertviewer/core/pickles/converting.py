@@ -1,31 +1,57 @@
-"""Has pickled weights turned into safetensors by a child process, and watches over it."""
+"""Conversion of pickled weights to safetensors, in a helper process."""
 
 import json
-import subprocess
-import tempfile
 from pathlib import Path
-from signal import Signals
-from typing import IO
 
-from bertviewer.core.checkpoints import PICKLE_CHILD
-from bertviewer.core.checkpoints.finding import INDEX, SINGLE
+from bertviewer.core.checkpoints.finding import (
+    INDEX,
+    MAX_SHARDS,
+    PICKLES,
+    SINGLE,
+    check_inside,
+    pickle_in,
+    read_index,
+)
 from bertviewer.core.checkpoints.header import read_header
+from bertviewer.core.pickles import worker
 from bertviewer.core.pickles.contents import read_contents
-from bertviewer.core.pickles.files import pickle_files
 from bertviewer.core.saving.atomic_files import PREFIX
-from bertviewer.core.util import child_process
-from bertviewer.core.util.child_process import REFUSED
-from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.log import write_log
+from bertviewer.core.util.errors import NOT_REGULAR, UserError
+from bertviewer.core.util.helper_process import HelperProcess
 from bertviewer.core.util.memory import available_memory
 from bertviewer.core.util.progress import Progress, no_progress
 
-LOOK_EVERY = 0.05  # seconds
+SUFFIX = ".bin"
+MEMORY = 1_000_000_000
+"""Bytes that the helper process may allocate in addition to three times the file."""
 MEMORY_PER_BYTE = 1.3
-"""What the child takes for a byte of the file: its tensors, and a copy of a few of them."""
-MAX_ANSWER = 10_000  # bytes
-# SIGKILL is what a system out of memory sends; SIGXCPU comes from the limit of time.
-_KILLS = (-9, -24)
+"""What it takes for a byte of the file: the tensors, and copies of a few."""
+SECONDS = 120
+BYTES_PER_SECOND = 20_000_000
+"""Its CPU time: at least 120 s, and more for a large file."""
+
+
+def pickle_files(path: Path) -> tuple[Path, ...]:
+    """Return the files of pickled weights of a model's folder, an index of several, or one file.
+
+    Raises:
+        UserError: there are none, the index is invalid, or a file is outside of the folder.
+    """
+    if path.is_dir():
+        path = pickle_in(path) or path / PICKLES[0]
+    files: tuple[Path, ...] = (path,)
+    if path.suffix == ".json":
+        names = dict.fromkeys(read_index(path, SUFFIX).values())
+        if len(names) > MAX_SHARDS:
+            raise UserError(
+                f"{path}: the index names {len(names):,} files, more than any real index"
+            )
+        files = tuple(path.parent / name for name in names)
+    for file in files:
+        check_inside(file)
+        if not file.is_file():
+            raise UserError(f"{file}: {NOT_REGULAR}")
+    return files
 
 
 def convert_pickle(file_or_index: Path, folder: Path, progress: Progress = no_progress) -> Path:
@@ -34,8 +60,8 @@ def convert_pickle(file_or_index: Path, folder: Path, progress: Progress = no_pr
     One file becomes ``model.safetensors``; several become as many, with an index.
 
     Raises:
-        UserError: a file is damaged, holds more than tensors, or the child process died.
-        Cancelled: by ``progress``; the child process is gone then.
+        UserError: a file is damaged or contains more than tensors, or the helper process failed.
+        Cancelled: by ``progress``; the helper process has ended then.
     """
     files = pickle_files(file_or_index)
     for file in files:
@@ -57,6 +83,7 @@ def convert_pickle(file_or_index: Path, folder: Path, progress: Progress = no_pr
 
 
 def _convert_file(file: Path, target: Path, progress: Progress) -> None:
+    source, written = file.resolve(), target.with_name(f"{PREFIX}{target.name}")
     nbytes = max(file.stat().st_size, 1)
     needed, free = nbytes * MEMORY_PER_BYTE, available_memory()
     if free is not None and needed > free:
@@ -64,48 +91,23 @@ def _convert_file(file: Path, target: Path, progress: Progress) -> None:
             f"{file}: reading it needs {needed / 1e9:.1f} GB of memory, but only "
             f"{free / 1e9:.1f} GB are free"
         )
-    written = target.with_name(f"{PREFIX}{target.name}")
-    label = f"Reading {file.name} in a separate process"
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        child = child_process.start(
-            PICKLE_CHILD,
-            [str(file.resolve()), str(written)],
-            target.parent,
-            stdout=output,
-            stderr=errors,
-        )
-        try:
-            while child.poll() is None:
-                done = written.stat().st_size if written.exists() else 0
-                progress(min(1000 * done // nbytes, 1000), 1000, label)
-                try:
-                    child.wait(LOOK_EVERY)
-                except subprocess.TimeoutExpired:
-                    continue
-            if child.returncode != 0 or not written.is_file():
-                raise UserError(_reason(file, child.returncode, output, errors))
-            # Not even what our own child wrote is believed.
-            try:
-                read_header(written)
-            except UserError as error:
-                raise UserError(str(error).replace(str(written), str(file))) from error
-            written.replace(target)
-        finally:
-            child.kill()
-            child.wait()
-            written.unlink(missing_ok=True)
 
+    def report(done: int, total: int, label: str) -> None:
+        done = written.stat().st_size if written.exists() else 0
+        progress(min(1000 * done // nbytes, 1000), 1000, label)
 
-def _reason(file: Path, status: int, output: IO[bytes], errors: IO[bytes]) -> str:
-    """Say in one line why the child gave nothing."""
-    output.seek(0)
-    errors.seek(0)
-    if status == REFUSED and (said := output.read(MAX_ANSWER)):
-        # In the words of whoever opened it: not the file behind a link, nor the whole path.
-        return said.decode("utf-8", "replace").replace(str(file.resolve()), str(file))
-    if status in _KILLS:
-        name = Signals(-status).name
-        return f"{file}: the system stopped reading it ({name}): too much memory or time"
-    trace = errors.read()[-MAX_ANSWER:].decode("utf-8", "replace")
-    log = write_log(f"the process that read {file} ended with {status}:\n{trace}")
-    return f"{file}: the process that read it crashed; details are in {log}"
+    try:
+        with HelperProcess(
+            worker.__name__,
+            memory=3 * nbytes + MEMORY,
+            seconds=SECONDS + nbytes // BYTES_PER_SECOND,
+            reads=[source.parent],
+        ) as process:
+            arguments = {"source": str(source), "target": str(written.absolute())}
+            process.call("convert", arguments, report, f"Reading {file.name} in a separate process")
+        read_header(written)  # a file that reached the helper process may have written it
+        written.replace(target)
+    except UserError as error:
+        raise UserError(f"{file}: {str(error).removeprefix(f'{written}: ')}") from error
+    finally:
+        written.unlink(missing_ok=True)

@@ -1,6 +1,5 @@
-"""The tokenizer of a model: its files, and the process of its own that reads them."""
+"""Text to tokens.
 
-TOKENIZER_CHILD = "--read-tokenizers"
-"""The program's hidden first argument that makes it the process that reads tokenizers."""
-TOO_MUCH = "it needs far more memory or time than any tokenizer should"
-"""What is said of one that met the process's limits."""
+Start in ``tokenization``: ``find_tokenizer`` returns the model's own tokenizer, which a helper
+process reads, or a placeholder for a configuration without a vocabulary.
+"""

@@ -1,4 +1,4 @@
-"""The files of a model's tokenizer: which there are, and what they say before any is read."""
+"""The files of a tokenizer: their names, and whether a model has one."""
 
 from os.path import lexists
 from pathlib import Path
@@ -15,9 +15,9 @@ SENTENCEPIECE_FILES = (
     *("sentencepiece.bpe.model", "tokenizer.model"),
 )
 TOKENIZER_FILES = (TOKENIZER, "vocab.txt", "vocab.json", *SENTENCEPIECE_FILES)
-"""One of these is there, or there is no tokenizer, unless it needs no vocabulary."""
+"""A tokenizer has one of these, unless its class needs no vocabulary."""
 WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "DiaTokenizer", "PerceiverTokenizer")
-"""They read bytes or characters: their settings are all that there is of them."""
+"""Classes that read bytes or characters: settings are their only file."""
 READ_BY_TRANSFORMERS = (
     SETTINGS, TOKENIZER, "vocab.txt", "vocab.json", "merges.txt", "tokenizer.model",
     "spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model",
@@ -27,13 +27,13 @@ READ_BY_TRANSFORMERS = (
     "byte_maps.json", "special_tokens_map.json", "added_tokens.json", "tekken.json",
     "tiktoken.model",
 )  # fmt: skip
-"""All files that a tokenizer of transformers is made from."""
-# One for many languages takes 20 MB.
+"""All files that tokenizer classes of transformers read."""
+# A tokenizer for many languages takes 20 MB.
 MAX_BYTES = 100_000_000
 MAX_SETTINGS = 20_000_000
-# Of one without vocabulary; these are looked at whenever a model is opened.
+# For classes without a vocabulary: these settings are read whenever a model is opened.
 _MAX_FEW_SETTINGS = 1_000_000
-# These share bert-base-uncased's vocabulary, which the demo model carries.
+# They share bert-base-uncased's vocabulary, which the demo model has.
 _UNCASED_PRESETS = frozenset({
     "bert-base-uncased", "bert-large-uncased", "distilbert-base-uncased",
     "electra-base-discriminator",
@@ -41,33 +41,30 @@ _UNCASED_PRESETS = frozenset({
 
 
 def has_tokenizer(source: ModelSource) -> bool:
-    """Tell whether a model has a tokenizer of its own, which may be bad."""
+    """Return whether a model's folder has a tokenizer, which may be invalid."""
     if source.kind in ("preset", "runs"):
         return False
-    # A pipe or a broken link is one that cannot be read.
-    own = (source.folder / name for name in TOKENIZER_FILES)
-    return any(map(lexists, own)) or _needs_no_vocabulary(source.folder)
+    # A pipe or a broken link counts: loading it reports an error.
+    files = (source.folder / name for name in TOKENIZER_FILES)
+    found = any(map(lexists, files))
+    return found or tokenizer_class(source.folder, _MAX_FEW_SETTINGS) in WITHOUT_VOCABULARY
 
 
 def shares_vocabulary(source: ModelSource) -> bool:
-    """Tell whether a model is a preset that reads text by the demo model's vocabulary."""
+    """Return whether a model is a preset with the demo model's vocabulary."""
     return source.kind == "preset" and source.name in _UNCASED_PRESETS
 
 
 def lacks_tokenizer(source: ModelSource) -> bool:
-    """Tell whether a model cannot be run for want of one: its weights know no others' tokens."""
+    """Return whether a model cannot be run without a tokenizer: it has weights, but none."""
     # Weights from the hub come with the first run.
     return not has_tokenizer(source) and (source.has_weights or source.kind == "hub")
 
 
-def _needs_no_vocabulary(folder: Path) -> bool:
-    return tokenizer_class(folder, _MAX_FEW_SETTINGS) in WITHOUT_VOCABULARY
-
-
 def tokenizer_class(folder: Path, most: int = MAX_SETTINGS) -> str:
-    """Return the class that the settings of a tokenizer name, "" if they name none, or are bad.
+    """Return the ``tokenizer_class`` in a tokenizer's settings, "" without valid settings.
 
-    They are not read if they take more than ``most`` bytes.
+    Settings of more than ``most`` bytes are not read.
     """
     file = folder / SETTINGS
     if not file.is_file():
@@ -75,6 +72,6 @@ def tokenizer_class(folder: Path, most: int = MAX_SETTINGS) -> str:
     try:
         data = loads(read_small_file(file, most, "a tokenizer's settings"))
     except (UserError, ValueError, RecursionError):
-        return ""  # what is bad is told where it is checked
+        return ""  # loading the tokenizer reports it
     name = data.get("tokenizer_class") if isinstance(data, dict) else None
     return name if isinstance(name, str) else ""

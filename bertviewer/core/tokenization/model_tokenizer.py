@@ -1,37 +1,63 @@
-"""The tokenizer in a model's folder, read by transformers in a process of its own."""
+"""The tokenizer in a model's folder, which transformers reads in a helper process."""
 
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.schema.activation_run import Sentence, Token, TokenizerKind
+from msgspec import convert
+
+from bertviewer.core.schema.activation_run import Token
 from bertviewer.core.sources.configuration import segment_kinds
-from bertviewer.core.sources.length_limits import FindLimits, stated_limits
-from bertviewer.core.tokenization.pieces import Piece, joined
-from bertviewer.core.tokenization.private_copy import tokenizer_config_of, write_private_copy
-from bertviewer.core.tokenization.process import Child, DiedError, tokenizer_process
-from bertviewer.core.tokenization.token_ids import Read, TokenIds
+from bertviewer.core.sources.length_limits import FindLimits
+from bertviewer.core.tokenization import worker
+from bertviewer.core.tokenization.private_copy import write_private_copy
+from bertviewer.core.tokenization.tokenizer import Tokenizer
+from bertviewer.core.tokenization.tokens import EncodedText, TokenIds
+from bertviewer.core.tokenization.worker import EncodedToken, LoadedTokenizer
 from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.helper_process import Helper, HelperProcess
 from bertviewer.core.util.progress import Progress, no_progress
 
-_OPENING = "Reading the tokenizer"
+MEMORY = 3_000_000_000
+"""Bytes for the helper process; a vocabulary of 250,000 tokens needs a sixth of it."""
+SECONDS = 60
+"""CPU time for a call."""
+
+_LOADING = "Loading tokenizer"
 _READING = "Reading the text"
-_NAMING = "Reading the vocabulary"
-_numbers = count()
 
 
-class ModelTokenizer:
-    """Turns sentences into the tokens that the model was trained on. Of one thread only.
+class TokenizerHelper(Helper):
+    """The helper process that all tokenizers share.
 
-    Should the process that reads it end, it is read again by the next one.
+    Attributes:
+        numbers: gives each tokenizer a number, by which the process knows it.
+        closed: numbers of tokenizers that it need not keep.
     """
 
-    kind: TokenizerKind
-    keeps_end: bool
+    def __init__(self) -> None:
+        super().__init__(
+            lambda: HelperProcess(worker.__name__, memory=MEMORY, seconds=SECONDS), _LOADING
+        )
+        self.numbers = count()
+        self.closed: list[int] = []
+
+
+@cache
+def tokenizer_helper() -> TokenizerHelper:
+    """Return the program's only one."""
+    return TokenizerHelper()
+
+
+class ModelTokenizer(Tokenizer):
+    """The tokenizer that the model was trained with.
+
+    If the helper process ends, the next one loads it again.
+    """
 
     def __init__(
         self,
@@ -42,126 +68,106 @@ class ModelTokenizer:
         *,
         reads_apart: bool = False,
     ) -> None:
-        """Load it; the model's configuration tells whether it has a decoder.
-
-        ``limits`` finds the lengths that texts are cut to; without it they are those that the
-        configuration names. ``reads_apart`` says that a second sentence is for the decoder.
+        """Load it; see ``Tokenizer`` for the arguments.
 
         Raises:
-            UserError: its files are broken, or say what they may not.
+            UserError: its files are broken, or not allowed.
             Cancelled: by ``progress``.
         """
-        self._folder = folder
         self._config = config or {}
-        self._limits = limits or partial(stated_limits, self._config)
-        self._reads_apart = reads_apart
-        # Whatever the encoder reads is segment 0: segment 1 is the decoder's.
-        # A model that does not tell segments apart is given 0, whatever the tokenizer says.
-        is_one = bool(config) and segment_kinds(self._config) < 2
-        self._segment = 0 if is_one or self._config.get("is_encoder_decoder") else None
-        self.number = next(_numbers)
-        """What the child knows it by."""
-        self._child: weakref.ref[Child] | None = None
-        self._unknown: int | None = None
-        self._special: frozenset[int] = frozenset()
-        self._names: dict[int, str] | None = None
-        with tokenizer_process().turn(progress) as child:
-            self._open(child, progress)
+        super().__init__(self._config, limits, reads_apart=reads_apart)
+        self._folder = folder
+        # A model with one kind of segments gets segment 0, whatever the tokenizer returns. So does
+        # an encoder: segment 1 is the decoder's.
+        has_one = bool(config) and segment_kinds(self._config) < 2
+        self._has_segments = not (has_one or self._config.get("is_encoder_decoder"))
+        self._number = next(tokenizer_helper().numbers)
+        self._process: HelperProcess | None = None
+        self._vocabulary: dict[int, str] | None = None
+        weakref.finalize(self, tokenizer_helper().closed.append, self._number)
+        with tokenizer_helper().session(progress) as process:
+            self._load(process, progress)
 
-    def tokenize(self, sentence: Sentence, progress: Progress = no_progress) -> tuple[Token, ...]:
-        """Return the tokens, special ones included, cut to the limit if the sentence asks for it.
-
-        A decoder that reads the second sentence has it tokenized alone, and as segment 1.
-
-        Raises:
-            UserError: the tokenizer cannot read the text, or the limit leaves no room for it.
-            Cancelled: by ``progress``.
-        """
-        texts = [text for text in (sentence.text, sentence.pair) if text is not None]
-        if self._reads_apart:
-            parts = [self._pieces([text], place, progress) for place, text in enumerate(texts)]
-        else:
-            parts = [self._pieces(texts, self._segment, progress)]
-        limits = self._limits() if sentence.cut else None
-        return joined(parts, limits, keeps_end=self.keeps_end)
-
-    def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[Read]:
-        """Return the tokens of each text alone, or why it cannot be read.
-
-        Raises:
-            Cancelled: by ``progress``.
-        """
-        found = self._ask({"do": "ids", "texts": texts}, progress, _READING)
-        return [one if isinstance(one, str) else self._token_ids(*one) for one in found]
-
-    def text_of(self, number: int) -> str:
-        """Return the token of that id as the vocabulary writes it, "#id" if it has none."""
-        if self._names is None:
-            self._names = dict(self._ask({"do": "names"}, no_progress, _NAMING))
-        # Embeddings often have more rows than the vocabulary has tokens.
-        return self._names.get(number, f"#{number}")
-
-    def _open(self, child: Child, progress: Progress) -> None:
-        """Have a child read it."""
-        problem = f"{self._folder}: the tokenizer cannot be read"
-        place = tempfile.TemporaryDirectory(dir=child.folder, ignore_cleanup_errors=True)
-        with place as copy:
-            own_code = write_private_copy(self._folder, self._config, Path(copy))
-            request = {
-                "do": "open",
-                "number": self.number,
-                "folder": copy,
-                "config": tokenizer_config_of(self._config),
-                "is_own_code": own_code,
-            }
-            try:
-                opened = child.ask(request, progress, _OPENING)
-            except (UserError, DiedError) as error:
-                said = str(error).replace(copy, str(self._folder))
-                raise type(error)(f"{problem}: {said}") from error
-        self._child = weakref.ref(child)
-        weakref.finalize(self, child.forget, self.number)
-        self.kind = "bert" if opened["is_bert"] else "model"
-        self.keeps_end = bool(opened["keeps_end"])
-        self._unknown, self._special = opened["unknown"], frozenset(opened["special"])
-
-    def _ask(self, request: Mapping[str, Any], progress: Progress, label: str) -> Any:
-        with tokenizer_process().turn(progress) as child:
-            if self._child is None or self._child() is not child:
-                self._open(child, progress)
-            return child.ask({**request, "number": self.number}, progress, label)
-
-    def _pieces(self, texts: Sequence[str], segment: int | None, progress: Progress) -> list[Piece]:
-        """Tokenize texts together; ``segment`` is theirs, ``None`` if the tokenizer tells them."""
+    def _encode(
+        self, texts: Sequence[str], place: int | None, progress: Progress
+    ) -> Sequence[Token]:
         try:
-            read = self._ask({"do": "read", "texts": texts}, progress, _READING)
+            answer = self._call("encode", {"texts": texts}, progress, _READING)
         except UserError as error:
             raise UserError(f"the tokenizer cannot read this text: {error}") from error
-        return [
-            Piece(
-                self._token(number, name, own if segment is None else segment, place, written),
-                place,
-                starts,
-            )
-            for number, name, own, place, starts, written in read
-        ]
+        return [self._token(token, place) for token in convert(answer, list[EncodedToken])]
+
+    def _token(self, token: EncodedToken, place: int | None) -> Token:
+        # A typed "[UNK]" is not unknown; nor is GPT-2's end of text, which is its unknown token.
+        is_text = token.sentence is not None
+        is_unknown = is_text and token.id == self._unknown and token.written != token.text
+        is_special = not is_text or (token.id in self._special and not is_unknown)
+        return Token(
+            token.id,
+            token.text,
+            (token.segment if self._has_segments else 0) if place is None else place,
+            token.word,
+            is_special,
+            is_unknown,
+            token.written,
+            place if is_text and place is not None else token.sentence,
+        )
+
+    def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[EncodedText]:
+        """Return the tokens of each text alone, or why it cannot be read."""
+        answer = self._call("ids", {"texts": texts}, progress, _READING)
+        return [one if isinstance(one, str) else self._token_ids(*one) for one in answer]
 
     def _token_ids(self, ids: list[int], segments: list[int], added: list[int]) -> TokenIds:
         are_special = (
             bool(is_added) or (number in self._special and number != self._unknown)
             for number, is_added in zip(ids, added, strict=True)
         )
-        own = segments if self._segment is None else [self._segment] * len(ids)
+        own = segments if self._has_segments else [0] * len(ids)
         return TokenIds(tuple(ids), tuple(own), tuple(are_special), tuple(map(bool, added)))
 
-    def _token(
-        self, number: int, name: str, segment: int, sentence: int | None, written: str
-    ) -> Token:
-        # One that was typed by its name is nothing unknown; nor is GPT-2's end of text, which is
-        # its unknown token too.
-        is_text = sentence is not None
-        is_unknown = is_text and number == self._unknown and written != name
-        is_special = not is_text or (number in self._special and not is_unknown)
-        if sentence is not None and self._reads_apart:
-            sentence = segment  # it was tokenized alone
-        return Token(number, name, segment, None, is_special, is_unknown, written, sentence)
+    def text_of(self, number: int) -> str:
+        """Return how the vocabulary writes the token with that id, "#id" if it has none."""
+        if self._vocabulary is None:
+            answer = self._call("vocabulary", {}, no_progress, "Reading the vocabulary")
+            self._vocabulary = dict(answer)
+        # Embeddings often have more rows than the vocabulary has tokens.
+        return self._vocabulary.get(number, f"#{number}")
+
+    def _load(self, process: HelperProcess, progress: Progress) -> None:
+        """Load it in the helper process, from a copy in the process's folder."""
+        helper = tokenizer_helper()
+        closed = list(helper.closed)
+        try:
+            place = tempfile.TemporaryDirectory(dir=process.folder, ignore_cleanup_errors=True)
+            with place as copy:
+                has_code = write_private_copy(self._folder, self._config, Path(copy))
+                arguments = {
+                    "number": self._number,
+                    "folder": copy,
+                    "has_code": has_code,
+                    "closed": closed,
+                }
+                try:
+                    answer = process.call("load", arguments, progress, "Reading the tokenizer")
+                except UserError as error:
+                    said = str(error).replace(copy, str(self._folder))
+                    raise UserError(
+                        f"{self._folder}: the tokenizer cannot be read: {said}"
+                    ) from error
+        except OSError as error:
+            raise UserError(f"tokenizers cannot be read: {error.strerror or error}") from error
+        del helper.closed[: len(closed)]
+        loaded = convert(answer, LoadedTokenizer)
+        self._process = process
+        self.kind = "bert" if loaded.is_bert else "model"
+        self.keeps_end = loaded.keeps_end
+        self._unknown, self._special = loaded.unknown, frozenset(loaded.special)
+
+    def _call(
+        self, function: str, arguments: Mapping[str, Any], progress: Progress, label: str
+    ) -> Any:
+        with tokenizer_helper().session(progress) as process:
+            if self._process is not process:
+                self._load(process, progress)
+            return process.call(function, {**arguments, "number": self._number}, progress, label)

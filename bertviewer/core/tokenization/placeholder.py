@@ -1,8 +1,7 @@
-"""A stand-in for the vocabulary that a configuration comes without."""
+"""The tokenizer of configurations that come without a vocabulary."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,27 +9,26 @@ from tokenizers import pre_tokenizers
 
 from bertviewer.core.schema.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.sources.configuration import segment_kinds
-from bertviewer.core.sources.length_limits import FindLimits, stated_limits
+from bertviewer.core.sources.length_limits import FindLimits
 from bertviewer.core.sources.special_tokens import (
     FRAME_OF_PAIRS,
     FRAMES,
     FRAMES_OF_PAIRS,
     LAST_ROW,
 )
-from bertviewer.core.tokenization.pieces import Piece, joined
-from bertviewer.core.tokenization.token_ids import Read, TokenIds
+from bertviewer.core.tokenization.tokenizer import Tokenizer
+from bertviewer.core.tokenization.tokens import EncodedText, TokenIds
 from bertviewer.core.util.progress import Progress, no_progress
 
 
-class StandInTokenizer:
-    """For configurations that come without a vocabulary, on which only random weights can run.
+class PlaceholderTokenizer(Tokenizer):
+    """Words, punctuation marks and Chinese characters become one token each.
 
-    Words, punctuation marks and Chinese characters become one token each. An id is a hash of the
-    text, so equal words get equal ids; with random weights it means as much as the real one.
+    An id is a hash of the text, so equal words have equal ids. With random weights, which are all
+    that such a model can run with, these ids mean as much as the real ones.
     """
 
     kind: TokenizerKind = "stand-in"
-    keeps_end = False
 
     def __init__(
         self,
@@ -39,42 +37,31 @@ class StandInTokenizer:
         *,
         reads_apart: bool = False,
     ) -> None:
-        """Take what the configuration says; the arguments are those of ``ModelTokenizer``."""
+        """Take the model's configuration; see ``Tokenizer`` for the arguments."""
+        super().__init__(config, limits, reads_apart=reads_apart)
         self._rows = int(config["vocab_size"])
-        self._limits = limits or partial(stated_limits, config)
         self._split = pre_tokenizers.BertPreTokenizer()
-        self._reads_apart = reads_apart
-        # A second segment is one for the model only if it tells segments apart, or reads the
-        # second text in its decoder.
-        kinds = 0 if config.get("is_encoder_decoder") else segment_kinds(config)
-        self._has_segments = self._reads_apart or kinds > 1
-        self._open, self._close, self._mask = _special_tokens(config, self._rows)
-        mask = () if self._mask is None else (self._mask,)
-        self._names: dict[int, str] = _first_names(config) | {
-            token.id: token.text for token in (*mask, *self._close, *self._open)
-        }
+        self._has_segments = not config.get("is_encoder_decoder") and segment_kinds(config) > 1
+        self._first, self._last, self._mask = _special_tokens(config, self._rows)
+        special = [*self._last, *self._first, *([self._mask] if self._mask else [])]
+        self._names = _decoder_starts(config) | {token.id: token.text for token in special}
         # The first rows of these vocabularies are special and unused tokens.
-        self._first = 1000 if self._rows > 2000 else min(5, self._rows - 1)
+        self._first_row = 1000 if self._rows > 2000 else min(5, self._rows - 1)
 
-    def tokenize(self, sentence: Sentence, progress: Progress = no_progress) -> tuple[Token, ...]:
-        """Return the tokens, special ones included, cut to the limit if the sentence asks for it.
+    def _encode(
+        self, texts: Sequence[str], place: int | None, progress: Progress
+    ) -> Sequence[Token]:
+        tokens: list[Token] = []
+        for sentence, text in enumerate(texts, place or 0):
+            segment = sentence if self._has_segments or place is not None else 0
+            first = [] if tokens else self._first
+            found = (*first, *self._content(text, sentence), *self._last)
+            tokens += [replace(token, segment=segment) for token in found]
+        return [replace(token, word=number) for number, token in enumerate(tokens)]
 
-        Raises:
-            UserError: it is to be cut, and the limit leaves no room for it.
-        """
-        parts: list[list[Piece]] = []
-        for place, text in enumerate(t for t in (sentence.text, sentence.pair) if t is not None):
-            segment = place if self._has_segments else 0
-            if not place or self._reads_apart:
-                parts.append([Piece(replace(t, segment=segment), None) for t in self._open])
-            content = (replace(t, sentence=place) for t in self._content(text, segment))
-            parts[-1] += [Piece(token, place) for token in content]
-            parts[-1] += [Piece(replace(t, segment=segment), None) for t in self._close]
-        return joined(parts, self._limits() if sentence.cut else None)
-
-    def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[Read]:
+    def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[EncodedText]:
         """Return the tokens of each text alone."""
-        read = (self.tokenize(Sentence(text)) for text in texts)
+        found = (self.tokenize(Sentence(text)) for text in texts)
         return [
             TokenIds(
                 tuple(token.id for token in tokens),
@@ -82,24 +69,25 @@ class StandInTokenizer:
                 tuple(token.is_special for token in tokens),
                 tuple(token.sentence is None for token in tokens),
             )
-            for tokens in read
+            for tokens in found
         ]
 
     def text_of(self, number: int) -> str:
-        """Return "#id", but for the special tokens: no id of a stand-in says which word it is."""
+        """Return "#id" for all but special tokens: an id does not say which word it is."""
         return self._names.get(number, f"#{number}")
 
-    def _content(self, text: str, segment: int) -> Iterator[Token]:
+    def _content(self, text: str, sentence: int) -> Iterator[Token]:
         mask = self._mask
         for number, part in enumerate([text] if mask is None else text.split(mask.text)):
             if number and mask is not None:
-                yield _special(mask.id, mask.text, segment)
+                yield replace(mask, sentence=sentence)
             for piece, _ in self._split.pre_tokenize_str(_spaced(part)):
-                yield Token(self._id(piece), piece, segment, written=piece)
+                yield Token(self._id(piece), piece, 0, written=piece, sentence=sentence)
 
     def _id(self, piece: str) -> int:
         digest = hashlib.blake2b(piece.encode(), digest_size=8).digest()
-        return self._first + int.from_bytes(digest, "big") % (self._rows - self._first)
+        rows = self._rows - self._first_row
+        return self._first_row + int.from_bytes(digest, "big") % rows
 
 
 def _spaced(text: str) -> str:
@@ -107,12 +95,8 @@ def _spaced(text: str) -> str:
     return "".join(f" {c} " if "一" <= c <= "鿿" or "㐀" <= c <= "䶿" else c for c in text)
 
 
-def _special(number: int, text: str, segment: int = 0) -> Token:
-    return Token(number, text, segment, is_special=True)
-
-
-def _first_names(config: Mapping[str, Any]) -> dict[int, str]:
-    """Return the names of the tokens that a decoder may begin with, by their ids."""
+def _decoder_starts(config: Mapping[str, Any]) -> dict[int, str]:
+    """Return the tokens that a decoder may begin with, by their ids."""
     if not config.get("is_encoder_decoder"):
         return {}
     ids = {"<pad>": config.get("pad_token_id"), "<s>": config.get("bos_token_id")}
@@ -121,8 +105,8 @@ def _first_names(config: Mapping[str, Any]) -> dict[int, str]:
 
 def _special_tokens(
     config: Mapping[str, Any], rows: int
-) -> tuple[tuple[Token, ...], tuple[Token, ...], Token | None]:
-    """Return the tokens before the text, those after each of its segments, and the mask."""
+) -> tuple[list[Token], list[Token], Token | None]:
+    """Return the tokens before the texts, those after each text, and the mask."""
     family = str(config.get("model_type"))
     frame = FRAMES.get(family)
     if frame is not None and rows < frame.rows:
@@ -130,20 +114,12 @@ def _special_tokens(
     if frame is None and config.get("is_encoder_decoder"):
         frame = FRAMES_OF_PAIRS.get(family, FRAME_OF_PAIRS)
     if frame is None:
-        return (), (), None
-    first, last, mask = (
-        _written(token, config, rows) for token in (frame.first, frame.last, frame.mask)
-    )
+        return [], [], None
+    found: list[list[Token]] = []
+    for text, key in (token or ("", "") for token in (frame.first, frame.last, frame.mask)):
+        number = config.get(key) if isinstance(key, str) else key
+        number = rows - 1 if key == LAST_ROW else number
+        has_row = isinstance(number, int) and number < rows
+        found.append([Token(int(number), text, 0, is_special=True)] if has_row else [])
+    first, last, mask = found
     return first, last, next(iter(mask), None)
-
-
-def _written(
-    token: tuple[str, int | str] | None, config: Mapping[str, Any], rows: int
-) -> tuple[Token, ...]:
-    if token is None:
-        return ()
-    text, told = token
-    number = config.get(told) if isinstance(told, str) else told
-    if told == LAST_ROW:
-        number = rows - 1
-    return (_special(number, text),) if isinstance(number, int) and number < rows else ()

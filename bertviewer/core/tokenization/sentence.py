@@ -1,4 +1,6 @@
-"""What can be said of a sentence before any tokenizer sees it, and before torch is imported."""
+"""Sentences before they are tokenized, and their token counts: plain data without torch."""
+
+from msgspec import Struct
 
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.errors import UserError
@@ -7,8 +9,37 @@ MAX_CHARACTERS = 200_000
 EMPTY = "the {} is empty"
 
 
+class TokenCount(Struct, frozen=True):
+    """The number of tokens of a sentence, and how many the model takes.
+
+    Attributes:
+        tokens: with special ones; if encoder and decoder read a text each, those of the longer, or
+            of the one that is too long.
+        limit: how many the model takes, ``None`` for any number.
+        unknown: what was written for each unknown token, in order.
+        is_longer: whether ``tokens`` are those of one of two texts.
+        trained: without a limit, the length that the configuration names, if any.
+    """
+
+    tokens: int
+    limit: int | None
+    unknown: tuple[str, ...] = ()
+    is_longer: bool = False
+    trained: int | None = None
+
+    @property
+    def excess(self) -> int:
+        """How many tokens are too many."""
+        return 0 if self.limit is None else max(0, self.tokens - self.limit)
+
+    @property
+    def is_untrained(self) -> bool:
+        """Whether the model takes so many tokens, but was not trained on them."""
+        return self.trained is not None and self.tokens > self.trained
+
+
 def check_text(sentence: Sentence) -> None:
-    """Refuse what no tokenizer can take.
+    """Check that a tokenizer can read a sentence.
 
     Raises:
         UserError: a text is empty, far too long, or not valid Unicode.
@@ -29,10 +60,10 @@ def check_text(sentence: Sentence) -> None:
 
 
 def optional_sentence(text: str | None, pair: str | None) -> Sentence | None:
-    """Return the sentence of a command line that need not have one, checked.
+    """Return the sentence of a command line, if it has one.
 
     Raises:
-        UserError: it is a bad one, or there is a second sentence without a first.
+        UserError: as ``check_text``, or there is a second sentence without a first.
     """
     if text is None:
         if pair is not None:

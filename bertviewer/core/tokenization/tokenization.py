@@ -1,13 +1,13 @@
-"""Text to tokens: which tokenizer a model has, how many it takes, and what a decoder reads."""
+"""Tokenizing for a model: which tokenizer it has, what its decoder reads, and length checks."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec.structs import replace
 
-from bertviewer.core.schema.activation_run import Sentence, Token, TokenizerKind
+from bertviewer.core.schema.activation_run import Sentence, Token
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.configuration import segment_kinds
 from bertviewer.core.sources.demo import demo_folder
@@ -21,110 +21,13 @@ from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.special_tokens import DECODER_STARTS, LAST_TOKEN_FIRST
 from bertviewer.core.tokenization.files import has_tokenizer, lacks_tokenizer, shares_vocabulary
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
-from bertviewer.core.tokenization.placeholder import StandInTokenizer
-from bertviewer.core.tokenization.sentence import check_text
-from bertviewer.core.tokenization.token_count import TokenCount
-from bertviewer.core.tokenization.token_ids import Read, TokenIds
+from bertviewer.core.tokenization.placeholder import PlaceholderTokenizer
+from bertviewer.core.tokenization.sentence import TokenCount, check_text
+from bertviewer.core.tokenization.tokenizer import Tokenizer
+from bertviewer.core.tokenization.tokens import TokenIds
 from bertviewer.core.util.errors import TooLongError, UserError
 from bertviewer.core.util.memory import check_attention_memory
 from bertviewer.core.util.progress import Progress, no_progress
-
-_PARTS = ("encoder", "decoder")
-
-
-def shifted(
-    source: Sequence[Token], config: Mapping[str, Any], text_of: Callable[[int], str]
-) -> tuple[Token, ...]:
-    """Return the decoder's tokens for the encoder's: each one place later, the last one left out.
-
-    It is what transformers' models make of ``input_ids`` where they get no ``decoder_input_ids``
-    (``shift_tokens_right`` of BART and its kin, ``_shift_right`` of T5). The tokens are of segment
-    1, and their words are words of their own. ``text_of`` writes the first one out.
-
-    Raises:
-        UserError: the configuration does not say what a decoder begins with.
-    """
-    if not source:
-        return ()
-    words = 1 + max((token.word for token in source if token.word is not None), default=-1)
-    return (
-        _first(source, config, text_of),
-        *(
-            replace(token, segment=1, word=None if token.word is None else token.word + words)
-            for token in source[:-1]
-        ),
-    )
-
-
-def shifted_ids(source: TokenIds, config: Mapping[str, Any]) -> TokenIds:
-    """Return the same of a text of which no more than its tokens' ids are known.
-
-    Raises:
-        UserError: likewise.
-    """
-    last = _last_token_first(source.ids, config)
-    first = _start(config) if last is None else source.ids[last]
-    return TokenIds(
-        (first, *source.ids[:-1]),
-        (1,) * len(source),
-        (last is None or source.are_special[last], *source.are_special[:-1]),
-        (True, *source.are_added[:-1]),
-    )
-
-
-def _first(
-    source: Sequence[Token], config: Mapping[str, Any], text_of: Callable[[int], str]
-) -> Token:
-    last = _last_token_first([token.id for token in source], config)
-    if last is not None:
-        return replace(source[last], segment=1, word=None, sentence=None)
-    start = _start(config)
-    return Token(start, text_of(start), 1, is_special=True)
-
-
-def _last_token_first(ids: Sequence[int], config: Mapping[str, Any]) -> int | None:
-    """Return the place of the token that a decoder begins with, if that is one of the encoder's."""
-    if config.get("model_type") not in LAST_TOKEN_FIRST:
-        return None
-    # They find the last token by counting those that are no padding.
-    return sum(number != config.get("pad_token_id") for number in ids) - 1
-
-
-def _start(config: Mapping[str, Any]) -> int:
-    start = next((n for key in DECODER_STARTS if isinstance(n := config.get(key), int)), None)
-    if start is None:
-        raise UserError(
-            "the configuration has no decoder_start_token_id, so the decoder has no start token"
-        )
-    return start
-
-
-class Tokenizer(Protocol):
-    """Turns a sentence into tokens; ``kind`` says whether they are the model's own."""
-
-    kind: TokenizerKind
-
-    def tokenize(self, sentence: Sentence, progress: Progress = no_progress) -> tuple[Token, ...]:
-        """Return the tokens, special ones included, cut to the limit if the sentence asks for it.
-
-        Raises:
-            UserError: the text cannot be read, or the limit leaves no room for it.
-            Cancelled: by ``progress``.
-        """
-
-    def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[Read]:
-        """Return the tokens of each text alone, or why it cannot be read.
-
-        Raises:
-            Cancelled: by ``progress``.
-        """
-
-    def text_of(self, number: int) -> str:
-        """Return the token of that id as the vocabulary writes it, "#id" if it has none."""
-
-    @property
-    def keeps_end(self) -> bool:
-        """Whether a text that is cut loses its beginning: ``truncation_side`` is "left"."""
 
 
 def find_tokenizer(
@@ -133,16 +36,15 @@ def find_tokenizer(
     progress: Progress = no_progress,
     limits: FindLimits | None = None,
 ) -> Tokenizer:
-    """Return a tokenizer for a model, or a stand-in for a configuration without vocabulary.
+    """Return a new tokenizer for a model; a placeholder for a configuration without vocabulary.
 
-    Each call gives one of its own: only one thread may use it. Of an encoder-decoder without a
-    head a second sentence is for the decoder; under a head the encoder reads both, as it was
-    trained. ``limits`` finds the lengths that texts are cut to; without it they are those that the
-    configuration names.
+    Without a head, an encoder-decoder's second sentence is for the decoder. With one, the encoder
+    reads both, as in training. ``limits`` returns the lengths for truncation; without it they are
+    those in the configuration.
 
     Raises:
-        UserError: the folder has weights and no tokenizer, or a broken one, or there is no
-            vocabulary.
+        UserError: the folder has weights without a tokenizer or with a broken one, or the
+            configuration has no ``vocab_size``.
         Cancelled: by ``progress``.
     """
     folder = source.folder
@@ -161,44 +63,100 @@ def find_tokenizer(
         try:
             return ModelTokenizer(demo_folder(), config, progress, limits)
         except UserError:
-            return StandInTokenizer(config, limits)
-    return StandInTokenizer(config, limits, reads_apart=apart)
+            return PlaceholderTokenizer(config, limits)
+    return PlaceholderTokenizer(config, limits, reads_apart=apart)
 
 
 def reads_text(architecture: Architecture) -> bool:
-    """Tell whether the model takes token ids: those of pictures and of speech do not."""
+    """Return whether the model takes token ids: models of images and speech do not."""
     return _takes("input_ids", architecture)
+
+
+def reads_target(architecture: Architecture) -> bool:
+    """Return whether the model has a decoder with its own input."""
+    has_both = bool(architecture.config.get("is_encoder_decoder"))
+    # A classifier of T5's tokens has the encoder alone.
+    return has_both and _takes("decoder_input_ids", architecture)
+
+
+def _takes(name: str, architecture: Architecture) -> bool:
+    """Return whether ``forward`` has an argument of that name; true if the class is unknown."""
+    root = architecture.root
+    # A cached model is opened without its class.
+    is_known = root.class_module.startswith(("transformers.models.", "bertviewer.core."))
+    module = import_module(root.class_module) if is_known else None
+    forward = getattr(getattr(module, root.class_name, None), "forward", None)
+    return forward is None or name in inspect.signature(forward).parameters
 
 
 def with_decoder(
     tokenizer: Tokenizer, tokens: Sequence[Token], architecture: Architecture
 ) -> tuple[Token, ...]:
-    """Return the tokens that a model sees: where it has a decoder, what that one reads as well.
+    """Return the tokens that a model reads: with the decoder's, if it has one.
 
     Raises:
-        UserError: the configuration does not say what a decoder begins with.
+        UserError: the configuration has no start token for the decoder.
     """
     if not reads_target(architecture) or any(token.segment == 1 for token in tokens):
         return tuple(tokens)
-    return (*tokens, *shifted(tokens, architecture.config, tokenizer.text_of))
+    return (*tokens, *shift_right(tokens, architecture.config, tokenizer.text_of))
 
 
-def reads_target(architecture: Architecture) -> bool:
-    """Tell whether a decoder reads something beside what an encoder reads."""
-    has_both = bool(architecture.config.get("is_encoder_decoder"))
-    # A classifier of T5's tokens is of the encoder alone.
-    return has_both and _takes("decoder_input_ids", architecture)
+def shift_right(
+    source: Sequence[Token], config: Mapping[str, Any], text_of: Callable[[int], str]
+) -> tuple[Token, ...]:
+    """Return the decoder's tokens for the encoder's: a start token, then all but the last.
+
+    transformers' models do so with ``input_ids`` if they get no ``decoder_input_ids``
+    (``shift_tokens_right`` of BART, ``_shift_right`` of T5). The tokens have segment 1 and new word
+    numbers. ``text_of`` returns the text of the start token.
+
+    Raises:
+        UserError: the configuration has no start token for the decoder.
+    """
+    if not source:
+        return ()
+    words = 1 + max((token.word for token in source if token.word is not None), default=-1)
+    start, place = _decoder_start([token.id for token in source], config)
+    first = Token(start, text_of(start), 1, is_special=True)
+    if place is not None:
+        first = replace(source[place], segment=1, word=None, sentence=None)
+    return (
+        first,
+        *(
+            replace(token, segment=1, word=None if token.word is None else token.word + words)
+            for token in source[:-1]
+        ),
+    )
 
 
-def _takes(name: str, architecture: Architecture) -> bool:
-    """Tell whether the model's forward has an argument of that name; if unknown, it has."""
-    root = architecture.root
-    # A model that was seen before is opened without its class.
-    is_known = root.class_module.startswith(("transformers.models.", "bertviewer.core."))
-    module = import_module(root.class_module) if is_known else None
-    kind = getattr(module, root.class_name, None)
-    forward = getattr(kind, "forward", None)
-    return forward is None or name in inspect.signature(forward).parameters
+def shift_ids_right(source: TokenIds, config: Mapping[str, Any]) -> TokenIds:
+    """Return the same as ``shift_right`` for token ids.
+
+    Raises:
+        UserError: the configuration has no start token for the decoder.
+    """
+    start, place = _decoder_start(source.ids, config)
+    return TokenIds(
+        (start, *source.ids[:-1]),
+        (1,) * len(source),
+        (place is None or source.are_special[place], *source.are_special[:-1]),
+        (True, *source.are_added[:-1]),
+    )
+
+
+def _decoder_start(ids: Sequence[int], config: Mapping[str, Any]) -> tuple[int, int | None]:
+    """Return the id of a decoder's start token, and its place if it is one of the encoder's."""
+    if config.get("model_type") in LAST_TOKEN_FIRST:
+        # These models find the last token by counting those that are not padding.
+        last = sum(number != config.get("pad_token_id") for number in ids) - 1
+        return ids[last], last
+    start = next((n for key in DECODER_STARTS if isinstance(n := config.get(key), int)), None)
+    if start is None:
+        raise UserError(
+            "the configuration has no decoder_start_token_id, so the decoder has no start token"
+        )
+    return start, None
 
 
 def count_tokens(
@@ -208,24 +166,24 @@ def count_tokens(
     progress: Progress = no_progress,
     limits: FindLimits | None = None,
 ) -> TokenCount:
-    """Return how many tokens a sentence has, and what the vocabulary lacks of it.
+    """Return the number of tokens of a sentence, and the unknown ones.
 
     Raises:
-        UserError: the text is bad.
+        UserError: the tokenizer cannot read the text.
         Cancelled: by ``progress``.
     """
     check_text(sentence)
     tokens = tokenizer.tokenize(sentence, progress)
-    readings = _readings(tokens, config)
+    parts = _split_source_target(tokens, config)
     found = limits() if limits else stated_limits(config)
     counts = [
         TokenCount(
-            len(reading),
+            len(part),
             limit,
-            is_longer=len(readings) > 1,
+            is_longer=len(parts) > 1,
             trained=found.trained if limit is None else None,
         )
-        for reading, limit in zip(readings, found.of(len(readings)), strict=True)
+        for part, limit in zip(parts, found.of(len(parts)), strict=True)
     ]
     unknown = tuple(token.written or token.text for token in tokens if token.is_unknown)
     most = max(counts, key=lambda count: (count.excess, count.tokens))
@@ -235,27 +193,26 @@ def count_tokens(
 def check_tokens(
     tokens: Sequence[Token], config: Mapping[str, Any], limits: FindLimits | None = None
 ) -> None:
-    """Refuse tokens that the model's tables have no rows for, before any of them is looked up.
+    """Check that the model's embeddings have a row for each token, position and segment.
 
-    ``limits`` is as of ``find_tokenizer``.
+    ``limits`` is as in ``find_tokenizer``.
 
     Raises:
-        UserError: no tokens, too many of them, or an id or a segment that has no row.
+        UserError: there are no tokens, or too many, or an id or a segment has no row.
     """
-    readings = _readings(tokens, config)
-    if not all(readings):
+    parts = _split_source_target(tokens, config)
+    if not all(parts):
         raise UserError("the sentence has no tokens")
-    if max(map(len, readings)) > certain_length(config):
+    if max(map(len, parts)) > certain_length(config):
         found = limits() if limits else stated_limits(config)
-        each = zip(_PARTS, readings, found.of(len(readings)), strict=False)
-        for part, reading, limit in each:
-            if limit is not None and len(reading) > limit:
-                taker = part if len(readings) > 1 else "model"
+        takers = ("encoder", "decoder") if len(parts) > 1 else ("model",)
+        for taker, part, limit in zip(takers, parts, found.of(len(parts)), strict=True):
+            if limit is not None and len(part) > limit:
                 raise TooLongError(
-                    f"the sentence is too long: it has {len(reading):,} tokens, and the {taker} "
+                    f"the sentence is too long: it has {len(part):,} tokens, and the {taker} "
                     f"takes at most {limit:,}"
                 )
-    if not config.get("is_encoder_decoder"):  # its segments are encoder and decoder
+    if not config.get("is_encoder_decoder"):  # segments are encoder and decoder
         check_segments((token.segment for token in tokens), config)
     rows = config.get("vocab_size")
     for token in tokens:
@@ -267,11 +224,11 @@ def check_tokens(
 
 
 def length_notices(tokens: Sequence[Token], config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a sentence that says so if a text is longer than the configuration's length.
+    """Return a notice if a text is longer than the length in the configuration.
 
-    The model runs on it, since it has no table that ends there.
+    The model runs with it, since it has no table of positions.
     """
-    longest, trained = max(map(len, _readings(tokens, config))), trained_length(config)
+    longest, trained = max(map(len, _split_source_target(tokens, config))), trained_length(config)
     if trained is None or longest <= trained:
         return ()
     return (
@@ -281,10 +238,10 @@ def length_notices(tokens: Sequence[Token], config: Mapping[str, Any]) -> tuple[
 
 
 def check_segments(segments: Iterable[int], config: Mapping[str, Any]) -> None:
-    """Refuse segments that a model's table has no rows for.
+    """Check that the model's embedding has a row for each segment.
 
     Raises:
-        UserError: there is such a segment.
+        UserError: a segment has none.
     """
     kinds, last = segment_kinds(config), max(segments, default=0)
     if 0 < kinds <= last:
@@ -295,29 +252,23 @@ def check_segments(segments: Iterable[int], config: Mapping[str, Any]) -> None:
 
 
 def check_score_memory(tokens: Sequence[Token], config: Mapping[str, Any], name: str) -> None:
-    """Refuse tokens that no table limits, as in T5, if their attention does not fit into memory.
+    """Check that the attention scores of texts of any length, as in T5, fit into memory.
 
     ``name`` is the model's, for the message.
 
     Raises:
-        UserError: it does not.
+        UserError: they do not.
     """
-    if isinstance(heads := _heads(config), int):
-        for reading in _readings(tokens, config):
-            check_attention_memory(len(reading), heads, name)
-
-
-def _heads(config: Mapping[str, Any]) -> Any:
-    """Return how many heads add a bias to the scores of every two tokens; ``None`` if none do.
-
-    T5 and its kin do. Without one, attention is fused and keeps no scores; LongT5's is local.
-    """
+    # Without a position bias, attention is fused and stores no scores; LongT5's is local.
     has_bias = "relative_attention_num_buckets" in config and "local_radius" not in config
-    return config.get("num_heads") if has_bias else None
+    heads = config.get("num_heads")
+    if has_bias and isinstance(heads, int):
+        for part in _split_source_target(tokens, config):
+            check_attention_memory(len(part), heads, name)
 
 
-def _readings(tokens: Sequence[Token], config: Mapping[str, Any]) -> list[list[Token]]:
-    """Return the tokens that are read together: encoder and decoder read a segment each."""
+def _split_source_target(tokens: Sequence[Token], config: Mapping[str, Any]) -> list[list[Token]]:
+    """Return the tokens that are read together: an encoder-decoder reads each segment alone."""
     segments = {token.segment for token in tokens}
     if not config.get("is_encoder_decoder") or len(segments) < 2:
         return [list(tokens)]

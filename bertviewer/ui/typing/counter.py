@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.tokenization.token_count import TokenCount
+from bertviewer.core.tokenization.sentence import TokenCount
 from bertviewer.core.util import libraries
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
@@ -16,7 +16,7 @@ from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bertviewer.core.tokenization.tokenization import Tokenizer
+    from bertviewer.core.tokenization.tokenizer import Tokenizer
 
 
 class Counting:

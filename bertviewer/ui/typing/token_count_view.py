@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from bertviewer.core.tokenization.token_count import TokenCount
+from bertviewer.core.tokenization.sentence import TokenCount
 from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.look.appearance import WARNING

@@ -14,7 +14,7 @@ from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.family_names import CONFIG_KEYS
 from bertviewer.core.sources.tasks import find_task
-from bertviewer.core.tokenization.placeholder import StandInTokenizer
+from bertviewer.core.tokenization.placeholder import PlaceholderTokenizer
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.components import subtotal
 from tests.core.formulas.claims import LAST, is_refused, module_of, moved_from
@@ -285,7 +285,7 @@ def _(case: Case, _node: ModuleNode, answer: Answer) -> bool:
 def words_of(case: Case, text: str, pair: str | None = None) -> list[str]:
     """Return the tokens that the family makes, with a vocabulary as large as its own."""
     config = {**case.model.config.to_dict(), "vocab_size": 30_000}
-    return [token.text for token in StandInTokenizer(config).tokenize(Sentence(text, pair))]
+    return [token.text for token in PlaceholderTokenizer(config).tokenize(Sentence(text, pair))]
 
 
 @claims("start-token", "sentence-vector", "which-layer")

@@ -16,7 +16,7 @@ from bertviewer.core.pickles.consent import (
     digest,
     examine,
 )
-from bertviewer.core.pickles.files import pickle_files
+from bertviewer.core.pickles.converting import pickle_files
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
 from tests.core.pickles.allowing import allowed

@@ -12,7 +12,7 @@ from bertviewer.core.pickles.consent import (
     digest,
     kept_checkpoint,
 )
-from bertviewer.core.pickles.files import pickle_files
+from bertviewer.core.pickles.converting import pickle_files
 from bertviewer.core.util.errors import UserError
 
 

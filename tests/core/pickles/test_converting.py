@@ -1,22 +1,26 @@
-"""The child process: what it writes, what it refuses, how it dies, and that it can be stopped."""
+"""Conversion in a helper process: its results, limits and errors, and that it can be cancelled."""
 
 import json
 import os
+import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from bertviewer.core.checkpoints.finding import find_checkpoint
-from bertviewer.core.pickles import converting as pickle_converting
+from bertviewer.core.pickles import converting
+from bertviewer.core.pickles.contents import PickleContents
 from bertviewer.core.pickles.converting import convert_pickle
-from bertviewer.core.util import child_process
+from bertviewer.core.util import helper_process
 from bertviewer.core.util.errors import Cancelled, UserError
+from bertviewer.core.util.helper_process import HelperProcess
+from bertviewer.core.util.sandbox import ARGUMENT, TOO_MUCH
 from tests.core.pickles.bad_pickles import Call
-from tests.core.pickles.pickle_process import assert_equal, child, names_in, some_tensors
+from tests.core.pickles.some_tensors import assert_equal, names_in, some_tensors
 
 
 @pytest.fixture
@@ -63,7 +67,7 @@ class TestProcess:
         self, file: Path, out: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         torch.save(some_tensors(), file)
-        monkeypatch.setattr(pickle_converting, "available_memory", lambda: 1000)
+        monkeypatch.setattr(converting, "available_memory", lambda: 1000)
         with pytest.raises(UserError, match=r"reading it needs 0\.\d GB of memory, but only 0\.0"):
             convert_pickle(file, out)
 
@@ -78,7 +82,9 @@ class TestProcess:
         assert set(found.tensors) == {"a", "b"}
         assert len(found.files) == 2
 
-    def test_a_malicious_file_runs_nothing(self, tmp_path: Path, file: Path, out: Path) -> None:
+    def test_a_malicious_file_runs_nothing(
+        self, tmp_path: Path, file: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         marker = tmp_path / "marker"
         thing = {"a": torch.ones(2), "b": Call(os.system, f"touch {marker}")}
         for is_zip in (True, False):
@@ -86,63 +92,80 @@ class TestProcess:
             with pytest.raises(UserError, match=r"refused: it asks for \w+\.system, which"):
                 convert_pickle(file, out)
         # Nor where the first look is left out.
-        status, said = child(file, out / "x")
-        assert (status, said) == (2, f"{file}: truncated or corrupt (UnpicklingError)")
+        monkeypatch.setattr(PickleContents, "refusal", "")
+        with pytest.raises(UserError, match=r"bin: truncated or corrupt \(UnpicklingError\)$"):
+            convert_pickle(file, out)
         assert not marker.exists()
         assert names_in(out) == []
 
-    def test_a_crash_is_one_line(self, file: Path, out: Path, dying: Callable[[str], None]) -> None:
+    @pytest.mark.skipif(sys.platform != "linux", reason="the limits are Linux's")
+    @pytest.mark.parametrize(
+        ("code", "said"),
+        [
+            ("return {'a': torch.zeros(10**9)}", TOO_MUCH),
+            ("while True: pass", TOO_MUCH),
+            (
+                "open('/etc/passwd')",
+                r"refused: it tried to do something .* \(open '/etc/passwd'\)$",
+            ),
+        ],
+    )
+    def test_what_torch_might_be_made_to_do(
+        self, code: str, said: str, file: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         torch.save({"a": torch.ones(2)}, file)
-        dying("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-        with pytest.raises(UserError) as raised:
-            convert_pickle(file, out)
-        assert str(raised.value) == (
-            f"{file}: the system stopped reading it (SIGKILL): too much memory or time"
-        )
-        dying("import os; os.abort()")
-        with pytest.raises(UserError, match="the process that read it crashed; details are in"):
-            convert_pickle(file, out)
-        # One that gives nothing, and one that gives nonsense.
-        dying("")
-        with pytest.raises(UserError, match="the process that read it crashed"):
-            convert_pickle(file, out)
-        dying("import sys; open(sys.argv[2], 'w').write('nonsense')")
-        with pytest.raises(UserError, match="not a safetensors file"):
+        monkeypatch.setattr(converting, "SECONDS", 1)
+        loading = f"import torch\ndef load(*_, **__):\n    {code}\ntorch.load = load"
+        replace_program(monkeypatch, loading)
+        with pytest.raises(UserError, match=f"^{re.escape(str(file))}: {said}"):
             convert_pickle(file, out)
         assert names_in(out) == []
 
-    def test_cancelling_kills_it(self, file: Path, out: Path, dying: Callable[[str], None]) -> None:
+    def test_a_result_that_is_no_safetensors_file(
+        self, file: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         torch.save({"a": torch.ones(2)}, file)
-        pids: list[int] = []
-        survived = file.with_name("survived")
-        dying(
-            "import os, sys, time; open(sys.argv[2], 'w').write(str(os.getpid())); time.sleep(60); "
-            f"open({str(survived)!r}, 'w')"
+        code = (
+            "import safetensors.torch\n"
+            "save = safetensors.torch.save_file\n"
+            "def save_file(tensors, target, metadata):\n"
+            "    save({}, target, metadata)\n"
+            "safetensors.torch.save_file = save_file"
         )
+        replace_program(monkeypatch, code)
+        with pytest.raises(UserError, match=f"^{re.escape(str(file))}: it contains no tensors"):
+            convert_pickle(file, out)
+        assert names_in(out) == []
+
+    def test_cancelling_kills_it(
+        self, file: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        torch.save({"a": torch.ones(2)}, file)
+        started: list[HelperProcess] = []
+
+        def start(*arguments: Any, **options: Any) -> HelperProcess:
+            started.append(HelperProcess(*arguments, **options))
+            return started[0]
+
+        monkeypatch.setattr(converting, "HelperProcess", start)
 
         def progress(done: int, total: int, label: str) -> None:
-            for started in out.iterdir():
-                if text := started.read_text():
-                    pids.append(int(text))
-                    raise Cancelled
+            raise Cancelled
 
         with pytest.raises(Cancelled):
             convert_pickle(file, out, progress)
-        assert not survived.exists()
+        assert started[0].process.returncode is not None
         assert names_in(out) == []
-        with pytest.raises(ProcessLookupError):
-            os.kill(pids[0], 0)
 
 
-@pytest.fixture
-def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Put a program of the test's own in the child's place."""
+def replace_program(monkeypatch: pytest.MonkeyPatch, before: str) -> None:
+    """Have code run in the helper process before all else."""
+    code = f"{before}\nfrom bertviewer.app import main\nsys.exit(main())"
+    command = helper_process.command
 
-    def use(code: str) -> None:
-        monkeypatch.setattr(
-            child_process,
-            "command",
-            lambda kind, arguments: [sys.executable, "-c", code, *arguments],
-        )
+    def replaced(*arguments: str) -> list[str]:
+        program = command(*arguments)
+        place = program.index(ARGUMENT)
+        return [program[0], "-c", f"import sys\n{code}", *program[place:]]
 
-    return use
+    monkeypatch.setattr(helper_process, "command", replaced)

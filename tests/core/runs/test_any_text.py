@@ -14,7 +14,8 @@ from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import find_preset
 from bertviewer.core.tokenization.sentence import EMPTY, MAX_CHARACTERS
-from bertviewer.core.tokenization.tokenization import Tokenizer, check_tokens, count_tokens
+from bertviewer.core.tokenization.tokenization import check_tokens, count_tokens
+from bertviewer.core.tokenization.tokenizer import Tokenizer
 from bertviewer.core.util.errors import UserError
 from tests.core.tokenization.small_tokenizers import MAKERS, write_python_tokenizer, write_tokenizer
 
@@ -98,7 +99,7 @@ def test_any_text_runs_or_is_refused(
 def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> list[Tokenizer]:
     """Return one of each kind, which all know a limit of 20 tokens; and a stand-in."""
     from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
-    from bertviewer.core.tokenization.placeholder import StandInTokenizer
+    from bertviewer.core.tokenization.placeholder import PlaceholderTokenizer
 
     config = {"max_position_embeddings": 20}
     made: list[Tokenizer] = []
@@ -110,7 +111,7 @@ def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> list[Tokenizer]:
     write_python_tokenizer(folder)
     made.append(ModelTokenizer(folder, config))
     bert = config | {"model_type": "bert", "vocab_size": 30_522, "type_vocab_size": 2}
-    return [*made, StandInTokenizer(bert)]
+    return [*made, PlaceholderTokenizer(bert)]
 
 
 @given(text=TEXTS, pair=st.none() | TEXTS)

@@ -17,9 +17,8 @@ from bertviewer.core.sources.demo import demo_folder
 from bertviewer.core.sources.length_limits import LengthLimits
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
-from bertviewer.core.tokenization.placeholder import StandInTokenizer
-from bertviewer.core.tokenization.sentence import EMPTY, MAX_CHARACTERS, check_text
-from bertviewer.core.tokenization.token_count import TokenCount
+from bertviewer.core.tokenization.placeholder import PlaceholderTokenizer
+from bertviewer.core.tokenization.sentence import EMPTY, MAX_CHARACTERS, TokenCount, check_text
 from bertviewer.core.tokenization.tokenization import check_tokens, count_tokens
 from bertviewer.core.util.errors import UserError
 from tests.core.runs.bert_tokens import BERT, texts
@@ -44,7 +43,7 @@ class TestCut:
     def test_what_is_kept(self, sentence: Sentence, kept: str) -> None:
         wish = replace(sentence, cut=True)
         for tokenizer in (
-            StandInTokenizer(self.CONFIG),
+            PlaceholderTokenizer(self.CONFIG),
             ModelTokenizer(demo_folder(), self.CONFIG),
         ):
             assert " ".join(texts(tokenizer.tokenize(wish))) == kept
@@ -71,12 +70,14 @@ class TestCut:
         assert numbers == list(range(len(numbers)))
 
     def test_words_are_numbered_without_gaps(self) -> None:
-        tokens = StandInTokenizer(self.CONFIG).tokenize(Sentence("a b c d e f", "g h", cut=True))
+        tokens = PlaceholderTokenizer(self.CONFIG).tokenize(
+            Sentence("a b c d e f", "g h", cut=True)
+        )
         assert [token.word for token in tokens] == [None, 0, 1, 2, 3, None, 4, 5, None]
 
     def test_encoder_and_decoder_are_cut_each(self) -> None:
         config = {"is_encoder_decoder": True, "vocab_size": 99, "max_position_embeddings": 3}
-        tokenizer = StandInTokenizer(config, reads_apart=True)
+        tokenizer = PlaceholderTokenizer(config, reads_apart=True)
         tokens = tokenizer.tokenize(Sentence("a b c d e", "f g h i", cut=True))
         assert texts(tokens) == ["a", "b", "c", "f", "g", "h"]
         check_tokens(tokens, config)
@@ -84,10 +85,10 @@ class TestCut:
     def test_no_room_is_told(self) -> None:
         config = BERT | {"max_position_embeddings": 2}
         with pytest.raises(UserError, match="takes 2 tokens, which leaves no room"):
-            StandInTokenizer(config).tokenize(Sentence("a", cut=True))
+            PlaceholderTokenizer(config).tokenize(Sentence("a", cut=True))
 
     def test_a_model_without_a_limit_reads_it_all(self) -> None:
-        tokenizer = StandInTokenizer({"model_type": "t5", "vocab_size": 99})
+        tokenizer = PlaceholderTokenizer({"model_type": "t5", "vocab_size": 99})
         assert len(tokenizer.tokenize(Sentence("a " * 5_000, cut=True))) == 5_000
 
     def test_a_run_of_what_is_left(self, tiny_bert_folder: Path) -> None:
@@ -177,7 +178,7 @@ class TestCount:
     """What is shown while typing."""
 
     def test_of_a_pair(self) -> None:
-        tokenizer = StandInTokenizer(BERT)
+        tokenizer = PlaceholderTokenizer(BERT)
         count = count_tokens(tokenizer, Sentence("one two", "three"), BERT)
         assert count == TokenCount(6, 512, ())
         assert count.excess == 0
@@ -187,12 +188,12 @@ class TestCount:
         assert count == TokenCount(6, 512, ("😀", "你"))
 
     def test_too_many(self) -> None:
-        count = count_tokens(StandInTokenizer(BERT), Sentence("word " * 600), BERT)
+        count = count_tokens(PlaceholderTokenizer(BERT), Sentence("word " * 600), BERT)
         assert (count.tokens, count.excess) == (602, 90)
 
     def test_without_a_limit(self) -> None:
         config = {"model_type": "t5", "vocab_size": 99}
-        count = count_tokens(StandInTokenizer(config), Sentence("word " * 600), config)
+        count = count_tokens(PlaceholderTokenizer(config), Sentence("word " * 600), config)
         assert count == TokenCount(600, None, ())
         assert count.excess == 0
 
@@ -200,7 +201,7 @@ class TestCount:
         config = {"model_type": "llama", "vocab_size": 99, "max_position_embeddings": 20}
         limits = LengthLimits(trained=20)
         count = count_tokens(
-            StandInTokenizer(config), Sentence("word " * 30), config, limits=lambda: limits
+            PlaceholderTokenizer(config), Sentence("word " * 30), config, limits=lambda: limits
         )
         assert count == TokenCount(30, None, trained=20)
         assert count.is_untrained
@@ -208,7 +209,7 @@ class TestCount:
 
     def test_of_encoder_and_decoder_the_one_that_is_too_long_counts(self) -> None:
         config = {"is_encoder_decoder": True, "vocab_size": 99}
-        tokenizer, limits = StandInTokenizer(config, reads_apart=True), LengthLimits(9, 2)
+        tokenizer, limits = PlaceholderTokenizer(config, reads_apart=True), LengthLimits(9, 2)
         for sentence in (Sentence("a b c d", "e f g"), Sentence("a", "b c d")):
             count = count_tokens(tokenizer, sentence, config, limits=lambda: limits)
             assert count == TokenCount(3, 2, is_longer=True)
@@ -216,11 +217,11 @@ class TestCount:
     def test_of_encoder_and_decoder_the_longer_text_counts(self) -> None:
         config = {"is_encoder_decoder": True, "vocab_size": 99, "max_position_embeddings": 4}
         sentence = Sentence("a b", "c d e")
-        count = count_tokens(StandInTokenizer(config, reads_apart=True), sentence, config)
+        count = count_tokens(PlaceholderTokenizer(config, reads_apart=True), sentence, config)
         assert count == TokenCount(3, 4, (), is_longer=True)
         # The encoder has no room for both.
-        assert count_tokens(StandInTokenizer(config), sentence, config) == TokenCount(5, 4, ())
+        assert count_tokens(PlaceholderTokenizer(config), sentence, config) == TokenCount(5, 4, ())
 
     def test_of_a_bad_text(self) -> None:
         with pytest.raises(UserError, match="is empty"):
-            count_tokens(StandInTokenizer(BERT), Sentence(" "), BERT)
+            count_tokens(PlaceholderTokenizer(BERT), Sentence(" "), BERT)

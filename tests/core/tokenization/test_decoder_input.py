@@ -18,7 +18,7 @@ from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.special_tokens import LAST_TOKEN_FIRST
-from bertviewer.core.tokenization.tokenization import shifted
+from bertviewer.core.tokenization.tokenization import shift_right
 from bertviewer.core.util.errors import UserError
 from tests.core.checks.small_models import run, small_model
 from tests.core.formulas.formula_models import TINY
@@ -150,7 +150,7 @@ def test_a_classifier_of_t5s_tokens_has_no_decoder() -> None:
 def test_padding_that_was_typed_is_shifted_as_theirs(family: str, padded: int) -> None:
     ids = [5, 1, 7, 2, 11, *[1] * padded]
     config = {"model_type": family, "pad_token_id": 1, "decoder_start_token_id": 2}
-    found = shifted([Token(number, str(number), 0) for number in ids], config, str)
+    found = shift_right([Token(number, str(number), 0) for number in ids], config, str)
     row = torch.tensor([ids])
     theirs = (
         modeling_bart.shift_tokens_right(row, 1, 2)
@@ -159,7 +159,7 @@ def test_padding_that_was_typed_is_shifted_as_theirs(family: str, padded: int) -
     )
     assert [token.id for token in found] == theirs[0].tolist()
     assert {token.segment for token in found} == {1}
-    assert shifted((), config, str) == ()
+    assert shift_right((), config, str) == ()
 
 
 def test_who_puts_the_last_token_first() -> None:
@@ -183,7 +183,7 @@ def test_who_puts_the_last_token_first() -> None:
     ],
 )
 def test_what_a_decoder_begins_with(config: dict[str, Any], start: int) -> None:
-    found = shifted([Token(9, "nine", 0, 0)], config, "token {}".format)
+    found = shift_right([Token(9, "nine", 0, 0)], config, "token {}".format)
     assert found == (Token(start, f"token {start}", 1, is_special=True),)
 
 
@@ -191,7 +191,7 @@ def test_nothing_to_begin_with_is_told() -> None:
     with pytest.raises(
         UserError, match="has no decoder_start_token_id, so the decoder has no start"
     ):
-        shifted([Token(9, "nine", 0)], {"model_type": "t5"}, str)
+        shift_right([Token(9, "nine", 0)], {"model_type": "t5"}, str)
 
 
 def test_a_start_outside_of_the_vocabulary_is_told(

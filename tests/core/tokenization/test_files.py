@@ -18,7 +18,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.tokenization import reading
+from bertviewer.core.tokenization import loading
 from bertviewer.core.tokenization.files import (
     READ_BY_TRANSFORMERS,
     SETTINGS,
@@ -113,18 +113,19 @@ def test_a_vocabulary_that_is_no_file_is_named(name: str, kind: str, folder: Pat
 def test_what_a_sentencepiece_model_is_read_with(
     installed: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "is_installed", installed.__contains__)
+    monkeypatch.setattr(loading, "is_installed", installed.__contains__)
     (tmp_path / "spm.model").write_bytes(b"not read")
+    (tmp_path / "config.json").write_text('{"model_type": "deberta-v2"}')
     with pytest.raises(UserError) as raised:
-        reading.read_tokenizer(tmp_path, {"model_type": "deberta-v2"}, is_own_code=False)
+        loading.load_tokenizer(tmp_path, has_code=False)
     command = extra_advice("sentencepiece")
     assert str(raised.value) == f"spm.model can only be read with {said}; install: {command}"
 
 
 def test_a_module_inside_of_what_is_not_there() -> None:
-    assert not reading.is_installed("no_such_package.inner")
-    assert not reading.is_installed("no_such_package")
-    assert reading.is_installed("json.decoder")
+    assert not loading.is_installed("no_such_package.inner")
+    assert not loading.is_installed("no_such_package")
+    assert loading.is_installed("json.decoder")
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_one_that_would_know_no_words_is_refused(
     ("settings", "said"),
     [
         ({"tokenizer_class": "NoSuchTokenizer"}, "tokenizer_class 'NoSuchTokenizer' is unknown"),
-        ({"tokenizer_class": 5}, "'tokenizer_class' is 5, not a text"),
+        ({"tokenizer_class": 5}, "'tokenizer_class' is 5, not a word"),
     ],
 )
 def test_a_class_that_is_none(settings: dict[str, Any], said: str, folder: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from bertviewer.core.schema.activation_run import Sentence, Token
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
-from bertviewer.core.tokenization.pieces import word_starts
+from bertviewer.core.tokenization.worker import word_starts
 from tests.core.tokenization.small_tokenizers import MAKERS, write_python_tokenizer, write_tokenizer
 
 

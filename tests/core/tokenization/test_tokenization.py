@@ -11,7 +11,7 @@ from bertviewer.core.schema.activation_run import Sentence, Token
 from bertviewer.core.sources.demo import demo_folder
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
-from bertviewer.core.tokenization.placeholder import StandInTokenizer
+from bertviewer.core.tokenization.placeholder import PlaceholderTokenizer
 from bertviewer.core.tokenization.tokenization import find_tokenizer, reads_text
 from bertviewer.core.util.errors import UserError
 from tests.core.runs.bert_tokens import BERT, texts
@@ -108,29 +108,29 @@ class TestModelTokenizer:
 
 class TestStandIn:
     def test_words_marks_and_chinese_characters(self) -> None:
-        tokens = StandInTokenizer(BERT).tokenize(Sentence("Hi, 你好 there!"))
+        tokens = PlaceholderTokenizer(BERT).tokenize(Sentence("Hi, 你好 there!"))
         assert texts(tokens) == ["[CLS]", "Hi", ",", "你", "好", "there", "!", "[SEP]"]
 
     def test_equal_words_have_equal_ids_in_range(self) -> None:
-        tokenizer = StandInTokenizer({"model_type": "gpt2", "vocab_size": 11})
+        tokenizer = PlaceholderTokenizer({"model_type": "gpt2", "vocab_size": 11})
         tokens = tokenizer.tokenize(Sentence("a b a " + " ".join(map(str, range(200)))))
         assert tokens[0].id == tokens[2].id
         assert all(0 <= token.id < 11 for token in tokens)
 
     def test_ids_are_the_same_in_every_process(self) -> None:
-        (_, token, _) = StandInTokenizer(BERT).tokenize(Sentence("token"))
-        assert token.id == StandInTokenizer(BERT).tokenize(Sentence("token"))[1].id
+        (_, token, _) = PlaceholderTokenizer(BERT).tokenize(Sentence("token"))
+        assert token.id == PlaceholderTokenizer(BERT).tokenize(Sentence("token"))[1].id
         assert token.id == EXPECTED_ID_OF_TOKEN
 
     @pytest.mark.parametrize("rows", [1, 2, 3, 102])
     def test_tiny_vocabularies(self, rows: int) -> None:
-        tokens = StandInTokenizer({"model_type": "bert", "vocab_size": rows}).tokenize(
+        tokens = PlaceholderTokenizer({"model_type": "bert", "vocab_size": rows}).tokenize(
             Sentence("one two three")
         )
         assert all(0 <= token.id < rows for token in tokens)
 
     def test_pair(self) -> None:
-        tokens = StandInTokenizer(BERT).tokenize(Sentence("one", "two"))
+        tokens = PlaceholderTokenizer(BERT).tokenize(Sentence("one", "two"))
         assert [token.segment for token in tokens] == [0, 0, 0, 1, 1]
         assert texts(tokens) == ["[CLS]", "one", "[SEP]", "two", "[SEP]"]
         assert [token.word for token in tokens] == [None, 0, None, 1, None]
@@ -150,13 +150,13 @@ class TestStandIn:
         config = {"model_type": family, "vocab_size": 99, "is_encoder_decoder": True} | {
             f"{name}_token_id": number for number, name in enumerate(("bos", "pad", "eos"))
         }
-        together = StandInTokenizer(config)
+        together = PlaceholderTokenizer(config)
         assert " ".join(texts(together.tokenize(Sentence("a")))) == alone
         tokens = together.tokenize(Sentence("a", "b"))
         assert " ".join(texts(tokens)) == pair
         assert {token.segment for token in tokens} == {0}
         assert tokens[-1] == Token(2, "</s>", 0, is_special=True)
-        tokens = StandInTokenizer(config, reads_apart=True).tokenize(Sentence("a", "b"))
+        tokens = PlaceholderTokenizer(config, reads_apart=True).tokenize(Sentence("a", "b"))
         assert " ".join(texts(tokens)) == apart
         length = len(alone.split())
         assert [token.segment for token in tokens] == [0] * length + [1] * length
@@ -168,12 +168,12 @@ class TestStandIn:
         ]
 
     def test_a_mask_is_one_token(self) -> None:
-        tokens = StandInTokenizer(BERT).tokenize(Sentence("a[MASK]b"))
+        tokens = PlaceholderTokenizer(BERT).tokenize(Sentence("a[MASK]b"))
         assert texts(tokens) == ["[CLS]", "a", "[MASK]", "b", "[SEP]"]
         assert tokens[2] == Token(103, "[MASK]", 0, is_special=True)
 
     def test_a_family_without_a_mask_reads_the_letters(self) -> None:
-        gpt2 = StandInTokenizer({"model_type": "gpt2", "vocab_size": 500})
+        gpt2 = PlaceholderTokenizer({"model_type": "gpt2", "vocab_size": 500})
         assert texts(gpt2.tokenize(Sentence("[MASK]"))) == ["[", "MASK", "]"]
 
 

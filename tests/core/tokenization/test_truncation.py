@@ -9,7 +9,7 @@ import pytest
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.length_limits import LengthLimits
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
-from bertviewer.core.tokenization.token_ids import TokenIds
+from bertviewer.core.tokenization.tokens import TokenIds
 from tests.core.tokenization.small_tokenizers import MAKERS, write_python_tokenizer, write_tokenizer
 
 LONG, OTHER = "this is a 12212121 test of the cat and the mat", "the dog 12212121 ran home today"

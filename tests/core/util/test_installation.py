@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from bertviewer.core.tokenization.reading import SENTENCEPIECE
+from bertviewer.core.tokenization.loading import SENTENCEPIECE
 from bertviewer.core.util import installation
 from bertviewer.core.util.installation import EXTRAS, extra_advice, install_advice
 from tests.cli.commands import ROOT

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.tokenization.token_count import TokenCount
+from bertviewer.core.tokenization.sentence import TokenCount
 from bertviewer.core.util.progress import Progress
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.look.appearance import WARNING

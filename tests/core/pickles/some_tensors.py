@@ -1,13 +1,8 @@
-"""What the tests of pickles share: some tensors, and the child process by itself."""
+"""What the tests of pickles share: some tensors, and a comparison."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import torch
-
-from bertviewer.core.checkpoints import PICKLE_CHILD
-from bertviewer.core.util import child_process
 
 Tensors = dict[str, torch.Tensor]
 
@@ -37,17 +32,3 @@ def assert_equal(found: Tensors, expected: Tensors) -> None:
 
 def names_in(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
-
-
-def child(file: Path, target: Path, before: str = "") -> tuple[int, str]:
-    """Run the child as the program runs it; return its exit status and what it says."""
-    code = f"{before}\nimport sys\nfrom bertviewer.app import main\nsys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", code, PICKLE_CHILD, str(file), str(target)],
-        env=child_process.environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    return done.returncode, done.stdout

@@ -1,0 +1,157 @@
+"""The inside of a helper process: its limits, and the loop that answers calls.
+
+``helper_process`` has the outside, and says what the protocol is.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from bertviewer.core.util.errors import UserError, describe_error
+
+ARGUMENT = "--helper-process"
+"""The hidden first argument that makes the program a helper process."""
+UNTRUSTED, TRUSTED = "untrusted", "trusted"
+READY = b"ready\n"
+TOO_MUCH = "it needs far more memory or time than expected"
+"""The error message of a call that exceeded a limit."""
+
+Functions = Mapping[str, Callable[..., Any]]
+"""What a worker module's ``functions()`` returns: arguments and results are JSON."""
+
+# Audit events (docs.python.org/3/library/audit_events.html) that are refused in every helper …
+_NETWORK_AND_PROGRAMS = (
+    "socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn",
+    "os.startfile", "pty.", "urllib.", "http.", "ftplib.", "smtplib.", "webbrowser.",
+)  # fmt: skip
+# … and in those that work on untrusted data.
+_SYSTEM = (
+    "os.", "shutil.", "ctypes.", "pickle.", "builtins.input", "sys.setprofile", "sys.settrace",
+)  # fmt: skip
+# Imports list folders; the last one removes the helper's own empty folder.
+_ALLOWED = ("os.listdir", "os.scandir", "os.rmdir")
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class ForbiddenError(RuntimeError):
+    """Code in a helper process tried something that is not allowed; the text is the audit event."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Answer calls until the standard input ends, and return the exit status.
+
+    Args:
+        arguments: the worker module, the helper's own folder, bytes of memory, seconds of CPU time
+            for each call, ``TRUSTED`` or ``UNTRUSTED``, and the folders that may be read.
+    """
+    worker, folder, memory, seconds, trust, *reads = arguments
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
+    # Libraries print to the standard output: the answers get another file descriptor.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    requests = os.fdopen(os.dup(0), "rb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    functions: Functions = import_module(worker).functions()
+    limit_memory(int(memory))
+    forbid_network()
+    if trust == UNTRUSTED:
+        forbid_system([folder, *reads])
+    answers.write(READY)
+    answers.flush()
+    for line in requests:
+        limit_seconds(int(seconds))
+        answers.write(_answer(functions, line) + b"\n")
+        answers.flush()
+    with suppress(OSError):
+        Path(folder).rmdir()  # the main process may have been killed
+    return 0
+
+
+def _answer(functions: Functions, line: bytes) -> bytes:
+    """Return the result of a call as JSON, or its error message."""
+    try:
+        name, arguments = json.loads(line)
+        return json.dumps({"result": functions[name](**arguments)}).encode()
+    except UserError as error:
+        message = str(error)
+    except MemoryError:
+        message = TOO_MUCH
+    except ForbiddenError as error:
+        message = f"refused: it tried to do something that reading it never needs ({error})"
+    except BaseException as error:  # noqa: BLE001 - a panic in Rust is not an Exception
+        message = describe_error(error)
+    return json.dumps({"error": message}).encode()
+
+
+def limit_memory(nbytes: int) -> None:
+    """Limit this process to so many bytes more than it has now (RLIMIT_AS; Linux only)."""
+    if sys.platform == "linux":
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        limit = pages * resource.getpagesize() + nbytes
+        if most != resource.RLIM_INFINITY:
+            limit = min(limit, most)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def limit_seconds(seconds: int) -> None:
+    """End this process after so many seconds of CPU time from now on (RLIMIT_CPU; Linux only)."""
+    if sys.platform == "linux":
+        import resource
+
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        soft = int(used.ru_utime + used.ru_stime) + 1 + seconds
+        if most != resource.RLIM_INFINITY:
+            soft = min(soft, most)
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, most))
+
+
+def forbid_network() -> None:
+    """Refuse connections and other programs from now on, with an audit hook."""
+
+    def hook(event: str, _arguments: tuple[Any, ...]) -> None:
+        if event.startswith(_NETWORK_AND_PROGRAMS):
+            raise ForbiddenError(event)
+
+    sys.addaudithook(hook)
+
+
+def forbid_system(reads: Sequence[str]) -> None:
+    """Refuse all else that untrusted data never needs: writing files, pickles, foreign functions.
+
+    Only files in the folders ``reads`` and those of the Python installation can be read.
+    """
+    named = [*sys.path, sys.prefix, sys.base_prefix, getattr(sys, "_MEIPASS", "")]
+    # Links in an installation are followed: some consist of nothing else.
+    own = tuple(f"{_absolute(path)}{os.sep}" for path in named if path)
+    inside = tuple(f"{os.path.realpath(path)}{os.sep}" for path in (*own, *reads))
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event.startswith(_SYSTEM) and event not in _ALLOWED:
+            raise ForbiddenError(event)
+        if event != "open":
+            return
+        if arguments[2] & _WRITES:
+            raise ForbiddenError(event)
+        if not isinstance(arguments[0], str | bytes):
+            raise ForbiddenError(f"open {arguments[0]!r}")  # a file descriptor
+        path = os.fsdecode(arguments[0])
+        if not _absolute(path).startswith(own) and not os.path.realpath(path).startswith(inside):
+            raise ForbiddenError(f"open {path!r}")
+
+    sys.addaudithook(hook)
+
+
+def _absolute(path: str) -> str:
+    """Return an absolute path without following links."""
+    return os.path.abspath(path)  # noqa: PTH100 - Path.resolve() follows links
