@@ -119,7 +119,9 @@ def _special_tokens(
     for text, key in (token or ("", "") for token in (frame.first, frame.last, frame.mask)):
         number = config.get(key) if isinstance(key, str) else key
         number = rows - 1 if key == LAST_ROW else number
-        has_row = isinstance(number, int) and number < rows
-        found.append([Token(int(number), text, 0, is_special=True)] if has_row else [])
+        if isinstance(number, int) and number < rows:
+            found.append([Token(number, text, 0, is_special=True)])
+        else:
+            found.append([])
     first, last, mask = found
     return first, last, next(iter(mask), None)
