@@ -164,7 +164,7 @@ def saved_runs(model: LoadedModel, progress: Progress) -> tuple[Run, Run | None]
     source = model.source
     if source.kind != "runs":
         raise UserError(f"{source.name} is not a file of saved runs")
-    from bertviewer.core.saved_runs.reading import check_belongs, read_runs
+    from bertviewer.core.saved_runs.file_format import check_belongs, read_runs
     from bertviewer.core.schema.united_checks import united
 
     file = read_runs(source.path, progress)

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.explain import explanation
-from bertviewer.core.explain.asking import answers_for_section
-from bertviewer.core.explain.references import bibliography
+from bertviewer.core.explain.answers import answers_for_section
+from bertviewer.core.explain.bibliography import bibliography
 from bertviewer.report.blocks import Answer, Bibliography, Entry, Section, words_of
 from bertviewer.report.subject import Subject
 

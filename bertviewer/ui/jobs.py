@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.runs.device import Device
-    from bertviewer.core.saved_runs.describing import KeptRuns
-    from bertviewer.core.saved_runs.run_file import RunFile
+    from bertviewer.core.saved_runs.run_file import RunFile, RunsToSave
     from bertviewer.core.schema.activation_run import Sentence
     from bertviewer.core.schema.architecture import Architecture
     from bertviewer.core.schema.check_step import Check
@@ -81,7 +80,7 @@ def open_model_job(source: ModelSource, progress: Progress) -> Opened:
     saved = _read_runs(source, progress) if source.kind == "runs" else None
     model = open_model(source, progress, keep=False)  # the tree comes first
     if saved is not None:
-        from bertviewer.core.saved_runs.reading import check_belongs
+        from bertviewer.core.saved_runs.file_format import check_belongs
 
         check_belongs(source.path, saved, model.architecture)
     # What its map and overview are made with, so that the window's thread has it already.
@@ -90,7 +89,7 @@ def open_model_job(source: ModelSource, progress: Progress) -> Opened:
 
 
 def _read_runs(source: ModelSource, progress: Progress) -> RunFile:
-    from bertviewer.core.saved_runs.reading import read_runs
+    from bertviewer.core.saved_runs.file_format import read_runs
 
     progress(0, 0, "Reading the saved runs")
     saved = read_runs(source.path, progress)
@@ -277,19 +276,19 @@ def check_module_job(
 def write_runs_job(
     path: Path,
     model: LoadedModel,
-    kept: KeptRuns,
+    kept: RunsToSave,
     models: Iterable[ModelSource],
     progress: Progress,
 ) -> Path:
     """Write runs of an open model as a file, over no file of ``models``; the path comes back."""
-    from bertviewer.core.saved_runs.describing import described
-    from bertviewer.core.saved_runs.writing import content_of
+    from bertviewer.core.saved_runs.file_format import encode_runs
+    from bertviewer.core.saved_runs.run_file import create_run_file
     from bertviewer.core.saving.atomic_files import save
 
     progress(0, 0, "Saving the runs")
     data = None if model.blueprint is None else model.blueprint.data
-    file = described(model.source, data, model.checkpoint, kept)
-    save(path, content_of(file, progress), models)
+    file = create_run_file(model.source, data, model.checkpoint, kept)
+    save(path, encode_runs(file, progress), models)
     return path
 
 

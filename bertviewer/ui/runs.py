@@ -10,8 +10,7 @@ from bertviewer.ui.watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.charts.comparison import ComparisonMode  # and with it numpy
-    from bertviewer.core.saved_runs.describing import KeptRuns
-    from bertviewer.core.saved_runs.run_file import RunFile
+    from bertviewer.core.saved_runs.run_file import RunFile, RunsToSave
 
 
 class Runs(QObject):
@@ -62,9 +61,9 @@ class Runs(QObject):
         self.check_changed.emit()
         self.comparison_changed.emit()
 
-    def kept(self) -> "KeptRuns | None":
+    def kept(self) -> "RunsToSave | None":
         """Return what there is to be saved, ``None`` without a run."""
-        from bertviewer.core.saved_runs.describing import KeptRuns
+        from bertviewer.core.saved_runs.run_file import RunsToSave
 
         if self.run is None:
             return None
@@ -72,7 +71,7 @@ class Runs(QObject):
         is_own = self.watched_a is not None and self.watched_a.model is None
         run_a = self.watched_a.run if is_own and self.watched_a is not None else None
         origin = None if self.saved is None else self.saved.model
-        return KeptRuns(self.run, run_a, self.comparison, dict(self.checks), origin)
+        return RunsToSave(self.run, run_a, self.comparison, dict(self.checks), origin)
 
     def set_check(self, watched: WatchedRun, path: str, check: Check) -> None:
         """Take what came of the check of a run, unless there is a newer run by now."""

@@ -12,8 +12,8 @@ from bertviewer.api.pictures import FIGURE_NAMES
 from bertviewer.app import main
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.saved_runs.describing import KeptRuns, described
-from bertviewer.core.saved_runs.writing import content_of
+from bertviewer.core.saved_runs.file_format import encode_runs
+from bertviewer.core.saved_runs.run_file import RunsToSave, create_run_file
 from bertviewer.core.sources.parsing import parse_source
 
 SELF = "encoder.layer.1.attention.self"
@@ -147,10 +147,10 @@ def test_runs_that_were_saved(
 ) -> None:
     loaded = open_model(parse_source(str(tiny_bert_folder)))
     assert loaded.blueprint is not None
-    kept = KeptRuns(run.data, model.run("the cat").data)
-    file = described(loaded.source, loaded.blueprint.data, loaded.checkpoint, kept)
+    kept = RunsToSave(run.data, model.run("the cat").data)
+    file = create_run_file(loaded.source, loaded.blueprint.data, loaded.checkpoint, kept)
     path = tmp_path / "two.bertviewer"
-    path.write_bytes(b"".join(content_of(file)))
+    path.write_bytes(b"".join(encode_runs(file)))
     last, run_a = bertviewer.open(path).saved_runs()
     assert last.statistics() == run.statistics()
     assert run_a is not None

@@ -43,8 +43,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.pickles import worker as pickle_worker
 from bertviewer.core.pickles.contents import read_contents
 from bertviewer.core.runs.running import run_sentence
-from bertviewer.core.saved_runs.reading import check_belongs, read_runs
-from bertviewer.core.saved_runs.writing import MAGIC
+from bertviewer.core.saved_runs.file_format import MAGIC, check_belongs, read_runs
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.configuration import read_configuration
 from bertviewer.core.sources.parsing import parse_source

@@ -6,9 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.explain.asking import answers_for_module
+from bertviewer.core.explain.answers import answers_for_module
 from bertviewer.core.explain.explanation import Answer
-from bertviewer.core.explain.references import reference
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.main_window import MainWindow
@@ -18,8 +17,8 @@ from bertviewer.ui.workspace import Workspace
 from tests.core.opened import plain
 from tests.ui.finding import activate, find, is_drawn
 
-FIRST = Answer("first", "Why <b>this</b>?", "Because W_Q & more.", "", (reference("Shazeer 2020"),))
-SECOND = Answer("second", "Why that?", "So it is.", "Here it is 7.", ())
+FIRST = Answer("first", "Why <b>this</b>?", "Because W_Q & more.", "", "Shazeer 2020")
+SECOND = Answer("second", "Why that?", "So it is.", "Here it is 7.", "")
 
 
 @pytest.fixture

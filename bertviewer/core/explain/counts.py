@@ -1,6 +1,6 @@
-"""What is asked of numbers: what is counted once, what counts differ by, and their units."""
+"""Questions about numbers: shared parameters, differing counts, and units."""
 
-from bertviewer.core.explain.explanation import Asked, Explanation, Numbers
+from bertviewer.core.explain.explanation import Context, Explanation, Numbers
 from bertviewer.core.util.numbers import count_text, number_text
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.components import subtotal
@@ -9,31 +9,31 @@ _FLOAT32 = 4
 _MB, _MIB = 10**6, 2**20
 
 
-def _tied(asked: Asked) -> Numbers | None:
-    architecture = asked.architecture
-    tied = [t for t in architecture.parameters if t.tied_to is not None and len(t.shape) == 2]
-    inside = [t for t in tied if _is_of(t.name, asked) or _is_of(t.tied_to or "", asked)]
-    if not inside:
+def _tied(context: Context) -> Numbers | None:
+    tied = [tensor for tensor in context.architecture.parameters if tensor.tied_to is not None]
+    matrices = [tensor for tensor in tied if len(tensor.shape) == 2]
+    path = context.node.path
+    inside = f"{path}." if path else ""
+    below = [
+        tensor
+        for tensor in matrices
+        if tensor.name.startswith(inside) or (tensor.tied_to or "").startswith(inside)
+    ]
+    if not below:
         return None
-    largest = max(inside, key=lambda tensor: tensor.numel)
-    every = [t for t in architecture.parameters if t.tied_to is not None]
-    total = architecture.root.parameters
-    names = [t.name for t in tied if t.tied_to == largest.tied_to]
+    largest = max(below, key=lambda tensor: tensor.numel)
+    total = context.architecture.root.parameters
+    names = [tensor.name for tensor in matrices if tensor.tied_to == largest.tied_to]
     return {
         "names": f"{', '.join(names)} and {largest.tied_to}",
         "count": f"{largest.numel:,}",
         "total": f"{total:,}",
-        "more": f"{total + sum(tensor.numel for tensor in every):,}",
+        "more": f"{total + sum(tensor.numel for tensor in tied):,}",
     }
 
 
-def _is_of(name: str, asked: Asked) -> bool:
-    path = asked.node.path
-    return not path or name.startswith(f"{path}.")
-
-
-def _bytes(asked: Asked) -> Numbers | None:
-    parameters = asked.architecture.root.parameters
+def _bytes(context: Context) -> Numbers | None:
+    parameters = context.architecture.root.parameters
     size = parameters * _FLOAT32
     if size < _MIB:
         return None
@@ -45,41 +45,32 @@ def _bytes(asked: Asked) -> Numbers | None:
     }
 
 
-def _macs(asked: Asked) -> Numbers | None:
-    activation = None if asked.run is None else asked.run.activation(asked.node.path)
-    if activation is None or not activation.macs:
-        return None
-    return {"macs": f"{activation.macs:,}", "flops": f"{2 * activation.macs:,}"}
+def _macs(context: Context) -> Numbers | None:
+    macs = context.activation and context.activation.macs
+    return {"macs": f"{macs:,}", "flops": f"{2 * macs:,}"} if macs else None
 
 
-def _subtotal(asked: Asked) -> Numbers | None:
-    found = subtotal(build_walkthrough(asked.architecture), asked.architecture)
-    if found is None:
-        return None
-    return {
+def _subtotal(context: Context) -> Numbers | None:
+    found = subtotal(build_walkthrough(context.architecture), context.architecture)
+    return found and {
         "total": f"{found.total:,}",
         "without": f"{found.parameters:,}",
         "difference": found.difference,
     }
 
 
-def _shared_layers(asked: Asked) -> Numbers | None:
-    architecture = asked.architecture
-    stacks = [n for n in architecture.modules if n.class_name == "AlbertTransformer"]
-    times = architecture.config.get("num_hidden_layers")
-    groups = architecture.config.get("num_hidden_groups")
-    if not stacks or not isinstance(times, int) or not isinstance(groups, int) or groups >= times:
+def _shared_layers(context: Context) -> Numbers | None:
+    config, modules = context.architecture.config, context.architecture.modules
+    stack = next((node for node in modules if node.class_name == "AlbertTransformer"), None)
+    times, groups = config.get("num_hidden_layers"), config.get("num_hidden_groups")
+    if stack is None or not isinstance(times, int) or not isinstance(groups, int):
         return None
-    inner = architecture.config.get("inner_group_num")
-    if inner != 1 or asked.node.role not in ("base model", "stack"):
+    is_about = context.node.role in ("base model", "stack")
+    if groups >= times or config.get("inner_group_num") != 1 or not is_about:
         return None
-    layers = [
-        node
-        for node in architecture.modules
-        if node.path.startswith(f"{stacks[0].path}.albert_layer_groups.")
-        and node.class_name == "AlbertLayerGroup"
-    ]
-    stored = sum(layer.parameters for layer in layers)
+    above = f"{stack.path}.albert_layer_groups."
+    layers = (node for node in modules if node.class_name == "AlbertLayerGroup")
+    stored = sum(layer.parameters for layer in layers if layer.path.startswith(above))
     return {
         "stored": count_text(groups, "One layer is", "{0} layers are"),
         "times": str(times),
@@ -94,7 +85,7 @@ EXPLANATIONS = (
         "Why do other sources give {without} parameters?",
         "That figure covers the embeddings and layers only, as they are often counted by hand. "
         "The class opened here has further parts on top ({difference}), for a total of {total}.",
-        (),
+        "",
         _subtotal,
         of_model=True,
         sections=("overview", "parameters"),
@@ -105,7 +96,7 @@ EXPLANATIONS = (
         "{names} are names of a single tensor with {count} elements: it is stored once and "
         "trained through all its uses, so it is counted once. Counting every name would give "
         "{more} parameters instead of {total}.",
-        ("Press & Wolf 2017", "Vaswani et al. 2017"),
+        "Press & Wolf 2017; Vaswani et al. 2017",
         _tied,
         ("language-model head", "embeddings"),
         of_model=True,
@@ -116,7 +107,7 @@ EXPLANATIONS = (
         "Why does the model have so few parameters?",
         "{stored} stored and applied {times} times, each time to the previous output. This takes "
         "{parameters} parameters, whereas {times} separate layers would have {apart}.",
-        ("Lan et al. 2020",),
+        "Lan et al. 2020",
         _shared_layers,
         ("stack",),
         of_model=True,
@@ -127,7 +118,7 @@ EXPLANATIONS = (
         "MB or MiB: why two sizes?",
         "1 MB is 10⁶ = 1,000,000 bytes; 1 MiB is 2²⁰ = 1,048,576 bytes. In float32 each number "
         "takes 4 bytes, so {parameters} parameters take {bytes} bytes: {mb} MB or {mib} MiB.",
-        ("IEC 80000-13:2008",),
+        "IEC 80000-13:2008",
         _bytes,
         of_model=True,
         sections=("memory",),
@@ -137,7 +128,7 @@ EXPLANATIONS = (
         "Multiply-adds or FLOPs?",
         "A multiply-add is one multiplication and one addition, that is, two floating-point "
         "operations (FLOPs).",
-        ("Kaplan et al. 2020",),
+        "Kaplan et al. 2020",
         _macs,
         of_model=True,
         sections=("costs",),
@@ -145,4 +136,3 @@ EXPLANATIONS = (
         measured=_macs,
     ),
 )
-"""The questions about counts, the most asked first."""

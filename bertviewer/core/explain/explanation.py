@@ -1,23 +1,29 @@
-"""What an explanation is: a learner's question, the known answer, and when it is true."""
+"""What an explanation is: a question, its answer, the condition for it, and its sources."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from bertviewer.core.explain.reference import Reference
+from bertviewer.core.analysis.causality import is_causal
+from bertviewer.core.analysis.token_classes import token_classes
+from bertviewer.core.explain.bibliography import Reference, references_in
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, Token
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode
+from bertviewer.core.sources.special_tokens import FRAMES, Frame
 
-if TYPE_CHECKING:
-    from bertviewer.core.analysis.attention_maps import AttentionMaps  # and with it numpy
+if TYPE_CHECKING:  # they import numpy, and the window's start does not
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from bertviewer.core.analysis.attention_maps import AttentionMaps
 
 ViewTitle = Literal[
     "Layers", "Token", "Similarity", "Attention", "Predictions", "Tokens", "Sentence"
 ]
-"""The views of a run, by their titles; "Sentence" is the page of the text as a whole."""
+"""The views of a run, by title; "Sentence" is the page of the whole text."""
 
 Section = Literal[
     "overview",
@@ -37,15 +43,15 @@ Section = Literal[
 """The parts of a report."""
 
 
-class Asked(Struct, frozen=True, eq=False):
-    """What a question is asked about.
+class Context(Struct, frozen=True, eq=False):
+    """The model, module and run that a question is asked about.
 
     Attributes:
         architecture: the open model.
-        node: the module; the model itself where none is meant.
-        run: the last run, ``None`` before there is one.
-        maps: what the heads of the attention in sight look at, ``None`` where that is not known.
-        state: the hidden state in sight, ``None`` for the last one.
+        node: the module; the root for the model as a whole.
+        run: the last run, ``None`` without one.
+        maps: the visible attention maps, ``None`` without any.
+        state: the visible hidden state, ``None`` for the last one.
     """
 
     architecture: Architecture
@@ -56,71 +62,147 @@ class Asked(Struct, frozen=True, eq=False):
 
     @property
     def view(self) -> ModuleView:
-        """The module as its formula sees it."""
+        """The module as formulas read it."""
         return ModuleView.of(self.node, self.architecture)
+
+    @property
+    def activation(self) -> ModuleActivation | None:
+        """The module's statistics in the run, ``None`` without any."""
+        return None if self.run is None else self.run.activation(self.node.path)
+
+    @property
+    def tokens(self) -> Sequence[Token]:
+        """The run's tokens, empty without a run."""
+        return () if self.run is None else self.run.tokens
+
+    @property
+    def hidden_states(self) -> "Sequence[NDArray[np.floating[Any]]]":
+        """The run's hidden states [S, D], empty without any."""
+        return () if self.run is None else self.run.hidden_states
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether values come from weights that were read."""
+        source = self.architecture.source if self.run is None else self.run.source
+        return source.weights == "pretrained"
+
+    @property
+    def is_random(self) -> bool:
+        """Whether there is a run with random weights."""
+        return self.run is not None and self.run.source.weights == "random"
+
+    @property
+    def compares_tokens(self) -> bool:
+        """Whether any tokens attend to others by queries and keys; in FNet they do not."""
+        return any(node.role == "self-attention" for node in self.architecture.modules)
+
+    @property
+    def is_encoder(self) -> bool:
+        """Whether the model is a single stack in which tokens attend to later ones."""
+        return not self._has_two_stacks and is_causal(self.architecture) is False
+
+    @property
+    def is_decoder(self) -> bool:
+        """Whether the model is a single stack in which no token attends to later ones."""
+        return not self._has_two_stacks and is_causal(self.architecture) is True
+
+    @property
+    def _has_two_stacks(self) -> bool:
+        return bool(self.architecture.config.get("is_encoder_decoder"))
+
+    @property
+    def start_token(self) -> str:
+        """The token before a text, as "[CLS]"; empty if unknown."""
+        frame = self._frame
+        return self._label("cls") or (frame.first[0] if frame and frame.first else "")
+
+    @property
+    def end_token(self) -> str:
+        """The token after a text, as "[SEP]"; empty if unknown."""
+        frame = self._frame
+        return self._label("sep") or (frame.last[0] if frame and frame.last else "")
+
+    @property
+    def mask_token(self) -> str:
+        """The token that hides a word; empty if unknown."""
+        frame = self._frame
+        return frame.mask[0] if frame and frame.mask else ""
+
+    @property
+    def _frame(self) -> Frame | None:
+        return FRAMES.get(str(self.architecture.config.get("model_type")))
+
+    def positions(self, token_class: str) -> tuple[int, ...]:
+        """Return the positions of a class of tokens in the run, as "cls"."""
+        classes = () if self.run is None else token_classes(self.run)
+        return next((one.tokens for one in classes if one.name == token_class), ())
+
+    def _label(self, token_class: str) -> str:
+        classes = () if self.run is None else token_classes(self.run)
+        return next((one.label for one in classes if one.name == token_class), "")
 
 
 Numbers = Mapping[str, str]
-Facts = Callable[[Asked], Numbers | None]
-"""Returns the numbers to be put into a text, ``None`` where it is not true."""
+Condition = Callable[[Context], Numbers | None]
+"""Returns the numbers for a text, ``None`` where the text is not true."""
 
 
-def nothing(_asked: Asked) -> None:
+def never(_context: Context) -> None:
     """Return that nothing was measured."""
 
 
 class Explanation(Struct, frozen=True):
-    """A question that is asked of many models, and its answer.
+    """A question that learners ask about many models, and its answer.
 
     Attributes:
-        name: its name, for links and tests.
-        question: as a learner asks it, with places for numbers as ``{heads}``.
-        text: the known answer in two sentences, likewise.
-        sources: what it is said after, keys of ``references``.
-        facts: the numbers, where the answer is true of the module or model.
-        roles: the kinds of modules that it is asked of.
-        names: the names of modules that it is asked of, whatever their kind.
-        of_model: whether it is asked of the model as a whole.
-        views: the views of a run in which it is asked.
-        sections: the parts of a report in which it is answered.
-        measured_text: a sentence about the run, with places likewise; empty for none.
+        name: for links and tests.
+        question: with placeholders for numbers, as ``{heads}``.
+        text: the answer in about two sentences, likewise.
+        sources: keys of the bibliography, "Clark et al. 2019; Kovaleva et al. 2019".
+        condition: the numbers, where the answer is true of the module or model.
+        roles: the roles of modules that it is asked about.
+        names: the names of modules that it is asked about, whatever their role.
+        of_model: whether it is asked about the model as a whole.
+        views: the views of a run that show it.
+        sections: the parts of a report that contain it.
+        measured_text: a sentence about the run, with placeholders; empty for none.
         measured: the numbers of that sentence, where it is true of the run.
     """
 
     name: str
     question: str
     text: str
-    sources: tuple[str, ...]
-    facts: Facts
+    sources: str
+    condition: Condition
     roles: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     of_model: bool = False
     views: tuple[ViewTitle, ...] = ()
     sections: tuple[Section, ...] = ()
     measured_text: str = ""
-    measured: Facts = nothing
+    measured: Condition = never
 
 
 class Answer(Struct, frozen=True):
-    """A question with its answer for the model, or the run, at hand.
+    """An explanation with the numbers of one model and run.
 
     Attributes:
         name: the explanation's name.
-        question: the question, with this model's numbers.
-        text: the known answer, likewise.
-        measured: what this run shows of it; empty where it shows nothing.
-        references: the sources.
-        path: the module that it was asked of, empty for the model.
+        question: the question.
+        text: the answer.
+        measured: the sentence about the run; empty without one.
+        source: the sources as they are cited.
+        path: the module that it is about, empty for the model.
     """
 
     name: str
     question: str
     text: str
     measured: str
-    references: tuple[Reference, ...]
+    source: str
     path: str = ""
 
     @property
-    def source(self) -> str:
-        """The sources as they are cited: "Clark et al. 2019; Xiao et al. 2024"."""
-        return "; ".join(reference.key for reference in self.references)
+    def references(self) -> tuple[Reference, ...]:
+        """The works that it is based on."""
+        return references_in(self.source)

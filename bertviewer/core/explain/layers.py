@@ -1,13 +1,11 @@
-"""What is asked of layers: norms, residuals, and how wide their networks are."""
+"""Questions about layers: norms, residuals, feed-forward widths, and random weights."""
 
+from functools import partial
 from itertools import pairwise
 from math import prod
 
-from msgspec import Struct
-
 from bertviewer.core.analysis.layer_parts import layer_series
-from bertviewer.core.explain.explanation import Asked, Explanation, Numbers
-from bertviewer.core.explain.facts import is_random
+from bertviewer.core.explain.explanation import Context, Explanation, Numbers
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.networks import GATED, KINDS
 from bertviewer.core.formulas.templates.feed_forward import steps_of_network
@@ -17,148 +15,112 @@ from bertviewer.core.util.numbers import count_text, number_text, with_minus
 _NETWORKS = ("feed-forward", "feed-forward, first half", "layer")
 _USUAL = 4
 _FLAT = 1.1
-"""How much larger the largest std of flat lines is than the smallest, at the most."""
+"""The largest ratio of standard deviations in lines that are called flat."""
 
 
-def _gamma(asked: Asked) -> Numbers | None:
-    weight, bias = asked.view.shape("weight"), asked.view.shape("bias")
+def _gamma(context: Context) -> Numbers | None:
+    weight, bias = context.view.shape("weight"), context.view.shape("bias")
     if weight is None or bias is None or len(weight) != 1:
         return None
-    return {"features": f"{weight[0]:,}", "count": f"{asked.node.own_parameters:,}"}
+    return {"features": f"{weight[0]:,}", "count": f"{context.node.own_parameters:,}"}
 
 
-def _gamma_alone(asked: Asked) -> Numbers | None:
-    weight = asked.view.shape("weight")
-    if weight is None or len(weight) != 1 or asked.view.shape("bias") is not None:
+def _gamma_alone(context: Context) -> Numbers | None:
+    view = context.view
+    weight = view.shape("weight")
+    if weight is None or len(weight) != 1 or view.shape("bias") is not None:
         return None
-    graph = asked.view.graph
-    step = None if graph is None else graph.only
+    step = None if view.graph is None else view.graph.only
     is_one_plus = step is not None and step.node.details.get("one_plus") is True
     return {"features": f"{weight[0]:,}", "gamma": "1 + γ" if is_one_plus else "γ"}
 
 
-def _positions(asked: Asked) -> Numbers | None:
-    activation = None if asked.run is None else asked.run.activation(asked.node.path)
-    if activation is None or len(activation.output_shape) < 2:
+def _positions(context: Context) -> Numbers | None:
+    shape = () if context.activation is None else context.activation.output_shape
+    if len(shape) < 2:
         return None
-    count = prod(activation.output_shape[:-1])  # XLNet has its tokens before the batch
+    count = prod(shape[:-1])  # XLNet has the tokens before the batch
     return {"positions": count_text(count, "{0} position", "{0} positions")}
 
 
-def _residual(_asked: Asked) -> Numbers | None:
+def _always(_context: Context) -> Numbers | None:
     return {}
 
 
-def _change(asked: Asked) -> Numbers | None:
-    run = asked.run
-    state = None if run is None else run.state_of(asked.node.path)
-    if run is None or not state or state >= len(run.hidden_states):
+def _change(context: Context) -> Numbers | None:
+    run, states, path = context.run, context.hidden_states, context.node.path
+    state = None if run is None else run.state_of(path)
+    if run is None or not state or state >= len(states) or path not in run.state_paths[state]:
         return None
-    from bertviewer.core.analysis.similarity import cosines  # and with it numpy
+    from bertviewer.core.analysis.similarity import cosines  # imports numpy
 
-    if not any(path == asked.node.path for path in run.state_paths[state]):
-        return None
-    found = [
-        cosine
-        for cosine in cosines(run.hidden_states[state - 1], run.hidden_states[state])
-        if cosine is not None
-    ]
+    found = [x for x in cosines(states[state - 1], states[state]) if x is not None]
     return {"cosine": with_minus(f"{sum(found) / len(found):.2f}")} if found else None
 
 
-class Widths(Struct, frozen=True):
-    """How wide a feed-forward network is outside and inside, and whether it has a gate."""
-
-    outer: int
-    inner: int
-    is_gated: bool
-
-    @property
-    def numbers(self) -> Numbers:
-        """The numbers for a text."""
-        return {
-            "width": f"{self.outer:,}",
-            "inner": f"{self.inner:,}",
-            "ratio": f"{self.inner / self.outer:.3g}",
-        }
-
-
-def network_widths(view: ModuleView) -> Widths | None:
-    """Return how wide the feed-forward network in a module is, ``None`` if it holds none."""
+def _widths(view: ModuleView) -> tuple[int, int, bool] | None:
+    """Return outer and inner width of the feed-forward network in a module, and if it is gated."""
     graph = view.graph
     if graph is None:
         return None
     if view.node.role == "feed-forward, first half":
         first = view.affine_of(graph.steps[0])
-        return None if first is None else Widths(first.inputs, first.outputs, is_gated=False)
+        return None if first is None else (first.inputs, first.outputs, False)
     group = graph.sole(*KINDS)
-    # Where the network is a module by itself, the question is asked there.
+    # A network that is a module of its own has the question itself.
     if group is None or (group is not graph.only and group.node.path != view.node.path):
         return None
     steps = steps_of_network(group)
     last = view.affine_of(steps[-1]) if steps else None
-    is_gated = group.operation == GATED
-    return None if last is None else Widths(last.outputs, last.inputs, is_gated)
+    return None if last is None else (last.outputs, last.inputs, group.operation == GATED)
 
 
-def _four_times(asked: Asked) -> Numbers | None:
-    widths = network_widths(asked.view)
-    if widths is None or widths.is_gated or widths.inner != _USUAL * widths.outer:
+def _width(context: Context, *, is_gated: bool, is_usual: bool | None = None) -> Numbers | None:
+    """Return the widths of a feed-forward network, gated or not, four times as wide or not."""
+    widths = _widths(context.view)
+    if widths is None or widths[2] != is_gated:
         return None
-    return widths.numbers
-
-
-def _other_width(asked: Asked) -> Numbers | None:
-    widths = network_widths(asked.view)
-    if widths is None or widths.is_gated or widths.inner == _USUAL * widths.outer:
+    outer, inner, _ = widths
+    if is_usual is not None and (inner == _USUAL * outer) != is_usual:
         return None
-    return widths.numbers
+    return {"width": f"{outer:,}", "inner": f"{inner:,}", "ratio": f"{inner / outer:.3g}"}
 
 
-def _gated(asked: Asked) -> Numbers | None:
-    widths = network_widths(asked.view)
-    return widths.numbers if widths is not None and widths.is_gated else None
-
-
-def norms_of_layers(asked: Asked) -> str | None:
-    """Return whether the layers have their norms "before" the sub-layers or "after" the sums."""
-    for node in asked.architecture.modules:
+def _norm_order(context: Context) -> str | None:
+    """Return whether norms are "before" the sub-layers or "after" the sums, as ``Residual``."""
+    for node in context.architecture.modules:
         if node.role == "layer":
-            path = residual_path(ModuleView.of(node, asked.architecture))
-            known = {"before": "before", "bare": "before", "after": "after"}
-            return None if path is None else known.get(path.order)
+            path = residual_path(ModuleView.of(node, context.architecture))
+            return None if path is None else path.order
     return None
 
 
-def _stds(asked: Asked) -> tuple[float, ...]:
-    """Return the std of what each layer of the first stack gave."""
-    if asked.run is None:
+def _stds_of_random(context: Context, orders: tuple[str, ...]) -> tuple[float, ...]:
+    """Return the standard deviations of the layers' outputs in the first stack.
+
+    Empty unless weights are random, there are several layers, and norms have one of these orders.
+    """
+    run = context.run
+    if run is None or not context.is_random:
         return ()
-    found: list[float] = []
-    for series in layer_series(asked.architecture, asked.run)[:1]:
-        for path, call in series.points():
-            activation = asked.run.activation(path)
-            std = None if activation is None else activation.calls[call].std
-            found += [] if std is None else [std]
-    return tuple(found)
+    series = layer_series(context.architecture, run)[:1]
+    calls = [(run.activation(path), call) for one in series for path, call in one.points()]
+    found = [activation.calls[call].std for activation, call in calls if activation is not None]
+    stds = tuple(std for std in found if std is not None)
+    return stds if len(stds) > 1 and _norm_order(context) in orders else ()
 
 
-def _flat(asked: Asked) -> Numbers | None:
-    stds = _stds(asked)
-    if not is_random(asked.run) or len(stds) < 2 or norms_of_layers(asked) != "after":
+def _flat(context: Context) -> Numbers | None:
+    stds = _stds_of_random(context, ("after",))
+    if not stds or max(stds) > _FLAT * min(stds):
         return None
-    low, high = min(stds), max(stds)
-    if high > _FLAT * low:
-        return None
-    first, last = f"{low:.3f}", f"{high:.3f}"
+    first, last = f"{min(stds):.3f}", f"{max(stds):.3f}"
     return {"range": f"{first} in every layer" if first == last else f"between {first} and {last}"}
 
 
-def _growing(asked: Asked) -> Numbers | None:
-    stds = _stds(asked)
-    if not is_random(asked.run) or len(stds) < 2 or norms_of_layers(asked) != "before":
-        return None
-    if any(after <= before for before, after in pairwise(stds)):
+def _growing(context: Context) -> Numbers | None:
+    stds = _stds_of_random(context, ("before", "bare"))
+    if not stds or any(after <= before for before, after in pairwise(stds)):
         return None
     return {"first": number_text(stds[0], 3), "last": number_text(stds[-1], 3)}
 
@@ -170,7 +132,7 @@ EXPLANATIONS = (
         "Each of the {features} features has its own scale γ and its own bias β: 2 × {features} "
         "= {count} parameters, shared by all positions. Mean and variance are computed per "
         "position, over its {features} features.",
-        ("Ba et al. 2016",),
+        "Ba et al. 2016",
         _gamma,
         ("layer norm",),
         sections=("formulas", "parameters"),
@@ -183,7 +145,7 @@ EXPLANATIONS = (
         "What does γ scale, and where is β?",
         "Each of the {features} features is multiplied by its own γ, the same for all positions. "
         "This model was built without β: nothing is added.",
-        ("Ba et al. 2016",),
+        "Ba et al. 2016",
         _gamma_alone,
         ("layer norm",),
         sections=("formulas", "parameters"),
@@ -196,7 +158,7 @@ EXPLANATIONS = (
         "Each of the {features} features is multiplied by its own factor {gamma}, the same for "
         "all positions. RMS normalisation does not subtract the mean and has no β: scaling alone "
         "was found to work as well.",
-        ("Zhang & Sennrich 2019",),
+        "Zhang & Sennrich 2019",
         _gamma_alone,
         ("RMS norm",),
         sections=("formulas", "parameters"),
@@ -208,8 +170,8 @@ EXPLANATIONS = (
         "Why is the input added back?",
         "Each sub-layer’s input is added to its output, so it only has to learn a correction. "
         "Gradients pass through the sum unchanged, which is why deep stacks can be trained.",
-        ("He et al. 2016", "Vaswani et al. 2017"),
-        _residual,
+        "He et al. 2016; Vaswani et al. 2017",
+        _always,
         ("layer",),
         views=("Token",),
         sections=("formulas",),
@@ -224,8 +186,8 @@ EXPLANATIONS = (
         "models kept the factor of 4: it is empirical and has no theoretical derivation. Each of "
         "the {inner} inner features can be read as a pattern to be matched, and what to add to a "
         "vector that matches it.",
-        ("Vaswani et al. 2017", "Geva et al. 2021"),
-        _four_times,
+        "Vaswani et al. 2017; Geva et al. 2021",
+        partial(_width, is_gated=False, is_usual=True),
         _NETWORKS,
         sections=("formulas", "parameters"),
     ),
@@ -235,8 +197,8 @@ EXPLANATIONS = (
         "The factor is a design choice: the 2017 Transformer used 4; this configuration has "
         "{inner} inner features for vectors of size {width}. Each of the {inner} can be read as "
         "a pattern to be matched, and what to add to a vector that matches it.",
-        ("Vaswani et al. 2017", "Geva et al. 2021"),
-        _other_width,
+        "Vaswani et al. 2017; Geva et al. 2021",
+        partial(_width, is_gated=False, is_usual=False),
         _NETWORKS,
         sections=("formulas", "parameters"),
     ),
@@ -246,8 +208,8 @@ EXPLANATIONS = (
         "A gated network has three matrices, a plain one two. With a factor of 8/3 = 2.67 "
         "instead of 4 both have the same number of parameters; this configuration has {inner} "
         "inner features for vectors of size {width}.",
-        ("Shazeer 2020",),
-        _gated,
+        "Shazeer 2020",
+        partial(_width, is_gated=True),
         _NETWORKS,
         sections=("formulas", "parameters"),
     ),
@@ -257,7 +219,7 @@ EXPLANATIONS = (
         "The weights are random: all layers are drawn from the same distribution, and none has a "
         "particular role. Each ends in a norm whose γ is still 1 and whose β is still 0, which "
         "gives every vector mean 0 and standard deviation 1, whatever its input.",
-        ("Ba et al. 2016",),
+        "Ba et al. 2016",
         _flat,
         views=("Layers", "Token"),
         sections=("statistics",),
@@ -270,7 +232,7 @@ EXPLANATIONS = (
         "The weights are random: all layers are drawn from the same distribution, and none has a "
         "particular role. As the norms come before the sub-layers, each layer adds about as much "
         "as the one before it, so the sum grows from layer to layer.",
-        ("Xiong et al. 2020",),
+        "Xiong et al. 2020",
         _growing,
         views=("Layers", "Token"),
         sections=("statistics",),
@@ -279,4 +241,3 @@ EXPLANATIONS = (
         measured=_growing,
     ),
 )
-"""The questions about layers, the most asked first."""

@@ -58,7 +58,7 @@ def open_model(
     progress(0, 3, "Reading the configuration")
     data: dict[str, Any] | None
     if source.kind == "runs":
-        from bertviewer.core.saved_runs.reading import read_saved_model  # needs numpy
+        from bertviewer.core.saved_runs.file_format import read_saved_model  # needs numpy
 
         data, task, untied, notices = read_saved_model(source.path)
         source = replace(source, task=find_task(task), untied=untied, notices=notices)

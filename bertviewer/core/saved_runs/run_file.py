@@ -1,28 +1,36 @@
-"""What a file of runs holds: plain data, free of torch."""
+"""The content of a saved run's file as plain data: the runs, and the model that they belong to."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, field
 
+from bertviewer.core.building.versions import versions
+from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check_step import Check
+from bertviewer.core.sources.demo import SHA256
+from bertviewer.core.sources.hub_name import parse_hub_name
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.util.errors import UserError
 
 SCHEMA: Literal["bertviewer.runs/1"] = "bertviewer.runs/1"
+Comparison = Literal["overlay", "difference"]
 
 
 class SavedModel(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which model it was, as far as that is known, and what it is built from.
+    """The model of saved runs.
 
     Attributes:
-        kind: what was opened, as ``ModelSource`` has it.
-        name: by which it was opened.
+        kind: of its source, as in ``ModelSource``.
+        name: as it was opened.
         task: its head.
-        revision: the commit of a model of the hub.
-        files: the sizes of its files of weights, in bytes, by name.
-        sha256: the digests that were compared when it was opened, by the name of a file.
+        revision: the commit of a model of the Hub.
+        files: the sizes of its weight files in bytes, by name.
+        sha256: the digests that were verified when it was opened, by file name.
         config: its configuration.
-        untied: the parameters that its class ties, and its checkpoint does not.
+        untied: parameters that its class ties and its checkpoint does not.
     """
 
     kind: str
@@ -36,17 +44,17 @@ class SavedModel(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RunFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """Runs of one model.
+    """Saved runs of one model.
 
     Attributes:
-        schema: what stands in ``SCHEMA``.
-        saved: when it was written, as ISO 8601 has it.
-        versions: of this program and the libraries that ran it.
+        schema: ``SCHEMA``.
+        saved: the time of writing, ISO 8601.
+        versions: of this program and its libraries.
         model: the model.
         run: the last run.
-        run_a: run A, if one was kept.
+        run_a: the baseline, if there was one.
         comparison: how the two were compared.
-        checks: what was checked of the last run, by the path that was asked for.
+        checks: the checks of the last run, by the path that was checked.
     """
 
     schema: Literal["bertviewer.runs/1"]
@@ -55,5 +63,65 @@ class RunFile(Struct, frozen=True, forbid_unknown_fields=True):
     model: SavedModel
     run: ActivationRun
     run_a: ActivationRun | None
-    comparison: Literal["overlay", "difference"]
+    comparison: Comparison
     checks: Mapping[str, Check]
+
+    @property
+    def runs(self) -> tuple[ActivationRun, ...]:
+        """The run, and the baseline if there is one."""
+        return (self.run,) if self.run_a is None else (self.run, self.run_a)
+
+
+class RunsToSave(Struct, frozen=True):
+    """The runs and checks to save; ``origin`` is their model if they were read from a file."""
+
+    run: ActivationRun
+    run_a: ActivationRun | None = None
+    comparison: Comparison = "overlay"
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    origin: SavedModel | None = None
+
+
+def create_run_file(
+    source: ModelSource,
+    config: Mapping[str, Any] | None,
+    checkpoint: Checkpoint | None,
+    runs: RunsToSave,
+) -> RunFile:
+    """Return the content of a file for runs of the open model.
+
+    Raises:
+        UserError: the model was not built from a configuration, or a run is too large.
+    """
+    from bertviewer.core.saved_runs.validation import check_size  # imports numpy
+
+    for run in filter(None, (runs.run, runs.run_a)):
+        try:
+            check_size(run)
+        except ValidationError as error:
+            raise UserError(f"{source.name}: it cannot be saved: {error}") from error
+    saved = runs.origin or _saved_model(source, config, checkpoint)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return RunFile(
+        SCHEMA, now, versions(), saved, runs.run, runs.run_a, runs.comparison, runs.checks
+    )
+
+
+def _saved_model(
+    source: ModelSource, config: Mapping[str, Any] | None, checkpoint: Checkpoint | None
+) -> SavedModel:
+    if config is None:
+        raise UserError(
+            f"{source.name}: its configuration is not known, so its runs cannot be saved"
+        )
+    files = () if checkpoint is None else checkpoint.files
+    return SavedModel(
+        kind=source.kind,
+        name=source.name,
+        task=source.task.name,
+        revision=parse_hub_name(source.name).revision if source.kind == "hub" else None,
+        files={file.own.name: file.nbytes for file in files},
+        sha256={"model.safetensors": SHA256} if source.kind == "demo" else {},
+        config=config,
+        untied=source.untied,
+    )

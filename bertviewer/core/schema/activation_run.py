@@ -1,14 +1,14 @@
 """What one sentence did to the model: plain data, free of torch."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from bertviewer.core.schema.check_step import Check
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, figure
-from bertviewer.core.util.serialization import PartialEquality
+from bertviewer.core.util.serialization import NonNegative, NonNegativeFloat, PartialEquality
 
 if TYPE_CHECKING:
     # Whoever asks for the program's version does not wait for numpy.
@@ -26,6 +26,10 @@ N layers; ``token_norms`` has a row for each of them, ``null`` for what is not f
 ``macs`` are multiply-adds, ``seconds`` those of the forward pass alone and of all of it. Whether
 weights are random, and which, stands in ``source``.
 """
+
+_Id = Annotated[int, Meta(ge=0, lt=2**31)]
+_Shape = Annotated[tuple[Annotated[int, Meta(ge=0, lt=2**48)], ...], Meta(max_length=16)]
+_Seconds = Annotated[float, Meta(ge=0, lt=1e9)]
 
 TokenizerKind = Literal["model", "bert", "stand-in"]
 """Whose the tokens are: the model's own, BERT's by the model's vocab.txt, or of no vocabulary."""
@@ -54,14 +58,14 @@ class Token(PartialEquality, Struct, frozen=True, forbid_unknown_fields=True):
 
     NOT_COMPARED = ("written", "sentence")
 
-    id: int
+    id: _Id
     text: str
-    segment: int
-    word: int | None = None
+    segment: _Id
+    word: _Id | None = None
     is_special: bool = False
     is_unknown: bool = False
     written: str = ""
-    sentence: int | None = None
+    sentence: _Id | None = None
 
 
 class ModuleActivation(PartialEquality, Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,10 +87,10 @@ class ModuleActivation(PartialEquality, Struct, frozen=True, forbid_unknown_fiel
 
     path: str
     class_name: str
-    input_shape: tuple[int, ...] | None
-    output_shape: tuple[int, ...]
-    calls: tuple[Statistics, ...]
-    macs: int | None
+    input_shape: _Shape | None
+    output_shape: _Shape
+    calls: Annotated[tuple[Statistics, ...], Meta(min_length=1)]
+    macs: NonNegative | None
     token_norms: "NDArray[np.floating[Any]] | None" = None
     left_out: str = ""
     macs_reason: str = ""
@@ -121,15 +125,15 @@ class ActivationRun(PartialEquality, Struct, frozen=True, forbid_unknown_fields=
     source: SourceInfo
     sentence: Sentence
     tokenizer: TokenizerKind
-    tokens: tuple[Token, ...]
-    modules: tuple[ModuleActivation, ...]
-    token_norms: tuple[tuple[float | None, ...], ...]
-    seconds_forward: float
-    seconds_total: float
+    tokens: Annotated[tuple[Token, ...], Meta(min_length=1)]
+    modules: Annotated[tuple[ModuleActivation, ...], Meta(min_length=1)]
+    token_norms: tuple[tuple[NonNegativeFloat | None, ...], ...]
+    seconds_forward: _Seconds
+    seconds_total: _Seconds
     check: Check | None = None
     device: str = "cpu"
     hidden_states: "tuple[NDArray[np.floating[Any]], ...]" = ()
-    state_paths: tuple[tuple[str, ...], ...] = ()
+    state_paths: tuple[Annotated[tuple[str, ...], Meta(max_length=2)], ...] = ()
     outputs: "Mapping[str, NDArray[Any]]" = field(default_factory=dict)
 
     def state_path(self, state: int, token: int) -> str | None:

@@ -6,8 +6,11 @@ their digits where all elements are large and nearly equal (Chan, Golub & LeVequ
 """
 
 import math
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+from bertviewer.core.util.serialization import FiniteFloat, NonNegative, NonNegativeFloat
 
 
 class Statistics(Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,15 +28,15 @@ class Statistics(Struct, frozen=True, forbid_unknown_fields=True):
         exponent: 0 but for float64 of extreme sizes, whose sums and squares no float would hold.
     """
 
-    count: int
-    nan_count: int
-    inf_count: int
-    zero_count: int
-    total: float
-    deviations: float
-    min: float | None
-    max: float | None
-    exponent: int = 0
+    count: NonNegative
+    nan_count: NonNegative
+    inf_count: NonNegative
+    zero_count: NonNegative
+    total: FiniteFloat
+    deviations: NonNegativeFloat
+    min: FiniteFloat | None
+    max: FiniteFloat | None
+    exponent: Annotated[int, Meta(ge=-1074, lt=1024)] = 0
 
     @property
     def finite(self) -> int:

@@ -7,16 +7,22 @@ class, a function or a file.
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import msgspec
-from msgspec import Struct, ValidationError
+from msgspec import Meta, Struct, ValidationError
 from msgspec.structs import fields
 
 Scalar = str | int | float | bool | None
+NonNegative = Annotated[int, Meta(ge=0)]
+"""An integer that is checked when it is decoded."""
+FiniteFloat = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+NonNegativeFloat = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
+"""Likewise without infinity."""
 
 LARGEST = 2**63
 """The smallest integer that is refused; no count is as large, and plots need floats."""

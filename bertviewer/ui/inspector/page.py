@@ -8,7 +8,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL, TITLE
-from bertviewer.core.explain.asking import answers_for_module
+from bertviewer.core.explain.answers import answers_for_module
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.plots.fonts import monospaced, sized

@@ -13,7 +13,7 @@ from bertviewer.charts.naming import shortened
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_places import attention_paths, is_cross
 from bertviewer.core.analysis.causality import is_causal
-from bertviewer.core.explain.asking import answers_for_module, answers_for_view
+from bertviewer.core.explain.answers import answers_for_module, answers_for_view
 from bertviewer.core.explain.explanation import Answer, ViewTitle
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.schema.activation_run import ActivationRun

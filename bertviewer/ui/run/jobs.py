@@ -61,7 +61,7 @@ def explain_job(
     progress: Progress,
 ) -> tuple[Answer, ...]:
     """Answer what is asked about a view, with the run's own numbers."""
-    from bertviewer.core.explain.asking import answers_for_view
+    from bertviewer.core.explain.answers import answers_for_view
 
     progress(0, 0, "Looking for common questions")
     return answers_for_view(sight.title, architecture, run, maps=sight.maps, state=sight.state)

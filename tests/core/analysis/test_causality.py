@@ -10,7 +10,7 @@ import transformers
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.analysis.prediction_data import expected_places, predicts_next
-from bertviewer.core.explain.facts import is_decoder, sees_all
+from bertviewer.core.explain.explanation import Context
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
@@ -86,7 +86,8 @@ def test_it_is_what_the_model_does(name: str, tmp_path: Path) -> None:
     assert is_causal(model.architecture) is None
     architecture = model.with_flows()
     assert is_causal(architecture) is causal
-    assert (is_decoder(architecture), sees_all(architecture)) == (causal, not causal)
+    context = Context(architecture, architecture.root)
+    assert (context.is_decoder, context.is_encoder) == (causal, not causal)
     formulas = [formula_of(node, architecture) for node in architecture.modules]
     notes = " ".join(note for formula in formulas if formula for note in formula.notes)
     if "It is a decoder" in notes or "Attention is causal" in notes:

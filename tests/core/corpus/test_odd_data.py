@@ -24,7 +24,7 @@ from bertviewer.core.corpus.texts import token_limit
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
-from bertviewer.core.saved_runs.reading import read_runs
+from bertviewer.core.saved_runs.file_format import read_runs
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import Cancelled, UserError

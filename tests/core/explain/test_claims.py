@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from bertviewer.core.explain.asking import EXPLANATIONS, answers_for_module
+from bertviewer.core.explain.answers import EXPLANATIONS, answers_for_module
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.schema.modules import ModuleNode
 from tests.core.explain.claims import CLAIMS

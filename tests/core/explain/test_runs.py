@@ -9,7 +9,7 @@ import pytest
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.core.analysis.similarity import cosine_matrix
-from bertviewer.core.explain.asking import (
+from bertviewer.core.explain.answers import (
     answers_for_module,
     answers_for_section,
     answers_for_view,

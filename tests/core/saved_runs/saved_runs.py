@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.saved_runs.describing import KeptRuns, described
-from bertviewer.core.saved_runs.run_file import RunFile
-from bertviewer.core.saved_runs.writing import content_of
+from bertviewer.core.saved_runs.file_format import encode_runs
+from bertviewer.core.saved_runs.run_file import RunFile, RunsToSave, create_run_file
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check_step import Check, CheckStep
 
@@ -15,10 +14,10 @@ CHECKS = {"": Check((CheckStep("", "output", None, 1e-6, False, "flow"),))}
 def run_file(model: LoadedModel, run: ActivationRun, run_a: ActivationRun | None = None) -> RunFile:
     """Return what is written of runs of a model."""
     assert model.blueprint is not None
-    kept = KeptRuns(run, run_a, "difference", CHECKS)
-    return described(model.source, model.blueprint.data, model.checkpoint, kept)
+    kept = RunsToSave(run, run_a, "difference", CHECKS)
+    return create_run_file(model.source, model.blueprint.data, model.checkpoint, kept)
 
 
 def write(path: Path, file: RunFile) -> None:
     """Write it."""
-    path.write_bytes(b"".join(content_of(file)))
+    path.write_bytes(b"".join(encode_runs(file)))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
-from bertviewer.core.saved_runs.reading import check_belongs, read_runs, read_saved_model
+from bertviewer.core.saved_runs.file_format import check_belongs, read_runs, read_saved_model
 from bertviewer.core.saved_runs.run_file import RunFile
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.parsing import parse_source

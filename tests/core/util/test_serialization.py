@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from bertviewer.core.checkpoints.finding import read_index
 from bertviewer.core.checkpoints.header import read_header
 from bertviewer.core.corpus.records import records
-from bertviewer.core.saved_runs.reading import read_runs
-from bertviewer.core.saved_runs.writing import MAGIC
+from bertviewer.core.saved_runs.file_format import MAGIC, read_runs
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
 from bertviewer.core.util import serialization

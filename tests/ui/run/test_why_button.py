@@ -6,7 +6,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.explain.asking import EXPLANATIONS
+from bertviewer.core.explain.answers import EXPLANATIONS
 from bertviewer.core.util.errors import UserError
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.main_window import MainWindow

@@ -1,4 +1,4 @@
-"""A file of runs from a stranger: one line says what is wrong with it, and nothing is run."""
+"""Untrusted files of runs: each fault is reported in one line."""
 
 import json
 import os
@@ -11,9 +11,8 @@ import pytest
 
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
-from bertviewer.core.saved_runs import reading
-from bertviewer.core.saved_runs.reading import read_runs, read_saved_model
-from bertviewer.core.saved_runs.writing import MAGIC
+from bertviewer.core.saved_runs import file_format
+from bertviewer.core.saved_runs.file_format import MAGIC, read_runs, read_saved_model
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import Cancelled, UserError
@@ -50,7 +49,7 @@ def why(path: Path, content: bytes) -> str:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "from a stranger.bertviewer"
+    return tmp_path / "untrusted.bertviewer"
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"{}", b"bertviewer.runs/2\n"])
@@ -68,8 +67,8 @@ def test_a_file_that_is_cut_off_or_damaged(path: Path, sound: bytes) -> None:
 def test_a_small_file_that_unpacks_to_a_huge_one(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_ARRAYS", 1_000_000)
-    monkeypatch.setattr(reading, "MOST_TEXT", 1_000_000)
+    monkeypatch.setattr(file_format, "MOST_ARRAYS", 1_000_000)
+    monkeypatch.setattr(file_format, "MOST_TEXT", 1_000_000)
     assert "too large" in why(path, packed(b"{}", bytes(3_000_000)))
     assert "too large" in why(path, packed(b" " * 1_500_000))
 
@@ -100,7 +99,7 @@ def test_more_tokens_or_states_than_any_model(path: Path, sound: bytes) -> None:
 def test_reading_can_be_cancelled(
     path: Path, sound: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_BLOCK", 1000)
+    monkeypatch.setattr(file_format, "_BLOCK", 1000)
 
     def stop(done: int, total: int, label: str) -> None:
         if done:
@@ -119,48 +118,59 @@ def test_what_is_no_sensible_json(path: Path, text: bytes) -> None:
     why(path, packed(text))
 
 
-def sums(data: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = data["run"]["modules"][1]["calls"][0]
+def module(data: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = data["run"]["modules"][1]
     return found
 
 
+def statistics(data: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = module(data)["calls"][0]
+    return found
+
+
+def token(data: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = data["run"]["tokens"][0]
+    return found
+
+
+def state(data: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = data["run"]["hidden_states"][0]
+    return found
+
+
+CALL = "$.run.modules[1].calls[0]"
+INFINITE = {"__float__": "Infinity"}
 CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
     "unknown field `other`": lambda d: d.update(other=1),
     "missing required field `run`": lambda d: d.pop("run"),
     "'bertviewer.runs/9' - at `$.schema`": lambda d: d.update(schema="bertviewer.runs/9"),
     "Expected `array`, got `object` - at `$.run.tokens`": lambda d: d["run"].update(tokens={}),
-    "Expected `int`, got `bool` - at `$.run.tokens[0].id`": lambda d: d["run"]["tokens"][0].update(
-        id=True
-    ),
-    "a token's id, segment, word or sentence number is out of range": lambda d: d["run"]["tokens"][
-        0
-    ].update(segment=-1),
-    "no tokens": lambda d: d["run"].update(tokens=[]),
-    "Expected `int`, got `str` - at `$.run.modules[1].calls[0].count`": lambda d: d["run"][
-        "modules"
-    ][1]["calls"][0].update(count="5"),
-    "a count is out": lambda d: d["run"]["modules"][1]["calls"][0].update(count=-5),
-    "an exponent is out of range": lambda d: d["run"]["modules"][1]["calls"][0].update(
-        exponent=2000
-    ),
-    "minimum or maximum is missing": lambda d: d["run"]["modules"][1]["calls"][0].update(min=None),
-    "too many digits": lambda d: d["run"]["modules"][1].update(macs=10**20),
-    "never called": lambda d: d["run"]["modules"][1].update(calls=[]),
-    "modules are missing or duplicated": lambda d: d["run"]["modules"][1].update(path=""),
+    "Expected `int`, got `bool` - at `$.run.tokens[0].id`": lambda d: token(d).update(id=True),
+    "`int` >= 0 - at `$.run.tokens[0].segment`": lambda d: token(d).update(segment=-1),
+    "of length >= 1 - at `$.run.tokens`": lambda d: d["run"].update(tokens=[]),
+    f"Expected `int`, got `str` - at `{CALL}.count`": lambda d: statistics(d).update(count="5"),
+    f"Expected `int` >= 0 - at `{CALL}.count`": lambda d: statistics(d).update(count=-5),
+    "a count is out of range": lambda d: statistics(d).update(zero_count=10**9),
+    f"Expected `int` <= 1023 - at `{CALL}.exponent`": lambda d: statistics(d).update(exponent=1024),
+    f"at `{CALL}.total`": lambda d: statistics(d).update(total=INFINITE),
+    "minimum or maximum is missing": lambda d: statistics(d).update(min=None),
+    "minimum or maximum is out of range": lambda d: statistics(d).update(min=1e9, max=-1e9),
+    "too many digits": lambda d: module(d).update(macs=10**20),
+    "`int` >= 0 | null - at `$.run.modules[1].macs`": lambda d: module(d).update(macs=-1),
+    "of length >= 1 - at `$.run.modules[1].calls`": lambda d: module(d).update(calls=[]),
+    "modules are duplicated": lambda d: module(d).update(path=""),
+    "at `$.run.seconds_total`": lambda d: d["run"].update(seconds_total=INFINITE),
     "the token norms do not match its tokens": lambda d: d["run"]["token_norms"][0].pop(),
+    "at `$.run.token_norms[0][0]`": lambda d: d["run"]["token_norms"][0].insert(0, -1.0),
     "hidden states are missing": lambda d: d["run"]["hidden_states"].pop(),
-    "the hidden states do not match": lambda d: d["run"]["hidden_states"][0].update(shape=[2, 2]),
-    "does not lie inside the file": lambda d: d["run"]["hidden_states"][0].update(at=10**12),
-    "not an array: Invalid enum value '|O8'": lambda d: d["run"]["hidden_states"][0].update(
-        dtype="|O8"
-    ),
-    "at `$.shape[0]` - at `$.run.hidden_states[0]`": lambda d: d["run"]["hidden_states"][0].update(
-        shape=[-1]
-    ),
+    "the hidden states do not match": lambda d: state(d).update(shape=[2, 2]),
+    "does not lie inside the file": lambda d: state(d).update(at=10**12),
+    "not an array: Invalid enum value '|O8'": lambda d: state(d).update(dtype="|O8"),
+    "at `$.shape[0]` - at `$.run.hidden_states[0]`": lambda d: state(d).update(shape=[-1]),
     "unknown kind": lambda d: d["run"]["source"].update(kind="<b>"),
     "unknown task": lambda d: d["run"]["source"].update(task="<b>"),
     "the sentence is empty": lambda d: d["run"]["sentence"].update(text=" "),
-    "utf-16 surrogate": lambda d: d["run"]["tokens"][0].update(text="\ud800"),
+    "utf-16 surrogate": lambda d: token(d).update(text="\ud800"),
     "Invalid enum value 'x' - at `$.comparison`": lambda d: d.update(comparison="x"),
 }
 
