@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bertviewer.core.analysis.outlining import outline_of
+from bertviewer.core.analysis.costs import outline_of
 from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.loading.cached_models import (
     SeenModel,

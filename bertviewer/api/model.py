@@ -180,7 +180,7 @@ class Model:
         Floats that numpy has no type for become float32. What the checkpoint lacks is drawn at
         random, as for a run; a model without weights has none before a run with random ones.
         """
-        from bertviewer.core.tensors.tensor_values import whole_tensor
+        from bertviewer.core.tensors.parameters import whole_tensor
 
         return whole_tensor(self.loaded, name, self._progress)
 

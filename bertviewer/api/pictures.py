@@ -125,7 +125,7 @@ def _attention(look: CloserLook, wish: Wish) -> "Picture":
 
 def _heads(look: CloserLook, _wish: Wish) -> "Picture":
     from bertviewer.charts.attentions import figures_chart
-    from bertviewer.core.analysis.head_figures import head_figures
+    from bertviewer.core.analysis.attention_maps import head_figures
     from bertviewer.report.pictures import Picture
 
     found = {layer: look.attention(layer) for layer in look.attention_layers()}

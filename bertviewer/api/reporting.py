@@ -152,7 +152,7 @@ class ReportPlan:
         progress: Progress,
     ) -> "Subject":
         """Gather what is told."""
-        from bertviewer.core.comparison.built_alike import check_built_alike
+        from bertviewer.core.comparison.comparison import check_same_structure
         from bertviewer.core.corpus.as_run import check_model
         from bertviewer.report.looking import looked_at, origin_of_model
         from bertviewer.report.looks import Looks
@@ -162,7 +162,7 @@ class ReportPlan:
         if corpus is not None:
             check_model(corpus, model.architecture)
         if against is not None and against.closer_look.model is not model:
-            check_built_alike(model.architecture, against.closer_look.model.architecture)
+            check_same_structure(model.architecture, against.closer_look.model.architecture)
         at = None if run is None else run.closer_look
         looks = Looks()
         if at is not None and at.kept is not None:

@@ -140,7 +140,7 @@ class Run:
         look.called(path, call)
         kept = look.capture
         from bertviewer.core.replay.seen_tensors import values
-        from bertviewer.core.tensors.arrays import as_arrays
+        from bertviewer.core.tensors.parameters import as_arrays
 
         took, gave = values(look.model, self.data, kept, path, look.progress, call=call)
         return Values(as_arrays(took), as_arrays(gave))

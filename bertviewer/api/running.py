@@ -70,11 +70,11 @@ def run_of(
     from bertviewer.core.util import libraries
 
     libraries.load(progress)
+    from bertviewer.core.analysis.layers import unit_paths
     from bertviewer.core.checks.check import check_run
     from bertviewer.core.runs.capture import Capture
     from bertviewer.core.runs.device import find_device
     from bertviewer.core.runs.running import run_sentence
-    from bertviewer.core.schema.units import unit_paths
 
     device = find_device(device)
     kept = Capture("everything" if is_checked else "units")

@@ -13,11 +13,9 @@ from bertviewer.charts.levels import Levels, Shades, Values, levels_of
 from bertviewer.charts.naming import LONGEST, shortened, token_names, visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.attention_maps import AttentionMaps
-from bertviewer.core.analysis.head_figures import HeadFigures, Measure
-from bertviewer.core.analysis.token_classes import text_starts, token_classes
+from bertviewer.core.analysis.attention_maps import AttentionMaps, HeadFigures, Measure
+from bertviewer.core.analysis.tokens import align, text_starts, token_classes
 from bertviewer.core.schema.activation_run import ActivationRun
 
 Made = TypeVar("Made")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bertviewer.charts.naming import LONGEST, shortened, visible
 from bertviewer.charts.translation import translate
-from bertviewer.core.tensors.named_values import Axis
+from bertviewer.core.tensors.axes import Axis
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.core.util.text import isolated
 

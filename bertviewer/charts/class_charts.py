@@ -9,7 +9,7 @@ from bertviewer.charts.levels import PARTS
 from bertviewer.charts.naming import token_names
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.class_scores import ClassScores
+from bertviewer.core.analysis.predictions import ClassScores
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.text import isolated
 

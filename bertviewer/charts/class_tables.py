@@ -19,8 +19,8 @@ from bertviewer.charts.naming import visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.table import column_header
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.class_scores import ClassScores, Scores
-from bertviewer.core.analysis.words import word_text
+from bertviewer.core.analysis.predictions import ClassScores, Scores
+from bertviewer.core.analysis.tokens import word_text
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import number_text, with_minus
 from bertviewer.core.util.text import isolated

@@ -14,8 +14,8 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.statistics_table import tensor_statistics_table
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
-from bertviewer.core.analysis.head_figures import HeadFigures, Measure
-from bertviewer.core.analysis.layer_parts import layer_series
+from bertviewer.core.analysis.attention_maps import HeadFigures, Measure
+from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.corpus.as_run import as_run
 from bertviewer.core.corpus.corpus import QUANTILES, ClassSums, Corpus, OutlierRow, Outliers
 from bertviewer.core.corpus.histogram import counts_between, edges

@@ -10,7 +10,7 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.outliers import DEVIATIONS, Level, feature_path
-from bertviewer.core.analysis.token_classes import TokenClass
+from bertviewer.core.analysis.tokens import TokenClass
 from bertviewer.core.schema.activation_run import ActivationRun
 
 _LIMITS_COLOR = 5

@@ -9,13 +9,13 @@ from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import PARTS, SIZES
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.layer_parts import Series, layer_series, part_of
-from bertviewer.core.analysis.part_tokens import tokens_of_rows
-from bertviewer.core.analysis.token_classes import TokenClass
+from bertviewer.core.analysis.layers import Series, layer_series, part_of
+from bertviewer.core.analysis.tokens import TokenClass
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.schema.token_statistics import TokenStatistics
+from bertviewer.core.tensors.axes import tokens_of_rows
 from bertviewer.core.util.errors import UserError
 
 SPREAD = "mean ± std"

@@ -11,7 +11,7 @@ from bertviewer.charts.levels import PARTS
 from bertviewer.charts.naming import axis_labels, state_ticks
 from bertviewer.charts.token_paths import state_places
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.prediction_data import Predictions
+from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.sources.special_tokens import MASKS
 

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.words import words_of
+from bertviewer.core.analysis.tokens import words_of
 from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.util.text import isolated
 

@@ -16,7 +16,7 @@ from bertviewer.charts.naming import axis_labels, names_of_states, state_ticks, 
 from bertviewer.charts.place import Place
 from bertviewer.charts.table import column_header, corner_header
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.prediction_data import Candidate, Guess, Predictions
+from bertviewer.core.analysis.predictions import Candidate, Guess, Predictions
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import number_text
 from bertviewer.core.util.text import isolated, without_isolates

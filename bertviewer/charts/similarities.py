@@ -12,7 +12,7 @@ from bertviewer.core.analysis.similarity import (
     token_pair_path,
     word_path,
 )
-from bertviewer.core.analysis.token_classes import text_starts
+from bertviewer.core.analysis.tokens import text_starts
 from bertviewer.core.schema.activation_run import ActivationRun
 
 

@@ -10,8 +10,8 @@ from bertviewer.charts.levels import Levels, Values
 from bertviewer.charts.naming import visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
+from bertviewer.core.tensors.axes import Axis
 from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.tensors.reduction import Edges, TensorMap
 from bertviewer.core.tensors.spectrum import Spectrum
 from bertviewer.core.util.text import isolated

@@ -10,10 +10,10 @@ from bertviewer.charts.levels import Values
 from bertviewer.charts.naming import axis_labels, names_of_states, state_names, token_names
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.layer_parts import Series
-from bertviewer.core.analysis.part_tokens import tokens_of_rows
-from bertviewer.core.analysis.token_classes import text_starts
+from bertviewer.core.analysis.layers import Series
+from bertviewer.core.analysis.tokens import text_starts
 from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.tensors.axes import tokens_of_rows
 
 
 def norms_chart(run: ActivationRun) -> GridChart:

@@ -9,7 +9,7 @@ from bertviewer.charts.levels import COSINES, SIZES, Levels
 from bertviewer.charts.naming import axis_labels, state_ticks
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.token_path import token_path
+from bertviewer.core.analysis.similarity import token_path
 from bertviewer.core.schema.activation_run import ActivationRun
 
 

@@ -5,7 +5,7 @@ import re
 from msgspec import Struct
 
 from bertviewer.core.analysis.attention_layers import attention_layers
-from bertviewer.core.analysis.layer_parts import layer_series
+from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.util.errors import UserError

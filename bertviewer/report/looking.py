@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from bertviewer.core.analysis.layer_parts import layer_series
+from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.analysis.padding import Padding, usual_length
-from bertviewer.core.analysis.prediction_data import predicted_places
+from bertviewer.core.analysis.predictions import predicted_places
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.corners import seen_corners

@@ -5,8 +5,7 @@ from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.replay.checked_step import GIVEN, RECOMPUTED, checked_step
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check_step import Check, CheckStep
-from bertviewer.core.tensors.named_values import NamedValues
-from bertviewer.core.tensors.values import TensorValues
+from bertviewer.core.tensors.values import NamedValues, TensorValues
 from bertviewer.core.util.errors import UserError
 from bertviewer.report.check_summary import nearness, summarise
 from bertviewer.report.looks import ComparedElement

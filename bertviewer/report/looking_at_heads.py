@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.head_figures import head_figures, ranked
+from bertviewer.core.analysis.attention_maps import head_figures, ranked
 from bertviewer.core.util.errors import UserError
 from bertviewer.report.looks import SeenHeads
 from bertviewer.report.run_looked_at import LookedAt

@@ -7,10 +7,9 @@ from msgspec import Struct
 
 from bertviewer.charts.attentions import Attended, attention_pair
 from bertviewer.charts.head_differences import HeadDifferences
-from bertviewer.core.analysis.alignment import align
-from bertviewer.core.analysis.attention_maps import AttentionMaps
-from bertviewer.core.analysis.head_figures import RankedHead
-from bertviewer.core.analysis.prediction_data import Predictions
+from bertviewer.core.analysis.attention_maps import AttentionMaps, RankedHead
+from bertviewer.core.analysis.predictions import Predictions
+from bertviewer.core.analysis.tokens import align
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.schema.activation_run import ActivationRun

@@ -5,16 +5,15 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.attention_maps import AttentionMaps
-from bertviewer.core.analysis.head_figures import HeadFigures, RankedHead
+from bertviewer.core.analysis.attention_maps import AttentionMaps, HeadFigures, RankedHead
 from bertviewer.core.analysis.histogram_data import Histogram
 from bertviewer.core.analysis.padding import Padding
-from bertviewer.core.analysis.prediction_data import Predictions
+from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check_step import CheckStep
 from bertviewer.core.schema.traced_tensor import SeenName
-from bertviewer.core.tensors.corner import Corner
+from bertviewer.core.tensors.reduction import Corner
 
 
 class SeenHeads(Struct, frozen=True, eq=False):

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
 from bertviewer.core.analysis.attention_maps import AttentionMaps
-from bertviewer.core.analysis.prediction_data import Predictions
+from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.attention import attention_of
 from bertviewer.core.replay.predictions import predictions_at

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from bertviewer.core.analysis.costs import HeadCost, head_cost, part_costs
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation, relations, substituted
 from bertviewer.core.expressions.shape_text import shape_text
@@ -16,7 +17,6 @@ from bertviewer.core.schema.costs import FLOPS_PER_MAC
 from bertviewer.core.schema.count_steps import count_steps, readable
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.modules import ModuleNode
-from bertviewer.core.tensors.part_costs import HeadCost, head_cost, part_costs
 from bertviewer.report.costs import (
     cost_of,
     kv_cache_text,

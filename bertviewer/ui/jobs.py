@@ -246,13 +246,13 @@ def run_both_job(  # noqa: PLR0917
     Raises:
         UserError: one cannot be run, they are built differently, or they take other tokens.
     """
-    from bertviewer.core.comparison.built_alike import check_built_alike
+    from bertviewer.core.comparison.comparison import check_same_structure
     from bertviewer.core.loading.opening import open_model
     from bertviewer.core.util.errors import UserError
 
     libraries.load(progress)
     theirs = open_model(other, progress)
-    check_built_alike(model.architecture, theirs.architecture)
+    check_same_structure(model.architecture, theirs.architecture)
     is_trained = theirs.architecture.source.weights == "pretrained"
     draws = random_weights and not is_trained
     run_a = run_sentence_job(theirs, sentence, draws, device_wish, progress).watched

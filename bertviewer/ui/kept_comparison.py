@@ -48,7 +48,7 @@ class KeptComparison(QObject):
 
     def keep(self, comparison: "Comparison", other: str) -> None:
         """Keep another comparison in place of the one that there was."""
-        from bertviewer.core.comparison.changes import module_changes
+        from bertviewer.core.comparison.comparison import module_changes
 
         self.comparison = comparison
         self.changes, self.other = module_changes(comparison), other

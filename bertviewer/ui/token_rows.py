@@ -8,7 +8,7 @@ from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.naming import shortened, visible
-from bertviewer.core.analysis.words import word_text, words_of
+from bertviewer.core.analysis.tokens import word_text, words_of
 from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import isolated

@@ -239,7 +239,7 @@ class Workspace(QObject):
 
     def show_run(self, ran: jobs.Ran) -> None:
         """Show a run in place of the last one; the worker's comes here."""
-        from bertviewer.core.analysis.prediction_data import mask_places  # needs numpy
+        from bertviewer.core.analysis.predictions import mask_places
 
         if ran.corrected is not None:
             self._show(ran.corrected)

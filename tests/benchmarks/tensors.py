@@ -13,13 +13,11 @@ import numpy as np
 from PySide6.QtWidgets import QApplication, QTableView
 from safetensors.numpy import save_file
 
-from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.named_values import Axis
-from bertviewer.core.tensors.part import TensorPart
+from bertviewer.core.tensors.axes import Axis, TokenIndex
+from bertviewer.core.tensors.matrix import Matrix, TensorPart
 from bertviewer.core.tensors.reduction import tensor_map
-from bertviewer.core.tensors.scan import survey
-from bertviewer.core.tensors.singular_values import singular_values
-from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.core.tensors.scan import scan
+from bertviewer.core.tensors.spectrum import singular_values
 from bertviewer.core.tensors.values import FileValues
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.tensors.values_page import ValuesPage
@@ -47,7 +45,7 @@ def tensors() -> dict[str, float]:
         whole = Matrix(stored)
         return {
             **_table(whole),
-            "statistics and norms": _median(lambda: survey(whole), 3),
+            "statistics and norms": _median(lambda: scan(whole), 3),
             "map": _median(lambda: tensor_map(whole, (0, ROWS), (0, COLUMNS)), 3),
             "singular values, 768 rows": _median(
                 lambda: singular_values(Matrix(stored, rows=(0, COLUMNS))), 3

@@ -15,11 +15,11 @@ from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import (
     AttentionMaps,
+    HeadFigures,
     Probabilities,
     head_distances,
     head_entropies,
 )
-from bertviewer.core.analysis.head_figures import HeadFigures
 from tests.core.analysis.runs import run_of, tokens_of
 
 TEXTS = ("[CLS]", "a", "b", "[SEP]", "x", "y")

@@ -4,7 +4,7 @@ import numpy as np
 
 from bertviewer.charts.class_charts import answer_chart, label_grid
 from bertviewer.charts.place import Place
-from bertviewer.core.analysis.class_scores import ClassScores
+from bertviewer.core.analysis.predictions import ClassScores
 from tests.charts.runs import make_run
 
 RUN = make_run(("[CLS]", "a", "b", "[SEP]"))

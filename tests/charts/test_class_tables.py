@@ -13,7 +13,7 @@ from bertviewer.charts.class_tables import (
 from bertviewer.charts.figures import FigureTable
 from bertviewer.charts.levels import Values
 from bertviewer.charts.place import Place
-from bertviewer.core.analysis.class_scores import ClassScores, classification
+from bertviewer.core.analysis.predictions import ClassScores, classification
 from tests.core.analysis.runs import run_of, tokens_of
 from tests.core.replay.model_runs import known
 

@@ -6,7 +6,7 @@ import pytest
 from bertviewer.charts.features import feature_chart, feature_grid
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.outliers import state_levels
-from bertviewer.core.analysis.token_classes import token_classes
+from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.activation_run import ActivationRun
 from tests.core.replay.model_runs import known
 

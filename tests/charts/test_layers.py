@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from bertviewer.charts.chart import Line
 from bertviewer.charts.layers import NotFinite, layer_chart, not_finite
 from bertviewer.charts.place import Place
-from bertviewer.core.analysis.layer_parts import layer_series
+from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, Sentence

@@ -5,7 +5,7 @@ import pytest
 
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import has_norms, part_norms_chart
-from bertviewer.core.analysis.layer_parts import Series, layer_series
+from bertviewer.core.analysis.layers import Series, layer_series
 from bertviewer.core.replay.outputs import call_statistics
 from tests.charts.test_token_classes import given
 from tests.core.replay.model_runs import Opened, known

@@ -11,7 +11,7 @@ from bertviewer.charts.prediction_tables import (
     followed_tokens,
     lens_table,
 )
-from bertviewer.core.analysis.prediction_data import Predictions
+from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.replay.predictions import predictions_at
 from tests.core.replay.model_runs import Opened, known
 

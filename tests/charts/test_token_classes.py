@@ -17,8 +17,8 @@ from bertviewer.charts.layers import (
     token_class_chart,
 )
 from bertviewer.charts.place import Place
-from bertviewer.core.analysis.layer_parts import Series, layer_series
-from bertviewer.core.analysis.token_classes import TokenClass, token_classes
+from bertviewer.core.analysis.layers import Series, layer_series
+from bertviewer.core.analysis.tokens import TokenClass, token_classes
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.outputs import call_statistics
 from bertviewer.core.schema.activation_run import Sentence

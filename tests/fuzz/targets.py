@@ -23,10 +23,9 @@ from bertviewer.charts.similarities import similarity_chart, word_chart
 from bertviewer.charts.statistics_table import tensor_statistics_table
 from bertviewer.charts.table import csv_text
 from bertviewer.charts.token_norms import norms_chart
-from bertviewer.core.analysis.class_scores import classification
 from bertviewer.core.analysis.outliers import outlier_features
-from bertviewer.core.analysis.similarity import same_words
-from bertviewer.core.analysis.token_path import token_path
+from bertviewer.core.analysis.predictions import classification
+from bertviewer.core.analysis.similarity import same_words, token_path
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.building import build_config, heads_of, plain_config
 from bertviewer.core.corpus.as_run import check_model

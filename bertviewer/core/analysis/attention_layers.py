@@ -1,29 +1,33 @@
-"""The attentions of a run in the order in which they follow one another, and which one is meant."""
+"""The attentions of a run by layer: order, names, and the one that a selected module refers to."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from bertviewer.core.analysis.attention_places import attention_paths, attentions_at, places_of
-from bertviewer.core.analysis.layer_parts import layer_stacks
+from bertviewer.core.analysis.attention_modules import (
+    attention_paths,
+    attention_tokens,
+    attentions_at,
+)
+from bertviewer.core.analysis.layers import layer_stacks
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 
 Stack = Sequence[tuple[str, Sequence[str]]]
-"""The layers of a stack by their paths, each with the attentions in it."""
+"""The layers of a stack by path, each with its attentions."""
 
 _SIDES = ("encoder", "decoder")
 
 
 class AttentionLayer(Struct, frozen=True):
-    """One attention of a run, or one call of an attention that a shared layer has.
+    """One attention of a run, or one call of an attention in a shared layer.
 
     Attributes:
-        path: the module's path.
-        call: which of its calls this is.
-        number: the layer's, counted from 0; ``None`` for an attention outside of all layers.
-        stack: "encoder" or "decoder", "" where there is just one stack of layers.
-        kind: "self" or "cross" where a layer has both, "" where it has one attention.
+        path: the module.
+        call: the index of the call.
+        number: the layer's, from 0; ``None`` for an attention outside of layers.
+        stack: "encoder" or "decoder", "" if there is only one stack.
+        kind: "self" or "cross" in a layer with both, "" in a layer with one attention.
     """
 
     path: str
@@ -34,7 +38,7 @@ class AttentionLayer(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """It in words: "layer 3", "decoder layer 3, cross"."""
+        """The long form: "layer 3", "decoder layer 3, cross"."""
         if self.number is None:
             return self.path
         layer = f"{self.stack} layer {self.number}".strip()
@@ -42,23 +46,23 @@ class AttentionLayer(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """It in short: "3", "d 3 cross"."""
+        """The short form: "3", "d 3 cross"."""
         if self.number is None:
             return self.path
         return f"{self.stack[:1]} {self.number} {self.kind}".strip()
 
 
 def attention_layers(architecture: Architecture, run: ActivationRun) -> tuple[AttentionLayer, ...]:
-    """Return the attentions that a run called: stack by stack, and in each layer by layer.
+    """Return the attentions that a run called: by stack, then by layer, then those outside.
 
-    A shared layer, as ALBERT's, has one for each of its calls.
+    A shared layer, as in ALBERT, has one for each call.
     """
     calls = {module.path: len(module.calls) for module in run.modules}
     paths = [path for path in attention_paths(architecture) if path in calls]
     stacks = [
         [
-            # XLM's layers are no modules: its lists are of attentions, norms and so on.
-            (node.path, [p for p in paths if f"{p}.".startswith(f"{node.path}.")])
+            # XLM has no layer modules, but lists of attentions, norms and so on.
+            (node.path, [path for path in paths if f"{path}.".startswith(f"{node.path}.")])
             for node in stack
         ]
         for stack in layer_stacks(architecture)
@@ -68,14 +72,12 @@ def attention_layers(architecture: Architecture, run: ActivationRun) -> tuple[At
     found: list[AttentionLayer] = []
     for stack in stacks:
         side = _side(stack[0][0]) if len(stacks) > 1 else ""
-        kinds = {
-            path: kind
-            for layer, inner in stack
-            for path, kind in _kinds(run, layer, inner, is_encoder_decoder).items()
-        }
+        kinds: dict[str, str] = {}
+        for layer, inner in stack:
+            kinds |= _kinds(run, layer, inner, is_encoder_decoder)
         found += [
             AttentionLayer(path, call, number, side, kinds[path])
-            for number, each in enumerate(_in_order(stack, calls))
+            for number, each in enumerate(_calls_by_layer(stack, calls))
             for path, call in each
         ]
     inside = {one.path for one in found}
@@ -89,10 +91,10 @@ def followed(
     path: str,
     before: AttentionLayer | None,
 ) -> AttentionLayer | None:
-    """Return which attention is meant when the module at ``path`` is selected.
+    """Return the attention to show when the module at ``path`` is selected.
 
-    A module outside of the layers leaves it at the one ``before``, which is the first one at the
-    beginning. In a layer with several it is the one of the same kind as before.
+    In a layer with several attentions it has the same kind as the one ``before``. A module outside
+    of layers keeps the one before, or selects the first.
     """
     inside = attentions_at(architecture, path)
     candidates = [layer for layer in layers if layer.path in inside] or list(layers)
@@ -104,38 +106,34 @@ def followed(
     )
 
 
-def _in_order(stack: Stack, calls: Mapping[str, int]) -> Iterator[list[tuple[str, int]]]:
-    """Yield, for each layer as often as it was called, its attentions with their calls.
+def _calls_by_layer(stack: Stack, calls: Mapping[str, int]) -> Iterator[list[tuple[str, int]]]:
+    """Yield, for each call of each layer, its attentions with their calls.
 
-    What holds the layers, as a group of ALBERT's does, may be called several times itself: then
-    they all are, one after the other, and again. Otherwise the calls of each follow one another.
+    If the module around the stack is called several times, as a group in ALBERT, all layers are
+    called in order each time. Otherwise the calls of a layer follow each other.
     """
-    turns = calls.get(stack[0][0].rpartition(".")[0].rpartition(".")[0], 1)
-    for turn in range(turns):
+    rounds = calls.get(stack[0][0].rpartition(".")[0].rpartition(".")[0], 1)
+    for turn in range(rounds):
         for _, inner in stack:
-            each = max((calls[path] // turns for path in inner), default=1)
+            each = max((calls[path] // rounds for path in inner), default=1)
             for call in range(turn * each, (turn + 1) * each):
                 yield [(path, call) for path in inner if call < calls[path]]
 
 
 def _side(layer: str) -> str:
+    """Return "encoder" or "decoder" if the path has it, else the path around the layers' list."""
     parts = layer.split(".")
-    # Without "layer.0", or what the list of the layers is called.
     name = ".".join(parts[:-2]) or parts[0]
     return next((part for part in parts if part in _SIDES), name)
 
 
 def _kinds(
     run: ActivationRun, layer: str, inner: Sequence[str], is_encoder_decoder: bool
-) -> Mapping[str, str]:
-    """Return what tells the attentions of one layer apart."""
+) -> dict[str, str]:
+    """Return what distinguishes the attentions of one layer."""
     if len(inner) < 2:
         return dict.fromkeys(inner, "")
-    crossing = {path for path in inner if places_of(run, path, is_encoder_decoder)[2]}
-    has_both = len(inner) == 2 and len(crossing) == 1
-    return {
-        path: ("cross" if path in crossing else "self")
-        if has_both
-        else path.removeprefix(f"{layer}.")
-        for path in inner
-    }
+    crossing = {path for path in inner if attention_tokens(run, path, is_encoder_decoder)[2]}
+    if len(inner) == 2 and len(crossing) == 1:
+        return {path: "cross" if path in crossing else "self" for path in inner}
+    return {path: path.removeprefix(f"{layer}.") for path in inner}

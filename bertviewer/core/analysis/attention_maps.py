@@ -1,32 +1,42 @@
-"""Attention as a run shows it: probabilities of every head, and a figure or two of each."""
+"""Attention maps: the probabilities of all heads in one call, and measures of each head."""
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal, get_args
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from bertviewer.core.analysis.attention_layers import AttentionLayer
+from bertviewer.core.analysis.tokens import token_classes
+from bertviewer.core.schema.activation_run import ActivationRun
+
 Probabilities = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
 Shares = tuple[tuple[int, float], ...]
-"""Tokens of the run with their shares, the largest first."""
+"""Positions of tokens with their shares of attention, the largest first."""
+
+Measure = Literal["entropy", "distance", "previous", "next", "same", "cls", "sep", "first"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+
+_OFFSETS: Mapping[Measure, int] = {"previous": -1, "same": 0, "next": 1}
 
 
 class AttentionMaps(Struct, frozen=True, eq=False):
-    """What the heads of one attention look at in one call.
+    """The attention of all heads of one module in one call.
 
     Attributes:
-        path: the module's path.
-        call: which of its calls this is; a shared layer is called once for each of the stack.
-        calls: how many calls there were.
-        probabilities: [A, S_q, S_k] float32; the row of a query sums to 1.
-        query_tokens: the places among the run's tokens that the rows stand for.
-        key_tokens: those that the columns stand for: others in cross-attention.
+        path: the module.
+        call: the index of the call; a shared layer is called once for each layer of the stack.
+        calls: the number of calls.
+        probabilities: [A, S_q, S_k] float32; each query's row sums to 1.
+        query_tokens: the positions of the rows among the run's tokens.
+        key_tokens: those of the columns; others in cross-attention.
         entropies: ``head_entropies`` of the probabilities.
-        distances: ``head_distances``, ``None`` where queries and keys are of two texts.
-        masked: [A, S_q, S_k], the keys that a mask hides from a query, whose 0 nothing measured;
-            ``None`` where none is hidden.
+        distances: ``head_distances``, ``None`` where queries and keys belong to two texts.
+        masked: [A, S_q, S_k], the keys that a mask hides from a query, so that their 0 is no
+            measurement; ``None`` if none is hidden.
     """
 
     path: str
@@ -35,92 +45,169 @@ class AttentionMaps(Struct, frozen=True, eq=False):
     probabilities: Probabilities
     query_tokens: tuple[int, ...]
     key_tokens: tuple[int, ...]
-    entropies: NDArray[np.float64]
-    distances: NDArray[np.float64] | None
+    entropies: Floats
+    distances: Floats | None
     masked: NDArray[np.bool_] | None = None
 
     @property
     def is_cross(self) -> bool:
-        """Whether queries and keys are of two texts."""
+        """Whether queries and keys belong to two texts."""
         return self.distances is None
 
 
 class Received(Struct, frozen=True, eq=False):
-    """What share of each head's attention the tokens receive: [A, S_k], and which tokens these are.
+    """The share of each head's attention that tokens receive: [A, S_k], and their positions.
 
     A head's shares are means over the queries and sum to 1.
     """
 
-    shares: NDArray[np.float64]
+    shares: Floats
     tokens: tuple[int, ...]
 
 
-def received(maps: AttentionMaps) -> Received:
-    """Return what the tokens receive. Rows that are not finite are left out."""
+class HeadFigures(Struct, frozen=True, eq=False):
+    """Measures of the heads of one attention, [A] each; undefined measures are left out.
 
-    def of_head(head: Probabilities) -> NDArray[np.float64]:
+    NaN is the value of a head without a finite row.
+    """
+
+    values: Mapping[Measure, Floats]
+
+    @property
+    def count(self) -> int:
+        """The number of heads."""
+        return max(map(len, self.values.values()), default=0)
+
+    def of(self, measure: Measure) -> Floats | None:
+        """Return one value for each head, ``None`` if the measure is undefined here."""
+        return self.values.get(measure)
+
+
+class RankedHead(Struct, frozen=True):
+    """A head and its value of a measure."""
+
+    layer: AttentionLayer
+    head: int
+    value: float
+
+
+def received(maps: AttentionMaps) -> Received:
+    """Return the attention that each token receives. Rows that are not finite are left out."""
+
+    def of_head(head: Probabilities) -> Floats:
         rows = head[np.isfinite(head).all(axis=1)]
         if not rows.size:
             return np.full(head.shape[1], np.nan)
-        means: NDArray[np.float64] = rows.mean(axis=0, dtype=np.float64)
+        means: Floats = rows.mean(axis=0, dtype=np.float64)
         return means
 
     return Received(np.array([of_head(head) for head in maps.probabilities]), maps.key_tokens)
 
 
-def head_entropies(probabilities: Probabilities) -> NDArray[np.float64]:
+def head_entropies(probabilities: Probabilities) -> Floats:
     """Return each head's entropy in nats: -Σ p ln p of a query's row, mean over queries; [A].
 
-    It is 0 where a head looks at one token, and ln S_k where it looks at all alike. 0 ln 0 is 0.
-    Rows that are not finite are left out; without any other the entropy is NaN. (Clark et al.
-    2019, "What Does BERT Look At?", section 3.3.)
+    It ranges from 0 (one token) to ln S_k (uniform attention); 0 ln 0 is 0. Rows that are not
+    finite are left out; without any other the entropy is NaN. (Clark et al. 2019, "What Does BERT
+    Look At?", section 3.3.)
     """
     # Logarithms in single precision, as the probabilities are, take a third of the time.
     least = np.finfo(probabilities.dtype).tiny
 
-    def entropies(head: Probabilities) -> NDArray[np.float64]:
-        some = np.maximum(head, least)
-        # 0 and no -0 where a head looks at one token.
-        rows: NDArray[np.float64] = 0.0 - np.einsum("qk,qk->q", some, np.log(some), dtype=float)
+    def entropies(head: Probabilities) -> Floats:
+        positive = np.maximum(head, least)
+        # Subtracted from 0 to avoid -0.
+        logs = np.log(positive)
+        rows: Floats = 0.0 - np.einsum("qk,qk->q", positive, logs, dtype=float)
         return rows
 
-    return np.array([_mean(entropies(head)) for head in probabilities])
+    return np.array([_finite_mean(entropies(head)) for head in probabilities])
 
 
 def head_distances(
     probabilities: Probabilities,
     queries: Sequence[int] | None = None,
     keys: Sequence[int] | None = None,
-) -> NDArray[np.float64]:
-    """Return how far each head looks, in tokens: Σ p |i - j| of query i, mean over queries; [A].
+) -> Floats:
+    """Return each head's mean distance in tokens: Σ p |i - j| of query i, mean over queries; [A].
 
-    Rows that are not finite are left out; without any other the distance is NaN. (Vig & Belinkov
-    2019, "Analyzing the Structure of Attention in a Transformer Language Model".) Rows and columns
-    are the tokens at the places ``queries`` and ``keys``, ``None`` for all of a sentence.
+    ``queries`` and ``keys`` are the positions of rows and columns, by default 0, 1, 2 …. Rows that
+    are not finite are left out; without any other the distance is NaN. (Vig & Belinkov 2019,
+    "Analyzing the Structure of Attention in a Transformer Language Model".)
     """
     rows = np.arange(probabilities.shape[1]) if queries is None else np.array(queries, dtype=int)
     columns = np.arange(probabilities.shape[2]) if keys is None else np.array(keys, dtype=int)
     distances = np.abs(rows[:, np.newaxis] - columns).astype(np.float64)
-    return np.array(
-        [_mean(np.einsum("qk,qk->q", head.astype(np.float64), distances)) for head in probabilities]
+    weighted = (np.einsum("qk,qk->q", h.astype(np.float64), distances) for h in probabilities)
+    return np.array([_finite_mean(rows) for rows in weighted])
+
+
+def head_figures(maps: AttentionMaps, run: ActivationRun) -> HeadFigures:
+    """Return all measures of the heads; p[i, j] is the attention of query i to key j.
+
+    - entropy: see ``head_entropies``;
+    - distance: see ``head_distances``;
+    - previous, next, same: mean of p[i, i - 1], p[i, i + 1], p[i, i], over the i that have such a
+      key, not hidden by a mask (Clark et al. 2019, section 3.1; the diagonal heads of Kovaleva et
+      al. 2019, "Revealing the Dark Secrets of BERT", section 4.1);
+    - cls, sep: mean over i of Σ p[i, j] over such tokens j (Clark et al. 2019, section 3.2; the
+      vertical heads of Kovaleva et al. 2019);
+    - first: mean over i of p[i, 0], unless the first token is a cls token.
+
+    Sums are in float64. Between two texts, distances and neighbours are undefined. Rows that are
+    not finite are left out.
+    """
+    values: dict[Measure, Floats] = {"entropy": maps.entropies}
+    if maps.distances is not None:
+        values["distance"] = maps.distances
+        for measure, offset in _OFFSETS.items():
+            shares = np.diagonal(maps.probabilities, offset, 1, 2).astype(np.float64)
+            if maps.masked is not None:
+                shares[np.diagonal(maps.masked, offset, 1, 2)] = np.nan
+            values[measure] = _means(shares)
+    classes = {one.name: set(one.tokens) for one in token_classes(run)}
+    starts, ends = classes.get("cls", set()), classes.get("sep", set())
+    first = {n for n in maps.key_tokens[:1] if n not in starts}
+    special: tuple[tuple[Measure, set[int]], ...] = (
+        ("cls", starts),
+        ("sep", ends),
+        ("first", first),
     )
+    for measure, tokens in special:
+        if keys := [n for n, token in enumerate(maps.key_tokens) if token in tokens]:
+            sums = maps.probabilities[:, :, keys].sum(axis=2, dtype=np.float64)
+            values[measure] = _means(sums)
+    return HeadFigures({m: found for m, found in values.items() if not np.isnan(found).all()})
+
+
+def ranked(
+    figures: Mapping[AttentionLayer, HeadFigures], measure: Measure
+) -> tuple[RankedHead, ...]:
+    """Return all heads by a measure, the highest first; equal ones in the order of layers."""
+    found = [
+        RankedHead(layer, head, value)
+        for layer, each in figures.items()
+        if (row := each.of(measure)) is not None
+        for head, value in enumerate(row.tolist())
+        if np.isfinite(value)
+    ]
+    return tuple(sorted(found, key=lambda one: -one.value))
 
 
 def mean_of_heads(maps: AttentionMaps) -> AttentionMaps:
-    """Return the mean of all heads as the only one; its figures are those of the mean."""
+    """Return the mean of all heads as the only head, with the measures of the mean."""
     mean = maps.probabilities.mean(axis=0, keepdims=True, dtype=np.float64)
     masked = None if maps.masked is None else np.array([maps.masked.all(axis=0)])
     return _measured(replace(maps, probabilities=mean.astype(np.float32), masked=masked))
 
 
 def without_tokens(maps: AttentionMaps, tokens: Collection[int]) -> AttentionMaps:
-    """Return the attention between the other tokens: each row is scaled to sum to 1 again.
+    """Return the attention between the other tokens, with each row scaled to sum to 1 again.
 
-    A row that gives nothing to the other tokens is NaN. Distances count the tokens in between,
-    those that are left out too.
+    A row without attention to the other tokens is NaN. Distances count the removed tokens too.
     """
-    rows = [place for place, token in enumerate(maps.query_tokens) if token not in tokens]
-    columns = [place for place, token in enumerate(maps.key_tokens) if token not in tokens]
+    rows = [n for n, token in enumerate(maps.query_tokens) if token not in tokens]
+    columns = [n for n, token in enumerate(maps.key_tokens) if token not in tokens]
     part = np.ix_(range(len(maps.probabilities)), rows, columns)
     left = maps.probabilities[part]
     sums = left.sum(axis=2, keepdims=True, dtype=np.float64)
@@ -136,19 +223,11 @@ def without_tokens(maps: AttentionMaps, tokens: Collection[int]) -> AttentionMap
     )
 
 
-def _measured(maps: AttentionMaps) -> AttentionMaps:
-    """Return maps with the figures of their probabilities."""
-    distances = None
-    if not maps.is_cross:
-        distances = head_distances(maps.probabilities, maps.query_tokens, maps.key_tokens)
-    return replace(maps, entropies=head_entropies(maps.probabilities), distances=distances)
-
-
 def masked_by_pattern(probabilities: Probabilities) -> NDArray[np.bool_] | None:
-    """Return which keys [A, S_q, S_k] are hidden, as far as that shows; ``None`` if none are.
+    """Infer which keys [A, S_q, S_k] an unknown mask hides; ``None`` if none are.
 
-    For an attention whose mask is not known: where every head gives exactly 0 to all that follows
-    a query, or to a key from everywhere, that is no measurement.
+    Hidden are keys to which all heads give exactly 0 from everywhere, and all keys after a query
+    if every head gives 0 to all of them.
     """
     _, queries, keys = probabilities.shape
     nothing = (probabilities == 0).all(axis=0)
@@ -161,7 +240,7 @@ def masked_by_pattern(probabilities: Probabilities) -> NDArray[np.bool_] | None:
 
 
 def most_attended(maps: AttentionMaps, head: int, token: int, count: int) -> Shares:
-    """Return the tokens that a token takes most from; none if it asks nothing here."""
+    """Return the tokens that a token attends to most; none if it is not among the queries."""
     if token not in maps.query_tokens:
         return ()
     row = maps.probabilities[head, maps.query_tokens.index(token)]
@@ -169,19 +248,37 @@ def most_attended(maps: AttentionMaps, head: int, token: int, count: int) -> Sha
 
 
 def most_attending(maps: AttentionMaps, head: int, token: int, count: int) -> Shares:
-    """Return the tokens that take most from a token; none if it is not looked at here."""
+    """Return the tokens that attend most to a token; none if it is not among the keys."""
     if token not in maps.key_tokens:
         return ()
     column = maps.probabilities[head, :, maps.key_tokens.index(token)]
     return _largest(column, maps.query_tokens, count)
 
 
-def _mean(values: NDArray[np.float64]) -> float:
+def _measured(maps: AttentionMaps) -> AttentionMaps:
+    """Return maps with entropies and distances of their probabilities."""
+    distances = None
+    if not maps.is_cross:
+        distances = head_distances(maps.probabilities, maps.query_tokens, maps.key_tokens)
+    return replace(maps, entropies=head_entropies(maps.probabilities), distances=distances)
+
+
+def _means(shares: Floats) -> Floats:
+    """Return each head's mean over its queries [A, S], without those that are not finite."""
+    is_finite = np.isfinite(shares)
+    counts = is_finite.sum(axis=1)
+    sums = np.where(is_finite, shares, 0.0).sum(axis=1)
+    means = np.full(len(shares), np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
+
+
+def _finite_mean(values: Floats) -> float:
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if finite.size else np.nan
 
 
 def _largest(shares: np.ndarray, tokens: tuple[int, ...], count: int) -> Shares:
     order = np.argsort(-shares, kind="stable").tolist()
-    # What is masked has no share; NaN is none either.
+    # Leaves out masked tokens and NaN.
     return tuple((tokens[n], float(shares[n])) for n in order if shares[n] > 0)[:count]

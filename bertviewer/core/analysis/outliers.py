@@ -1,19 +1,18 @@
-"""Outlier features: the few dimensions in which a model's hidden states are far from the rest.
+"""Outlier features: dimensions in which hidden states are far from the mean.
 
-A dimension d is an outlier of a hidden state h [S, D] where a token t has
-|h[t, d] - mean(h)| > 6 std(h), mean and population standard deviation over all of h. This is the
-definition of Bondarenko, Nagel and Blankevoort (2021, "Understanding and Overcoming the Challenges
-of Efficient Transformer Quantization"; 2023, "Quantizable Transformers"), applied to hidden states.
-Others look at the same thing from elsewhere:
+A dimension d is an outlier of a hidden state h [S, D] if a token t has
+|h[t, d] - mean(h)| > 6 std(h), with mean and population standard deviation over all of h. This is
+the definition of Bondarenko, Nagel and Blankevoort (2021, "Understanding and Overcoming the
+Challenges of Efficient Transformer Quantization"; 2023, "Quantizable Transformers"), applied to
+hidden states. Related definitions:
 
-- Kovaleva et al. (2021, "BERT Busters") find it in the weights: scales and biases of the output's
-  LayerNorm of unusual size, at the same place in layer after layer. Hence the order here: first
-  the features that are outliers of most states.
-- Dettmers et al. (2022, "LLM.int8()") take 6 as a plain magnitude, |h[t, d]| >= 6, and ask that it
-  be met in a quarter of the layers and at 6 % of the positions. Their 6 knows no scale; ours is in
-  standard deviations, so that it serves models of any norm.
-- Timkey and van Schijndel (2021, "All Bark and No Bite") ask how much of the mean cosine between
-  tokens one dimension makes up: such features are why all tokens seem alike.
+- Kovaleva et al. (2021, "BERT Busters") find outliers in weights: scales and biases of the output
+  LayerNorm, at the same position in many layers. Hence the order here: first the features that are
+  outliers of most states.
+- Dettmers et al. (2022, "LLM.int8()") require a magnitude |h[t, d]| >= 6 in a quarter of the layers
+  and at 6 % of the positions. Standard deviations make ours independent of the model's scale.
+- Timkey and van Schijndel (2021, "All Bark and No Bite") measure the share of one dimension in the
+  mean cosine between tokens: such features are why all tokens seem similar.
 """
 
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from bertviewer.core.schema.activation_run import ActivationRun
 
 DEVIATIONS = 6.0
-"""From how many standard deviations on a value is an outlier."""
+"""Standard deviations from the mean beyond which a value is an outlier."""
 
 
 class Outlier(Struct, frozen=True):
@@ -34,8 +33,8 @@ class Outlier(Struct, frozen=True):
 
     Attributes:
         state: the hidden state.
-        tokens: how many tokens have an outlier there.
-        deviation: the one farthest from the state's mean, in its standard deviations, signed.
+        tokens: the number of tokens with an outlier.
+        deviation: the largest distance from the state's mean in standard deviations, signed.
         token: the token that has it.
     """
 
@@ -58,30 +57,25 @@ class OutlierFeature(Struct, frozen=True):
 
     @property
     def largest(self) -> Outlier:
-        """Where it is farthest from the mean."""
+        """The outlier farthest from the mean."""
         return max(self.outliers, key=lambda outlier: abs(outlier.deviation))
 
 
 class Level(Struct, frozen=True):
-    """Where the values of a whole hidden state lie: NaN and Inf are left out.
-
-    Attributes:
-        mean: their mean.
-        std: their population standard deviation.
-    """
+    """Mean and population standard deviation of the finite values of a hidden state."""
 
     mean: float
     std: float
 
 
 class FeaturePath(Struct, frozen=True, eq=False):
-    """One feature in every hidden state; ``None`` where a state has no finite value of it.
+    """One feature in every hidden state; ``None`` if a state has no finite value of it.
 
     Attributes:
-        means: its mean over the tokens; NaN and Inf are left out, here and below.
-        mins: its smallest value.
-        maxs: its largest value.
-        values: its value for each token, as the run gave it: [N + 1, S].
+        means: the mean over the tokens' finite values.
+        mins: the smallest of them.
+        maxs: the largest of them.
+        values: [N + 1, S], the value of each token, finite or not.
     """
 
     means: tuple[float | None, ...]
@@ -90,32 +84,25 @@ class FeaturePath(Struct, frozen=True, eq=False):
     values: NDArray[np.float64]
 
 
-class _Centred(Struct, frozen=True, eq=False):
-    """A hidden state less its mean, in float64; what is not finite there is 0."""
-
-    values: NDArray[np.float64]
-    mean: float
-    std: float
-
-
 def outlier_features(run: ActivationRun) -> tuple[OutlierFeature, ...]:
     """Return the outlier features, those of most states first, then those farthest from the mean.
 
-    NaN and Inf are left out. A state whose values are all alike has none, nor one whose squares are
-    too large for float64. It takes about a millisecond for a state of 512 tokens and 1024 features.
+    NaN and Inf are left out. A state has none if all values are equal or its squares overflow
+    float64. A state of 512 tokens and 1024 features takes about a millisecond.
     """
     found: dict[int, list[Outlier]] = {}
     for number, state in enumerate(run.hidden_states):
         centred = _centred(state)
-        if centred is None or centred.std == 0:
+        if centred is None or centred[1].std == 0:
             continue
-        values, limit = centred.values, DEVIATIONS * centred.std
+        values, level = centred
+        limit = DEVIATIONS * level.std
         is_outlier = (values.max(axis=0) > limit) | (values.min(axis=0) < -limit)
         indices = np.flatnonzero(is_outlier)
         sizes = np.abs(values[:, indices])
         counts, tokens = (sizes > limit).sum(axis=0), sizes.argmax(axis=0)
         for index, count, token in zip(indices, counts, tokens, strict=True):
-            deviation = float(values[token, index]) / centred.std
+            deviation = float(values[token, index]) / level.std
             outlier = Outlier(number, int(count), deviation, int(token))
             found.setdefault(int(index), []).append(outlier)
     features = (OutlierFeature(index, tuple(outliers)) for index, outliers in found.items())
@@ -125,21 +112,21 @@ def outlier_features(run: ActivationRun) -> tuple[OutlierFeature, ...]:
 
 
 def state_levels(run: ActivationRun) -> tuple[Level | None, ...]:
-    """Return each hidden state's level, ``None`` for one without finite values or too large ones.
+    """Return each hidden state's level, ``None`` without finite values or if squares overflow.
 
     It takes as long as ``outlier_features``.
     """
     found = map(_centred, run.hidden_states)
-    return tuple(None if state is None else Level(state.mean, state.std) for state in found)
+    return tuple(None if state is None else state[1] for state in found)
 
 
 def feature_path(
     run: ActivationRun, feature: int, tokens: Sequence[int] | None = None
 ) -> FeaturePath:
-    """Return what one feature does through the hidden states, at all tokens or at these.
+    """Return one feature through the hidden states, of all tokens or of those given.
 
     Raises:
-        IndexError: the states have no such feature.
+        IndexError: there is no such feature.
     """
     chosen = slice(None) if tokens is None else list(tokens)
     rows = [np.array(state[chosen, feature], dtype=np.float64) for state in run.hidden_states]
@@ -153,12 +140,15 @@ def feature_path(
     )
 
 
-def _centred(state: NDArray[np.floating[Any]]) -> _Centred | None:
-    """Centre a state; ``None`` where it holds nothing finite, or too much for float64."""
+def _centred(state: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], Level] | None:
+    """Subtract a state's mean in float64; NaN and Inf become 0.
+
+    ``None`` without finite values, or if their squares overflow.
+    """
     values = np.array(state, dtype=np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+    with np.errstate(over="ignore", invalid="ignore"):  # checked below
         total = values.sum()
-        # One sum tells whether all is finite: NaN and Inf survive every addition.
+        # NaN and Inf survive every addition, so that one sum detects them.
         bad = None if np.isfinite(total) else ~np.isfinite(values)
         count = values.size
         if bad is not None:
@@ -173,4 +163,4 @@ def _centred(state: NDArray[np.floating[Any]]) -> _Centred | None:
             values[bad] = 0.0
         flat = values.ravel()
         std = float(np.sqrt(flat.dot(flat) / count))
-    return _Centred(values, mean, std) if np.isfinite(std) else None
+    return (values, Level(mean, std)) if np.isfinite(std) else None

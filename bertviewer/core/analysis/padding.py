@@ -1,24 +1,24 @@
-"""What padding a sentence does to it, with the mask and without: plain data."""
+"""Effect of padding on a sentence, with and without the attention mask: plain data."""
 
 from msgspec import Struct
 
 from bertviewer.core.schema.activation_run import Token
 
 MOST_TOKENS = 512
-"""So long a sentence is padded at the most, where the model has no limit of its own."""
-_ROUNDING = 100
-"""So many units of the last place are rounding: the order of sums is another in a longer row."""
+"""Maximum padded length of a model without a limit."""
+_ULPS = 100
+"""Units in the last place that rounding may change: longer rows are summed in another order."""
 
 
 class PaddedState(Struct, frozen=True):
-    """One hidden state of a padded sentence, beside the one of the sentence alone.
+    """One hidden state of the padded sentence compared with the unpadded one.
 
     Attributes:
-        masked: the largest difference in the sentence's own rows, with the mask.
-        unmasked: the same, without it.
-        rounding: what rounding alone may do to numbers of this size.
-        norm: the mean norm of the sentence's own rows.
-        padded_norm: the mean norm of the padded rows, with the mask.
+        masked: the largest difference in the sentence's rows with the mask.
+        unmasked: the same without the mask.
+        rounding: the difference that rounding alone can cause.
+        norm: the mean norm of the sentence's rows.
+        padded_norm: the mean norm of the padding's rows, with the mask.
     """
 
     masked: float
@@ -29,21 +29,21 @@ class PaddedState(Struct, frozen=True):
 
     @property
     def is_same(self) -> bool:
-        """Whether the mask leaves the sentence's rows as they are alone, up to rounding."""
+        """Whether the rows with the mask equal the unpadded ones, up to rounding."""
         return self.masked <= self.rounding
 
     @property
     def changes(self) -> bool:
-        """Whether they are others without the mask."""
+        """Whether the rows without the mask differ."""
         return self.unmasked > self.rounding
 
 
 class PaddedAttention(Struct, frozen=True):
-    """What part of the sentence's attention goes to padding in a layer: mean over heads and tokens.
+    """The share of a layer's attention that goes to padding: mean over heads and tokens.
 
     Attributes:
         masked: with the mask.
-        unmasked: without it.
+        unmasked: without the mask.
     """
 
     masked: float
@@ -51,14 +51,14 @@ class PaddedAttention(Struct, frozen=True):
 
 
 class Padding(Struct, frozen=True):
-    """A sentence that was padded, and run with the mask and without.
+    """A sentence that was padded, and run with and without the mask.
 
     Attributes:
-        tokens: all tokens, those of the padding last.
-        count: how many are the sentence's own.
+        tokens: all tokens, the padding last.
+        count: the number of the sentence's own tokens.
         states: each hidden state.
-        attentions: each layer's attention; empty where the model does not show it.
-        is_causal: whether no token sees a later one, and so none the padding, mask or not.
+        attentions: each layer's attention; empty if the model does not return it.
+        is_causal: whether no token sees a later one, so that the padding has no effect anyway.
     """
 
     tokens: tuple[Token, ...]
@@ -69,24 +69,24 @@ class Padding(Struct, frozen=True):
 
     @property
     def mask(self) -> tuple[int, ...]:
-        """What the model is given as ``attention_mask``: 1 for a token, 0 for padding."""
-        return tuple(int(place < self.count) for place in range(len(self.tokens)))
+        """The ``attention_mask``: 1 for a token, 0 for padding."""
+        return tuple(int(position < self.count) for position in range(len(self.tokens)))
 
     @property
     def is_same(self) -> bool:
-        """Whether the mask leaves all of the sentence's rows as they are alone."""
+        """Whether all rows with the mask equal the unpadded ones."""
         return all(state.is_same for state in self.states)
 
 
 def rounding_of(largest: float, epsilon: float) -> float:
-    """Return what rounding may do to numbers up to a size, in a dtype of that epsilon."""
-    return _ROUNDING * epsilon * largest
+    """Return the largest rounding error of numbers up to a size in a dtype of that epsilon."""
+    return _ULPS * epsilon * largest
 
 
 def usual_length(count: int, limit: int | None) -> int | None:
-    """Return to how many tokens so many are padded unless somebody says; ``None`` for no room.
+    """Return the default padded length of ``count`` tokens, ``None`` if there is no room.
 
-    It is the next power of two that leaves room for three, as far as the model goes.
+    It is the next power of two with room for three more tokens, up to the model's limit.
     """
     most = MOST_TOKENS if limit is None else limit
     length = 1 << (count + 2).bit_length()

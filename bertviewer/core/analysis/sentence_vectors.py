@@ -1,10 +1,9 @@
-"""One vector for a whole sentence, made in the ways that are usual, and how alike two are.
+"""Sentence vectors by the usual pooling methods, and the cosine similarity of two sentences.
 
-- cls: the vector of the token that stands before the text, as "[CLS]" (Devlin et al. 2019);
-- pooled: what the model's pooler makes of it;
-- mean: the mean of the vectors of all tokens that the mask lets through, special ones too (Reimers
-  & Gurevych 2019, section 3);
-- last: the vector of the last token, in a decoder, where no other has seen all of the text.
+- cls: the vector of the token before the text, such as "[CLS]" (Devlin et al. 2019);
+- pooled: the output of the model's pooler;
+- mean: the mean over all unmasked tokens, special ones too (Reimers & Gurevych 2019, section 3);
+- last: the last token's vector in a decoder, where no other token has seen the whole text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,26 +14,19 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from bertviewer.core.analysis.similarity import cosines
-from bertviewer.core.analysis.token_classes import token_classes
+from bertviewer.core.analysis.similarity import Cosines, cosines
+from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.activation_run import ActivationRun
 
 Pooling = Literal["cls", "pooled", "mean", "last"]
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
-_POOLER_OUTPUT = "pooler_output"
 
 Vectors = Sequence[NDArray[np.floating[Any]]]
-"""A sentence's vector in each hidden state; a pooled one in the last only."""
+"""A sentence's vector in each hidden state; a pooled one only in the last."""
 
 
 class Baseline(Struct, frozen=True):
-    """The cosines of unrelated sentences with one another.
-
-    Attributes:
-        mean: their mean.
-        low: the smallest.
-        high: the largest.
-    """
+    """The cosines between unrelated sentences: mean, smallest and largest."""
 
     mean: float
     low: float
@@ -42,19 +34,18 @@ class Baseline(Struct, frozen=True):
 
 
 class PooledCosines(Struct, frozen=True):
-    """How alike two sentences are by one way to make a vector, beside unrelated ones.
+    """The cosine similarity of two sentences by one pooling method.
 
     Attributes:
-        pooling: the way.
-        label: it in words, with the family's own token: "[CLS]".
-        cosines: the two sentences' cosine in each hidden state, or, pooled, the only one; ``None``
-            where it is undefined.
-        baselines: that of the unrelated sentences in the same places.
+        pooling: the method.
+        label: its name, with the family's own token: "[CLS]".
+        cosines: in each hidden state, or the only one if pooled; ``None`` if undefined.
+        baselines: of unrelated sentences, in the same states.
     """
 
     pooling: Pooling
     label: str
-    cosines: tuple[float | None, ...]
+    cosines: Cosines
     baselines: tuple[Baseline | None, ...]
 
     @property
@@ -64,12 +55,12 @@ class PooledCosines(Struct, frozen=True):
 
     @property
     def last_baseline(self) -> Baseline | None:
-        """What it is to be compared with."""
+        """The baseline in the last hidden state."""
         return self.baselines[-1]
 
 
 class SentenceComparison(Struct, frozen=True):
-    """Two sentences, how alike their vectors are, and what they were compared with."""
+    """The similarity of two sentences, and the unrelated sentences of the baselines."""
 
     first: str
     second: str
@@ -78,10 +69,10 @@ class SentenceComparison(Struct, frozen=True):
 
 
 def sentence_vectors(run: ActivationRun, is_decoder: bool = False) -> dict[Pooling, Vectors]:
-    """Return the vectors of a run's sentence; those that the model has not are left out.
+    """Return the vectors of a run's sentence by the pooling methods that the model has.
 
     Args:
-        run: what one sentence gave. Of an encoder-decoder it is the encoder's tokens.
+        run: the run of one sentence. Of an encoder-decoder, the encoder's tokens count.
         is_decoder: whether no token sees a later one.
     """
     if not run.hidden_states:
@@ -89,10 +80,11 @@ def sentence_vectors(run: ActivationRun, is_decoder: bool = False) -> dict[Pooli
     is_pair = any(len(paths) > 1 for paths in run.state_paths)
     rows = [n for n, token in enumerate(run.tokens) if not is_pair or token.segment == 0]
     found: dict[Pooling, Vectors] = {}
-    start = _start(run, rows)
+    starts = next((one.tokens for one in token_classes(run) if one.name == "cls"), ())
+    start = next((n for n in starts if n in rows), None)
     if start is not None and not is_decoder:
         found["cls"] = [state[start] for state in run.hidden_states]
-    pooled = run.outputs.get(_POOLER_OUTPUT)
+    pooled = run.outputs.get("pooler_output")
     if pooled is not None and pooled.ndim == 2:
         found["pooled"] = [pooled[0]]
     if rows:
@@ -103,7 +95,7 @@ def sentence_vectors(run: ActivationRun, is_decoder: bool = False) -> dict[Pooli
 
 
 def start_label(run: ActivationRun) -> str:
-    """Return how the family writes the token that stands before a text, "" if it has none."""
+    """Return the text of the family's token before a text, "" if it has none."""
     return next((one.label for one in token_classes(run) if one.name == "cls"), "")
 
 
@@ -113,13 +105,13 @@ def compared(
     unrelated: Sequence[Mapping[Pooling, Vectors]],
     start: str,
 ) -> tuple[PooledCosines, ...]:
-    """Return how alike two sentences are by each way that both have.
+    """Compare two sentences by each pooling method that both have.
 
     Args:
         first: the vectors of one sentence.
         second: those of the other.
-        unrelated: those of sentences that have nothing to do with one another.
-        start: the token that stands before a text.
+        unrelated: those of sentences unrelated to each other, for the baseline.
+        start: the text of the token before a text.
     """
     labels = {"cls": start, "pooled": "pooled", "mean": "mean of all tokens", "last": "last token"}
     found = []
@@ -127,15 +119,13 @@ def compared(
         if pooling not in first or pooling not in second:
             continue
         others = [vectors[pooling] for vectors in unrelated if pooling in vectors]
+        states = range(len(first[pooling]))
         found.append(
             PooledCosines(
                 pooling,
                 labels[pooling],
                 cosines(np.stack(first[pooling]), np.stack(second[pooling])),
-                tuple(
-                    _baseline([vectors[state] for vectors in others])
-                    for state in range(len(first[pooling]))
-                ),
+                tuple(_baseline([vectors[state] for vectors in others]) for state in states),
             )
         )
     return tuple(found)
@@ -148,9 +138,3 @@ def _baseline(vectors: Vectors) -> Baseline | None:
     one, other = (np.stack([pair[side] for pair in pairs]) for side in (0, 1))
     found = [cosine for cosine in cosines(one, other) if cosine is not None]
     return Baseline(sum(found) / len(found), min(found), max(found)) if found else None
-
-
-def _start(run: ActivationRun, rows: Sequence[int]) -> int | None:
-    """Return the first of the tokens that stand for the whole text."""
-    classes = {one.name: one.tokens for one in token_classes(run)}
-    return next((place for place in classes.get("cls", ()) if place in rows), None)

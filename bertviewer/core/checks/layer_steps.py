@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from bertviewer.core.analysis.attention_places import is_cross
 from bertviewer.core.checks.comparison import Deviation, badness
 from bertviewer.core.checks.observed_calls import (
     ACTIVATION,
@@ -21,6 +20,7 @@ from bertviewer.core.checks.observed_calls import (
     Call,
     Comparison,
 )
+from bertviewer.core.sources.family_names import is_cross_attention
 
 NEXT = "= next hidden state"
 """The last step: the layer as a whole, from its input alone."""
@@ -77,7 +77,7 @@ def _items(call: Call, around: tuple[Call, ...] = ()) -> Iterator[_Item]:
     kinds = _kinds(call)
     single = next((kind for kind in (NORM, ACTIVATION) if kind in kinds), "")
     if around and call.is_attention:
-        yield _Item("C" if is_cross(call.path) else "A", around)
+        yield _Item("C" if is_cross_attention(call.path) else "A", around)
     elif around and single and PRODUCT not in kinds and ATTENTION not in kinds:
         yield _Item(single, around)
     else:

@@ -1,5 +1,6 @@
-"""How two models differ, as plain data; the left one is the one that the right is compared with."""
+"""Differences of two models as plain data, from the ``left`` model to the ``right`` one."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -8,6 +9,7 @@ from msgspec import Struct
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.serialization import Document, PartialEquality, encode_floats
 
 SCHEMA = "bertviewer.comparison/1"
@@ -21,24 +23,25 @@ STATES: tuple[State, ...] = (
     "not compared",
     "same",
 )
-"""What can become of a tensor, what matters most first."""
+"""The possible states of a tensor, the most important first."""
 
 
 class Change(PartialEquality, Document, frozen=True):
-    """How far the elements of a tensor moved, in float64.
+    """The differences between a tensor's elements, in float64.
 
     Attributes:
-        equal: elements with the very same value; NaN is equal to NaN.
-        count: all elements.
-        max_abs: the largest distance of two elements.
-        rms: the root mean square of the distances; both are ``None`` if all elements are NaN or
+        equal: the number of elements with the same value; NaN equals NaN.
+        count: the number of all elements.
+        max_abs: the largest absolute difference.
+        rms: the root mean square of the differences; both are ``None`` if all elements are NaN or
             Inf in one of the tensors.
-        relative: the norm of the difference by the norm of the left tensor, ``None`` if that is 0.
+        relative: the norm of the difference divided by the norm of the left tensor, ``None`` if
+            that is 0.
         cosine: the cosine of both tensors as vectors, ``None`` if one of them is 0.
-        difference_norm, left_norm: the norms that ``relative`` is made of, to add up tensors by.
+        difference_norm, left_norm: the norms of ``relative``, for sums over tensors.
 
-    NaN and Inf are left out of all but the counts. Norms that are too large for float64 make the
-    rms infinite, and the last two ``None``.
+    NaN and Inf only affect the counts. If norms overflow float64, the rms is infinite, and
+    ``relative`` and ``cosine`` are ``None``.
     """
 
     JSON = "equal count max_abs rms relative cosine"
@@ -56,9 +59,9 @@ class Change(PartialEquality, Document, frozen=True):
 
 
 class ComparedTensor(Struct, frozen=True):
-    """A tensor under its name: as the left model has it, as the right one has it, or both.
+    """A tensor as the left and the right model have it.
 
-    ``change`` is ``None`` where there are no two sets of values of one shape to compare.
+    ``change`` is ``None`` without two sets of values of one shape.
     """
 
     name: str
@@ -68,7 +71,7 @@ class ComparedTensor(Struct, frozen=True):
 
     @property
     def state(self) -> State:
-        """What became of it from left to right."""
+        """What happened to it from left to right."""
         if self.left is None:
             return "only right"
         if self.right is None:
@@ -81,7 +84,7 @@ class ComparedTensor(Struct, frozen=True):
 
 
 class ComparedKey(Struct, frozen=True):
-    """A key of the configuration with another value, ``None`` in the place where it is missing."""
+    """A configuration key with different values, ``None`` where it is missing."""
 
     key: str
     left: Any
@@ -103,7 +106,7 @@ class Comparison(Struct, frozen=True):
 
     @property
     def counts(self) -> dict[State, int]:
-        """How many tensors are in each state."""
+        """The number of tensors in each state."""
         states = [tensor.state for tensor in self.tensors]
         return {state: states.count(state) for state in STATES}
 
@@ -115,41 +118,79 @@ class Comparison(Struct, frozen=True):
             "right": self.right.to_json() | {"parameters": self.right_parameters},
             "config": {key.key: encode_floats([key.left, key.right]) for key in self.keys},
             "counts": self.counts,
-            "tensors": [_to_json(tensor) for tensor in self.tensors],
+            "tensors": [
+                {
+                    "name": tensor.name,
+                    "state": tensor.state,
+                    "left": _to_json(tensor.left),
+                    "right": _to_json(tensor.right),
+                    "change": tensor.change and encode_floats(tensor.change.to_json()),
+                }
+                for tensor in self.tensors
+            ],
         }
 
 
 def compare_architectures(left: Architecture, right: Architecture) -> Comparison:
-    """Compare all but the values of the tensors."""
+    """Compare everything except the values of tensors."""
     ours, theirs = _first_names(left), _first_names(right)
-    names = list(dict.fromkeys((*ours, *theirs)))
+    one, other = left.whole_config, right.whole_config
     return Comparison(
         left=left.source,
         right=right.source,
         left_parameters=left.root.parameters,
         right_parameters=right.root.parameters,
-        keys=_compare_keys(left.whole_config, right.whole_config),
-        tensors=tuple(ComparedTensor(name, ours.get(name), theirs.get(name)) for name in names),
+        keys=tuple(
+            ComparedKey(key, one.get(key), other.get(key))
+            for key in sorted({*one, *other})
+            if one.get(key) != other.get(key)
+        ),
+        tensors=tuple(
+            ComparedTensor(name, ours.get(name), theirs.get(name)) for name in {**ours, **theirs}
+        ),
     )
+
+
+def check_same_structure(ours: Architecture, theirs: Architecture) -> None:
+    """Check that two models have the same tensors, so that their runs can be compared.
+
+    Raises:
+        UserError: they differ.
+    """
+    shapes = ({tensor.name: tensor.shape for tensor in it.parameters} for it in (ours, theirs))
+    if next(shapes) != next(shapes):
+        name = theirs.source.name
+        raise UserError(f"{name} has a different structure, so its run cannot be compared")
+
+
+def module_changes(comparison: Comparison) -> Mapping[str, float]:
+    """Return ‖Δ‖ / ‖left‖ over all compared tensors in each module, by its path; the root is "".
+
+    Modules without compared tensors, or whose left tensors are all 0, are left out.
+    """
+    sums: dict[str, tuple[float, float]] = {}
+    for tensor in comparison.tensors:
+        if tensor.change is None:
+            continue
+        path = tensor.name
+        while path:
+            path = path.rpartition(".")[0]
+            # Norms, not squares, which can overflow.
+            difference, left = sums.get(path, (0.0, 0.0))
+            sums[path] = (
+                math.hypot(difference, tensor.change.difference_norm),
+                math.hypot(left, tensor.change.left_norm),
+            )
+    return {
+        path: difference / left
+        for path, (difference, left) in sums.items()
+        if 0 < left < math.inf and difference < math.inf
+    }
 
 
 def _first_names(architecture: Architecture) -> dict[str, TensorInfo]:
     return {tensor.name: tensor for tensor in architecture.parameters if tensor.tied_to is None}
 
 
-def _compare_keys(left: Mapping[str, Any], right: Mapping[str, Any]) -> tuple[ComparedKey, ...]:
-    return tuple(
-        ComparedKey(key, left.get(key), right.get(key))
-        for key in sorted({*left, *right})
-        if left.get(key) != right.get(key)
-    )
-
-
-def _to_json(tensor: ComparedTensor) -> dict[str, Any]:
-    return {
-        "name": tensor.name,
-        "state": tensor.state,
-        "left": tensor.left and {"shape": list(tensor.left.shape), "dtype": tensor.left.dtype},
-        "right": tensor.right and {"shape": list(tensor.right.shape), "dtype": tensor.right.dtype},
-        "change": tensor.change and encode_floats(tensor.change.to_json()),
-    }
+def _to_json(tensor: TensorInfo | None) -> dict[str, Any] | None:
+    return None if tensor is None else {"shape": list(tensor.shape), "dtype": tensor.dtype}

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import torch
 
+from bertviewer.core.analysis.layers import layer_paths
 from bertviewer.core.corpus.batches import Batch, ClassNames, batch_of, together
 from bertviewer.core.corpus.groups import Item, grouped, kept_bytes
 from bertviewer.core.corpus.plan import Plan
@@ -30,7 +31,6 @@ from bertviewer.core.corpus.texts import padding_of, step_by_step, token_limit
 from bertviewer.core.loading.layer_synchronizer import Lockstep
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.failures import as_user_error
-from bertviewer.core.schema.units import layer_paths
 from bertviewer.core.tokenization.tokenization import check_segments, reads_target, shift_ids_right
 from bertviewer.core.tokenization.tokens import TokenIds
 from bertviewer.core.util.errors import Cancelled, UserError

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from torch import Tensor, nn
 
-from bertviewer.core.analysis.attention_places import attention_paths, is_cross
+from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.corpus.layouts import FIRST, SECOND, Shape, layout_of
 from bertviewer.core.corpus.measured import Attention, Call, Measured, Seen
 from bertviewer.core.corpus.rows import rows_of
@@ -27,6 +27,7 @@ from bertviewer.core.runs.inputs import parameters_of
 from bertviewer.core.runs.measuring import left_out
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.sources.family_names import is_cross_attention
 from bertviewer.core.tokenization.tokenization import reads_target
 from bertviewer.core.util.log import write_log
 
@@ -230,7 +231,7 @@ def _shares_of(
             if tensor.dim() == 4 == other.dim() and _are_shares(
                 tensor.permute(axes), other.permute(axes)
             ):
-                heads, cross = tensor.shape[axes[1]], has_target and is_cross(path)
+                heads, cross = tensor.shape[axes[1]], has_target and is_cross_attention(path)
                 target = cross or (has_target and "decoder" in path.split("."))
                 found.append(Attention(path, number, place, heads, target, cross, axes))
                 break

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from bertviewer.core.analysis.causality import is_causal
-from bertviewer.core.analysis.token_classes import token_classes
+from bertviewer.core.analysis.attention_modules import is_causal
+from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.explain.bibliography import Reference, references_in
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, Token

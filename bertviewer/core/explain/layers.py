@@ -4,7 +4,7 @@ from functools import partial
 from itertools import pairwise
 from math import prod
 
-from bertviewer.core.analysis.layer_parts import layer_series
+from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.explain.explanation import Context, Explanation, Numbers
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.networks import GATED, KINDS

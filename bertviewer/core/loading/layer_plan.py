@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import Struct
 from torch import nn
 
+from bertviewer.core.analysis.layers import layer_paths, unit_of, unit_paths
 from bertviewer.core.checkpoints.keys import KeyReport
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.units import layer_paths, unit_of, unit_paths
 
 
 class Plan(Struct, frozen=True):

@@ -19,7 +19,7 @@ from bertviewer.core.analysis.attention_maps import (
     head_entropies,
     masked_by_pattern,
 )
-from bertviewer.core.analysis.attention_places import attention_paths, places_of
+from bertviewer.core.analysis.attention_modules import attention_paths, attention_tokens
 from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.eager_attention import eager, is_close
@@ -62,7 +62,7 @@ def attention_of(
     number = range(calls)[call]
     # A run since then may have been on another device.
     model.module(random_weights=True, progress=progress, device=run.device)
-    queries, keys, is_cross = places_of(
+    queries, keys, is_cross = attention_tokens(
         run, path, bool(model.architecture.config.get("is_encoder_decoder"))
     )
     shape = (len(queries), len(keys))

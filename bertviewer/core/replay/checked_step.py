@@ -10,11 +10,9 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check_step import CheckStep
-from bertviewer.core.tensors.difference import Difference, Worst
-from bertviewer.core.tensors.named_values import NamedValues
-from bertviewer.core.tensors.tensor_values import from_tensor
-from bertviewer.core.tensors.token_axes import token_axes
-from bertviewer.core.tensors.values import Origin
+from bertviewer.core.tensors.axes import token_axes
+from bertviewer.core.tensors.parameters import from_tensor
+from bertviewer.core.tensors.values import Difference, NamedValues, Origin, Worst
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 

@@ -10,11 +10,10 @@ from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.measuring import left_out
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.traced_tensor import SeenName, Side
-from bertviewer.core.tensors.corner import Corner, corner_of
-from bertviewer.core.tensors.named_values import NamedValues
-from bertviewer.core.tensors.tensor_values import from_tensor
-from bertviewer.core.tensors.token_axes import token_axes
-from bertviewer.core.tensors.values import Origin
+from bertviewer.core.tensors.axes import token_axes
+from bertviewer.core.tensors.parameters import from_tensor
+from bertviewer.core.tensors.reduction import Corner, corner_of
+from bertviewer.core.tensors.values import NamedValues, Origin
 from bertviewer.core.util.progress import Progress, no_progress
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.analysis.attention_places import attention_paths
-from bertviewer.core.analysis.prediction_data import predicted_places
+from bertviewer.core.analysis.attention_modules import attention_paths
+from bertviewer.core.analysis.predictions import predicted_places
 from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.capture import Capture

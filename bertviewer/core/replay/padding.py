@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.analysis.causality import is_causal
+from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.analysis.padding import (
     MOST_TOKENS,
     PaddedAttention,

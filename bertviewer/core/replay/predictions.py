@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from bertviewer.core.analysis.prediction_data import (
+from bertviewer.core.analysis.predictions import (
     Candidate,
     Guess,
     Predictions,

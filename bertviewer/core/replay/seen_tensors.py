@@ -23,10 +23,9 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
 from bertviewer.core.schema.traced_tensor import SeenName, SeenTensor, Side
-from bertviewer.core.tensors.named_values import NamedValues
-from bertviewer.core.tensors.tensor_values import from_tensor
-from bertviewer.core.tensors.token_axes import token_axes
-from bertviewer.core.tensors.values import Origin
+from bertviewer.core.tensors.axes import token_axes
+from bertviewer.core.tensors.parameters import from_tensor
+from bertviewer.core.tensors.values import NamedValues, Origin
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import torch
 
-from bertviewer.core.analysis.causality import is_causal
+from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.analysis.sentence_vectors import (
     Pooling,
     SentenceComparison,

@@ -4,7 +4,7 @@ from math import isfinite
 
 import torch
 
-from bertviewer.core.analysis.prediction_data import expected_places
+from bertviewer.core.analysis.predictions import expected_places
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.logit_lens import wide
 from bertviewer.core.runs.capture import Capture

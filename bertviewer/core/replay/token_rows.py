@@ -3,7 +3,7 @@
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import TensorInfo
-from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.core.tensors.axes import TokenIndex
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 

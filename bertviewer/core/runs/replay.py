@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
+from bertviewer.core.analysis.layers import unit_of, unit_paths
 from bertviewer.core.graph.forwards import Arguments, Watch, watching
 from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.big_bird_attention import choose_attention
 from bertviewer.core.runs.capture import Capture, KeptCall
 from bertviewer.core.runs.failures import as_user_error
-from bertviewer.core.schema.units import unit_of, unit_paths
 from bertviewer.core.util.progress import Progress, no_progress
 
 Taken = TypeVar("Taken")

@@ -9,6 +9,7 @@ import torch
 from msgspec.structs import replace
 from torch import Tensor, nn
 
+from bertviewer.core.analysis.layers import unit_paths
 from bertviewer.core.building.building import encoder_tasks
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.big_bird_attention import choose_attention
@@ -27,7 +28,6 @@ from bertviewer.core.runs.macs import RunCounter, formula_macs
 from bertviewer.core.runs.recording import Recorder
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.units import unit_paths
 from bertviewer.core.tokenization.sentence import check_text
 from bertviewer.core.tokenization.tokenization import (
     check_score_memory,

@@ -4,13 +4,24 @@ A family that uses another name has it added here.
 """
 
 from collections.abc import Mapping
+from typing import Literal
 
 from bertviewer.core.expressions.letters import LETTERS
 
-CROSS_ATTENTIONS = frozenset({"crossattention", "EncDecAttention", "encoder_attn"})
+CROSS_ATTENTIONS = frozenset(
+    {
+        *("crossattention", "cross_attention", "cross_attn"),
+        *("EncDecAttention", "encoder_attn", "multihead_attn"),
+    }
+)
 """A layer's attention to an encoder."""
-KEYS_AND_VALUES = frozenset({"key", "value", "k", "v", "k_proj", "v_proj"})
-"""Its layers that read the encoder's states."""
+Projection = Literal["query", "key", "value"]
+PROJECTIONS: Mapping[str, Projection] = {
+    **dict.fromkeys(("query", "q_lin", "q_proj", "query_proj", "q", "q_attn"), "query"),
+    **dict.fromkeys(("key", "k_lin", "k_proj", "key_proj", "k"), "key"),
+    **dict.fromkeys(("value", "v_lin", "v_proj", "value_proj", "v"), "value"),
+}
+"""An attention's linear layers by name; the output of each is all heads side by side."""
 ON_PROBABILITIES = ("dropout", "attn_dropout", "attention_dropout")
 """Dropouts of an attention's probabilities."""
 POSITION_TABLES = ("position_embeddings", "embed_positions", "wpe", "position_embedding")
@@ -94,5 +105,10 @@ Switches and names are among them.
 
 
 def is_cross_attention(path: str) -> bool:
-    """Tell whether a module is a layer's attention to an encoder, or inside one."""
+    """Return whether a module is a layer's attention to an encoder, or inside one."""
     return not CROSS_ATTENTIONS.isdisjoint(path.split("."))
+
+
+def reads_encoder(path: str) -> bool:
+    """Return whether a module projects the encoder's output to keys or values."""
+    return is_cross_attention(path) and PROJECTIONS.get(path.rpartition(".")[2]) in ("key", "value")

@@ -1,29 +1,30 @@
-"""The part of a tensor that is looked at, as rows and columns."""
+"""Matrix views of a tensor: a slice along its last two dimensions, as stored and as displayed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from bertviewer.core.checkpoints.decoding import Values
 from bertviewer.core.checkpoints.reading import Span
+from bertviewer.core.tensors.axes import Axis
 from bertviewer.core.tensors.values import TensorValues
 
 TILE = 1 << 20
-"""The most elements that work on a whole tensor has in memory at once."""
+"""Maximum elements in memory while a whole tensor is processed."""
 
 
 class Matrix(Struct, frozen=True):
     """A slice of a tensor along its last two dimensions.
 
-    A vector is one column; a scalar one cell.
+    A vector is one column, a scalar one cell.
 
     Attributes:
         values: the tensor.
         leading: the indices in all dimensions before the last two.
-        rows: which of the rows, ``None`` for all.
-        columns: which of the columns, ``None`` for all.
+        rows: the range of rows, ``None`` for all.
+        columns: the range of columns, ``None`` for all.
     """
 
     values: TensorValues
@@ -33,46 +34,45 @@ class Matrix(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if len(self.leading) != max(0, len(self.values.shape) - 2):
-            raise ValueError(f"{self.leading} leads to no matrix of {self.values.shape}")
-        whole = self._whole
-        for span, size in zip((self.rows, self.columns), whole, strict=True):
+            raise ValueError(f"{self.leading} does not select a matrix of {self.values.shape}")
+        for span, size in zip((self.rows, self.columns), self._whole, strict=True):
             if span is not None and not 0 <= span[0] <= span[1] <= size:
-                raise ValueError(f"there are no {span} of {size}")
+                raise ValueError(f"{span} is not within {size}")
 
     @property
     def row_span(self) -> Span:
-        """The rows of the tensor's that these are."""
+        """The range of the tensor's rows."""
         return self.rows or (0, self._whole[0])
 
     @property
     def column_span(self) -> Span:
-        """The columns of the tensor's that these are."""
+        """The range of the tensor's columns."""
         return self.columns or (0, self._whole[1])
 
     @property
     def _whole(self) -> tuple[int, int]:
-        """Rows and columns that there are."""
+        """Rows and columns of the tensor."""
         shape = self.values.shape
         if 0 in shape[:-2]:
-            return 0, shape[-1]  # nothing leads to a matrix
+            return 0, shape[-1]
         return (shape[-2], shape[-1]) if len(shape) > 1 else (prod(shape), 1)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Rows and columns of the slice."""
         rows, columns = self.row_span, self.column_span
         return rows[1] - rows[0], columns[1] - columns[0]
 
     @property
     def is_whole(self) -> bool:
-        """Whether this is all of the tensor."""
+        """Whether the slice is the whole tensor."""
         return prod(self.shape) == prod(self.values.shape)
 
     def block(self, rows: Span, columns: Span | None = None) -> Values:
-        """Return a part, its rows and columns counted from the first one of this slice.
+        """Return a block; rows and columns count from the start of this slice.
 
         Raises:
-            UserError: the file cannot be read any more.
+            UserError: the file is no longer readable.
         """
         columns = columns or (0, self.shape[1])
         shape = self.values.shape
@@ -92,7 +92,7 @@ class Matrix(Struct, frozen=True):
     def tiles(
         self, rows: Span | None = None, columns: Span | None = None
     ) -> Iterator[tuple[Span, Span]]:
-        """Yield parts of a region, of this whole slice at first, with at most ``TILE`` elements."""
+        """Yield the tiles of a region, by default of the whole slice: at most ``TILE`` elements."""
         top, bottom = rows or (0, self.shape[0])
         left, right = columns or (0, self.shape[1])
         if top == bottom or left == right:
@@ -102,3 +102,104 @@ class Matrix(Struct, frozen=True):
         for row in range(top, bottom, tall):
             for column in range(left, right, wide):
                 yield (row, min(row + tall, bottom)), (column, min(column + wide, right))
+
+
+class TensorPart(Struct, frozen=True, eq=False):
+    """A matrix as it is displayed, in lines and columns: a single row becomes one column.
+
+    Attributes:
+        matrix: the displayed slice.
+        rows: the axis of the tensor's rows.
+        columns: the axis of the tensor's columns.
+        beside: slices of the same size by title, shown element by element in place of the matrix.
+        metadata: written to a safetensors file.
+    """
+
+    matrix: Matrix
+    rows: Axis = field(default_factory=Axis)
+    columns: Axis = field(default_factory=Axis)
+    beside: Mapping[str, Matrix] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether there is only one row or one column."""
+        return min(self.matrix.shape) <= 1
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether the only row is displayed as a column."""
+        rows, columns = self.matrix.shape
+        return rows == 1 < columns
+
+    @property
+    def down(self) -> Axis:
+        """The axis of lines."""
+        return self.columns if self.is_turned else self.rows
+
+    @property
+    def across(self) -> Axis:
+        """The axis of columns."""
+        return self.rows if self.is_turned else self.columns
+
+    @property
+    def _each(self) -> int:
+        """Displayed columns of each column of the matrix."""
+        return len(self.beside) or 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Lines and columns."""
+        rows, columns = self.matrix.shape
+        return (columns, self._each) if self.is_turned else (rows, columns * self._each)
+
+    @property
+    def first_line(self) -> int:
+        """The first line's index in the tensor."""
+        return (self.matrix.column_span if self.is_turned else self.matrix.row_span)[0]
+
+    def cell(self, line: int, column: int) -> tuple[int, int]:
+        """Return the matrix's row and column that are displayed at a line and column."""
+        across = column // self._each
+        return (across, line) if self.is_turned else (line, across)
+
+    def place(self, row: int, column: int) -> tuple[int, int]:
+        """Return the line and the first column that display a cell of the matrix."""
+        line, across = (column, row) if self.is_turned else (row, column)
+        return line, across * self._each
+
+    def block(self, lines: Span, columns: Span) -> Values:
+        """Return a block as it is displayed.
+
+        Raises:
+            UserError: the file is no longer readable.
+        """
+        each = self._each
+        across = columns[0] // each, -(-columns[1] // each)
+        blocks = [
+            matrix.block(across, lines).T if self.is_turned else matrix.block(lines, across)
+            for matrix in self.beside.values() or (self.matrix,)
+        ]
+        if each == 1:
+            return blocks[0]
+        # Interleaved by element.
+        found: Values = np.stack(blocks, axis=-1).reshape(lines[1] - lines[0], -1)
+        first = columns[0] - across[0] * each
+        return found[:, first : first + columns[1] - columns[0]]
+
+    def row_name(self, row: int) -> str:
+        """Return the token of a row of the matrix, "" without one."""
+        return self.rows.name(self.matrix.row_span[0] + row)
+
+    def line_name(self, line: int) -> str:
+        """Return the token of a line, "" without one."""
+        return self.down.name(self.first_line + line)
+
+    def column_title(self, column: int) -> str:
+        """Return a column's header: index and token, or the title of an interleaved slice."""
+        span = self.matrix.row_span if self.is_turned else self.matrix.column_span
+        index = span[0] + column // self._each
+        if not self.beside:
+            return " ".join(filter(None, (str(index), self.across.name(index))))
+        title = list(self.beside)[column % self._each]
+        return title if self.is_turned else f"{index} {title}"

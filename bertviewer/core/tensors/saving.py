@@ -1,5 +1,6 @@
-"""Writes a tensor to a file, piece by piece: .npy and .safetensors for programs, CSV for people."""
+"""Export of a tensor, block by block: .npy, .safetensors and .csv."""
 
+import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,15 +13,15 @@ from bertviewer.core.checkpoints.decoding import Values, encode
 from bertviewer.core.checkpoints.stored import ITEM_BYTES, TORCH_NAMES
 from bertviewer.core.saving import atomic_files as files
 from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.tensors.matrix import TILE, Matrix
-from bertviewer.core.tensors.part import TensorPart
+from bertviewer.core.tensors.matrix import TILE, Matrix, TensorPart
 from bertviewer.core.util.progress import Progress, no_progress
-from bertviewer.core.util.text import csv_cell
 
 CSV_TILE = TILE // 16
-"""Elements that are texts at once: a text takes many times the bytes of its number."""
+"""Elements that are text at once, which takes many times the bytes of a number."""
 _CODES = {name: code for code, name in TORCH_NAMES.items()}
 _ALIGNED = 8
+# Spreadsheets evaluate cells that begin with these.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 Pieces = Iterator[bytes]
 
@@ -31,46 +32,40 @@ def save(
     models: Iterable[ModelSource],
     progress: Progress = no_progress,
 ) -> Path:
-    """Write .npy, or .safetensors or CSV where the file's name ends so; the path comes back.
+    """Write a file in the format of its suffix, by default .npy; return the path.
 
-    No file of ``models`` is replaced: they are those that are open.
+    Files of ``models``, which are open, are not replaced.
 
     Raises:
-        UserError: the disk does not take it, or the tensor's file cannot be read any more; an
-            older file is left as it was.
-        Cancelled: ``progress`` said so.
+        UserError: the file cannot be written, and an older one is unchanged, or the tensor's file
+            is no longer readable.
+        Cancelled: by ``progress``.
     """
-    write = WAYS.get(path.suffix.lower(), npy_pieces)
+    write = WRITERS.get(path.suffix.lower(), npy_pieces)
     files.save(path, write(part, progress), models)
     return path
 
 
 def npy_pieces(part: TensorPart, progress: Progress = no_progress) -> Pieces:
-    """Yield a file of numpy's: a whole tensor in its own shape, a slice as rows and columns.
+    """Yield a .npy file: a whole tensor in its own shape, a slice as rows and columns.
 
     Floats of 16 and 8 bits are written as float32, with the same values.
     """
     matrix = part.matrix
-    dtype = matrix.block((0, 0)).dtype
+    dtype = np.lib.format.dtype_to_descr(matrix.block((0, 0)).dtype)
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        header,
-        {
-            "descr": np.lib.format.dtype_to_descr(dtype),
-            "fortran_order": False,
-            "shape": _shape(matrix),
-        },
-    )
+    fields = {"descr": dtype, "fortran_order": False, "shape": _shape(matrix)}
+    np.lib.format.write_array_header_1_0(header, fields)
     yield header.getvalue()
     for block in _blocks(matrix, progress):
         yield block.tobytes()
 
 
 def safetensors_pieces(part: TensorPart, progress: Progress = no_progress) -> Pieces:
-    """Yield a file of safetensors with what is known of the tensor, in its own dtype.
+    """Yield a .safetensors file with metadata, in the tensor's own dtype.
 
-    Of a checked step it holds what was given, what was recomputed, and the difference. Floats of 8
-    bits are written as float32, with the same values.
+    A checked step has three tensors: given, recomputed and the difference. Floats of 8 bits are
+    written as float32, with the same values. (The safetensors library writes from memory only.)
     """
     matrices = part.beside or {part.matrix.values.name: part.matrix}
     header: dict[str, object] = {}
@@ -81,11 +76,8 @@ def safetensors_pieces(part: TensorPart, progress: Progress = no_progress) -> Pi
     for name, matrix in matrices.items():
         start, shape = end, _shape(matrix)
         end = start + prod(shape) * ITEM_BYTES[codes[name]]
-        header[name] = {
-            "dtype": codes[name],
-            "shape": list(shape),
-            "data_offsets": [start, end],
-        }
+        offsets = [start, end]
+        header[name] = {"dtype": codes[name], "shape": list(shape), "data_offsets": offsets}
     text = json.dumps(header, ensure_ascii=False).encode(errors="replace")
     text += b" " * (-len(text) % _ALIGNED)
     yield len(text).to_bytes(_ALIGNED, "little") + text
@@ -95,39 +87,46 @@ def safetensors_pieces(part: TensorPart, progress: Progress = no_progress) -> Pi
 
 
 def csv_pieces(part: TensorPart, progress: Progress = no_progress) -> Pieces:
-    """Yield CSV after RFC 4180, as the part is read: a line for each row, a single row as a column.
+    """Yield CSV (RFC 4180) as displayed: a line for each row, a single row as a column.
 
-    Before its values a line has its index, and its token where there is one. Numbers have all
-    digits that it takes to read the same number back. A token is a text for spreadsheets too.
+    The first cells are the index and, if known, the token; one that spreadsheets would evaluate
+    gets an apostrophe. Numbers have all digits needed to read the same value.
     """
     height, width = part.shape
     has_names = len(part.down.names) > 0
     names = [part.down.kind or "token"] if has_names else []
-    head = ["row", *names, *(csv_cell(part.column_title(column)) for column in range(width))]
-    yield (",".join(head) + "\r\n").encode()
+    titles = (_text(part.column_title(column)) for column in range(width))
+    yield _csv([["row", *names, *titles]])
     step = max(1, CSV_TILE // max(1, width))
     for start in range(0, height, step):
         progress(start, height, _label(part.matrix))
         lines = part.block((start, min(start + step, height)), (0, width)).tolist()
-        text = io.StringIO()
-        for number, line in enumerate(lines, start):
-            text.write(str(part.first_line + number))
-            if has_names:
-                text.write("," + csv_cell(part.line_name(number)))
-            text.write("," + ",".join(map(repr, line)) + "\r\n")
-        yield text.getvalue().encode()
+        yield _csv(
+            [part.first_line + n, *([_text(part.line_name(n))] if has_names else []), *line]
+            for n, line in enumerate(lines, start)
+        )
 
 
-WAYS: Mapping[str, Callable[[TensorPart, Progress], Pieces]] = {
+WRITERS: Mapping[str, Callable[[TensorPart, Progress], Pieces]] = {
     ".npy": npy_pieces,
     ".safetensors": safetensors_pieces,
     ".csv": csv_pieces,
 }
-"""How a file is written, by the end of its name."""
+"""The formats by suffix."""
+
+
+def _csv(lines: Iterable[list[object]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(lines)
+    return text.getvalue().encode()
+
+
+def _text(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULAS) else text
 
 
 def _blocks(matrix: Matrix, progress: Progress) -> Iterator[Values]:
-    # Tiles that do not reach across are parts of a single row: so all come in the file's order.
+    # Tiles narrower than the matrix are parts of a single row, so that all are in file order.
     for rows, columns in matrix.tiles():
         progress(rows[0], matrix.shape[0], _label(matrix))
         yield matrix.block(rows, columns)

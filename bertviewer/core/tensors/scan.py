@@ -1,44 +1,57 @@
-"""A tensor's statistics and the norms of its rows and columns, in one pass, tile by tile."""
+"""Statistics, norms and histogram of a matrix, computed tile by tile."""
 
 import math
 
 import numpy as np
-import torch
+from msgspec import Struct
+from numpy.typing import NDArray
 
 from bertviewer.core.analysis.histogram_data import Histogram, histogram
 from bertviewer.core.checkpoints.decoding import Values
-from bertviewer.core.runs.measuring import measure
-from bertviewer.core.schema.row_statistics import LEAST, MOST
+from bertviewer.core.schema.row_statistics import LEAST, MOST, measure_rows
 from bertviewer.core.schema.statistics import NOTHING, Statistics
 from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.scan_data import Survey
 from bertviewer.core.util.progress import Progress, no_progress
 
 BINS = 64
 
+Norms = NDArray[np.float64]
 
-def survey(matrix: Matrix, progress: Progress = no_progress, label: str = "") -> Survey:
-    """Measure a tensor or a slice of it.
 
-    Of elements of extreme sizes the norms are added up once more in a unit of their own size.
+class MatrixStatistics(Struct, frozen=True, eq=False):
+    """The result of one pass over a matrix.
+
+    Attributes:
+        statistics: of its finite elements.
+        row_norms: the Euclidean norm of each row, which NaN and Inf propagate to.
+        column_norms: the same for columns.
+    """
+
+    statistics: Statistics
+    row_norms: Norms
+    column_norms: Norms
+
+
+def scan(matrix: Matrix, progress: Progress = no_progress, label: str = "") -> MatrixStatistics:
+    """Measure a matrix. If squares may overflow or vanish, the norms take a second, scaled pass.
 
     Raises:
-        UserError: its file cannot be read any more.
-        Cancelled: ``progress`` said so.
+        UserError: the file is no longer readable.
+        Cancelled: by ``progress``.
     """
-    found = _surveyed(matrix, 0, progress, label)
+    found = _scan_scaled(matrix, 0, progress, label)
     statistics = found.statistics
     largest = max(abs(statistics.min or 0.0), abs(statistics.max or 0.0))
     if not largest or LEAST < largest < MOST:
         return found
     exponent = math.frexp(largest)[1] - 1
-    scaled = _surveyed(matrix, exponent, progress, label)
-    with np.errstate(over="ignore", under="ignore"):  # a norm can be too large for any float
+    scaled = _scan_scaled(matrix, exponent, progress, label)
+    with np.errstate(over="ignore", under="ignore"):  # a norm can exceed float64
         rows, columns = (np.ldexp(n, exponent) for n in (scaled.row_norms, scaled.column_norms))
-    return Survey(statistics, rows, columns)
+    return MatrixStatistics(statistics, rows, columns)
 
 
-def _surveyed(matrix: Matrix, exponent: int, progress: Progress, label: str) -> Survey:
+def _scan_scaled(matrix: Matrix, exponent: int, progress: Progress, label: str) -> MatrixStatistics:
     """Measure all elements, divided by 2^exponent."""
     height, width = matrix.shape
     rows, columns = np.zeros(height), np.zeros(width)
@@ -50,21 +63,21 @@ def _surveyed(matrix: Matrix, exponent: int, progress: Progress, label: str) -> 
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             if exponent:
                 tile = np.ldexp(tile, -exponent)
-            statistics = statistics.merge(measure(torch.from_numpy(tile))[0])
+            statistics = statistics.merge(measure_rows(tile)[0])
             squares = np.square(tile, dtype=np.float64)
             rows[slice(*down)] += squares.sum(axis=1)
             columns[slice(*right)] += squares.sum(axis=0)
-    return Survey(statistics, np.sqrt(rows), np.sqrt(columns))
+    return MatrixStatistics(statistics, np.sqrt(rows), np.sqrt(columns))
 
 
 def matrix_histogram(
     matrix: Matrix, statistics: Statistics, progress: Progress = no_progress, label: str = ""
 ) -> Histogram:
-    """Count the elements in bins of one width from the smallest to the largest of them.
+    """Count the elements in bins of equal width between the smallest and the largest.
 
     Raises:
-        UserError: its file cannot be read any more.
-        Cancelled: ``progress`` said so.
+        UserError: the file is no longer readable.
+        Cancelled: by ``progress``.
     """
     low, high = statistics.min, statistics.max
     bounds = None if low is None or high is None else (low, high)
@@ -72,7 +85,7 @@ def matrix_histogram(
     tiles = list(matrix.tiles())
     for number, (down, right) in enumerate(tiles):
         progress(number, len(tiles), label)
-        # All tiles have the edges of the first: they are of the same range.
+        # The same bounds give all tiles the same edges.
         one = histogram(_floats(matrix.block(down, right)), BINS, bounds)
         counted = Histogram(
             one.edges,
@@ -85,5 +98,5 @@ def matrix_histogram(
 
 
 def _floats(tile: Values) -> Values:
-    """Return a tile that torch can take: contiguous, integers and booleans as float64."""
-    return np.ascontiguousarray(tile if tile.dtype.kind == "f" else tile.astype(np.float64))
+    """Return a tile of floats: integers and booleans become float64."""
+    return tile if tile.dtype.kind == "f" else tile.astype(np.float64)

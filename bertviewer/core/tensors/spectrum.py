@@ -1,4 +1,4 @@
-"""Singular values as plain data, and what they tell of a rank."""
+"""Singular values of a matrix, its norms and ranks."""
 
 import math
 
@@ -6,7 +6,14 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from bertviewer.core.checkpoints.reading import Span
+from bertviewer.core.tensors.matrix import TILE, Matrix
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress, no_progress
+
 SHARE = 0.9
+MOST_SIDE = 8192
+"""Maximum length of the smaller side: its square has to fit into memory."""
 
 _FLOAT64, _FLOAT32 = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 _EPSILONS = {
@@ -18,16 +25,18 @@ _EPSILONS = {
     "float8_e5m2": 2**-2,
     "float8_e5m2fnuz": 2**-2,
 }
-"""The distance from 1 to the next number; what is no float was not rounded."""
+"""Machine epsilons; other types are not rounded."""
 
 
 class Spectrum(Struct, frozen=True, eq=False):
-    """Singular values in descending order, and figures of them; ``None`` where all are 0.
+    """Singular values in descending order, and quantities derived from them.
+
+    These are ``None`` if all values are 0.
 
     Attributes:
-        values: as many as the smaller side of the matrix has rows.
-        longer: the length of the other side.
-        dtype: the type of the matrix's elements, by torch's name: it says how they were rounded.
+        values: as many as the smaller side of the matrix.
+        longer: the length of the longer side.
+        dtype: the type of the matrix's elements by torch's name, which determines their rounding.
     """
 
     values: NDArray[np.float64]
@@ -41,8 +50,8 @@ class Spectrum(Struct, frozen=True, eq=False):
 
     @property
     def norm(self) -> float:
-        """The Frobenius norm: the root of the sum of all squares."""
-        # By the largest, as its own square may be too large or too small for float64.
+        """The Frobenius norm: the square root of the sum of all squares."""
+        # Relative to the largest, whose own square may overflow or vanish.
         return self.largest * math.sqrt(self.stable_rank or 0.0)
 
     @property
@@ -56,17 +65,17 @@ class Spectrum(Struct, frozen=True, eq=False):
 
     @property
     def stable_rank(self) -> float | None:
-        """The sum of all squares by the largest of them."""
+        """The sum of all squares divided by the largest square."""
         return float(np.square(self.values / self.largest).sum()) if self.largest else None
 
     @property
     def rank(self) -> int:
-        """How many values are more than rounding can leave of a 0.
+        """The number of values larger than rounding can make of a 0.
 
-        The bound is numpy's: the largest by epsilon and by the longer side of the matrix, with
-        float32's epsilon for elements of 32 bits or fewer. Shorter floats are computed in float32
-        and then rounded: that moves each by half an epsilon, and so no singular value by more than
-        that part of the Frobenius norm.
+        The bound is numpy's: largest value × epsilon × longer side, with float32's epsilon for
+        elements of 32 bits or fewer. Shorter floats are computed in float32 and then rounded, each
+        by at most half an epsilon, which changes a singular value by at most that fraction of the
+        Frobenius norm.
         """
         epsilon = _EPSILONS.get(self.dtype, _FLOAT64)
         bound = self.largest * self.longer * min(epsilon, _FLOAT32)
@@ -76,18 +85,68 @@ class Spectrum(Struct, frozen=True, eq=False):
 
     @property
     def condition(self) -> float | None:
-        """The largest by the smallest value; ``None`` if the rank is not full."""
+        """The largest divided by the smallest value; ``None`` if the rank is not full."""
         return self.largest / float(self.values[-1]) if self.rank == len(self.values) else None
 
     def needed(self, share: float = SHARE) -> int | None:
-        """Return how many values hold this share of the sum of all squares."""
+        """Return how many values have this share of the sum of all squares."""
         if not self.largest:
             return None
         squares = np.square(self.values / self.largest).cumsum()
         return int(np.searchsorted(squares, share * squares[-1])) + 1
 
 
+def singular_values(matrix: Matrix, progress: Progress = no_progress, label: str = "") -> Spectrum:
+    """Compute the singular values in float64.
+
+    A long matrix is first reduced, block by block, to the triangular factor of its QR
+    decomposition, which has the same singular values.
+
+    Raises:
+        UserError: there are NaN, Inf or no elements, the values exceed float64, or the file is no
+            longer readable.
+        Cancelled: by ``progress``.
+    """
+    height, width = matrix.shape
+    name = matrix.values.name
+    if not height or not width:
+        raise UserError(f"{name} has no elements and therefore no singular values")
+    if min(height, width) > MOST_SIDE:
+        raise UserError(
+            f"{name} is too large for singular values: {height:,} × {width:,}; its "
+            f"shorter side may have at most {MOST_SIDE:,} elements"
+        )
+    short, long = sorted((height, width))
+    step = long if long <= 2 * short else max(short, TILE // short)
+    starts = range(0, long, step)
+    factor = np.zeros((0, short))
+    for number, start in enumerate(starts):
+        progress(number, len(starts) + 1, label)
+        factor = np.concatenate((factor, _float64(matrix, (start, min(start + step, long)))))
+        if len(starts) > 1:
+            factor = np.asarray(np.linalg.qr(factor, mode="r"))
+    progress(len(starts), len(starts) + 1, label)
+    found = np.full(short, np.nan)
+    if np.isfinite(factor).all():
+        found = np.linalg.svd(factor, compute_uv=False)
+    if not np.isfinite(found).all():
+        raise UserError(f"{name} has singular values that are too large for float64")
+    return Spectrum(found, long, matrix.values.dtype)
+
+
 def cost(shape: tuple[int, int]) -> int:
-    """Return about how many multiplications the singular values of a matrix take."""
+    """Return the approximate multiplications that the singular values of a matrix take."""
     rows, columns = shape
     return 4 * rows * columns * min(rows, columns)
+
+
+def _float64(matrix: Matrix, span: Span) -> NDArray[np.float64]:
+    """Return some of the rows, or of the columns as rows if these are more."""
+    height, width = matrix.shape
+    values = matrix.block(span) if height >= width else matrix.block((0, height), span).T
+    values = values.astype(np.float64, order="C")
+    if not np.isfinite(values).all():
+        raise UserError(
+            f"{matrix.values.name} contains NaN or Inf and therefore has no singular values"
+        )
+    return values

@@ -7,7 +7,7 @@ from bertviewer.charts.attentions import (
     heads_chart,
     measure_names,
 )
-from bertviewer.core.analysis.head_figures import Measure, RankedHead, ranked
+from bertviewer.core.analysis.attention_maps import Measure, RankedHead, ranked
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (

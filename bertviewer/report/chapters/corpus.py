@@ -7,7 +7,7 @@ from bertviewer.charts.attentions import figures_chart
 from bertviewer.charts.corpora import heads_of, names_of_states, quantile_chart, value_chart
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.head_figures import HeadFigures, Measure, ranked
+from bertviewer.core.analysis.attention_maps import HeadFigures, Measure, ranked
 from bertviewer.core.corpus.corpus import (
     FEW_SENTENCES,
     QUANTILES,

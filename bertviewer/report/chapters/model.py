@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bertviewer.core.analysis.layer_parts import layer_stacks
+from bertviewer.core.analysis.layers import layer_stacks
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import fold

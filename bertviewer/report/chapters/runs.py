@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from bertviewer.charts.comparison import overlaid
 from bertviewer.charts.layers import layer_chart
-from bertviewer.core.analysis.alignment import align
+from bertviewer.core.analysis.tokens import align
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.blocks import (

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from bertviewer.charts.class_tables import scores_table
 from bertviewer.charts.naming import visible
 from bertviewer.charts.prediction_tables import candidates_table
-from bertviewer.core.analysis.alignment import align
-from bertviewer.core.analysis.class_scores import classification
+from bertviewer.core.analysis.predictions import classification
+from bertviewer.core.analysis.tokens import align
 from bertviewer.report.blocks import Block, Paragraph, Section, See
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import table_of

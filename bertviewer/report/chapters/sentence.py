@@ -7,7 +7,7 @@ from bertviewer.charts.layers import BAND, SPREAD, layer_chart
 from bertviewer.charts.naming import names_of_states, shortened, visible
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.analysis.outliers import DEVIATIONS, outlier_features
-from bertviewer.core.analysis.token_classes import second_start
+from bertviewer.core.analysis.tokens import second_start
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
 from bertviewer.core.util.numbers import count_text, with_minus

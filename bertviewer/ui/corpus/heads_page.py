@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.attentions import figures_chart
 from bertviewer.charts.corpora import heads_of
 from bertviewer.charts.place import Place
-from bertviewer.core.analysis.head_figures import Measure, RankedHead, ranked
+from bertviewer.core.analysis.attention_maps import Measure, RankedHead, ranked
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.util.numbers import number_text

@@ -98,7 +98,7 @@ class HeadPictures(QObject):
     ) -> "Mapping[str, AttentionLayer]":
         """Return the attentions of a part that the run called, by the nodes that show them."""
         from bertviewer.core.analysis.attention_layers import attention_layers
-        from bertviewer.core.analysis.attention_places import attentions_at
+        from bertviewer.core.analysis.attention_modules import attentions_at
 
         flow = atlas.flow(part)
         nodes = [] if flow is None else [n for n in flow.nodes if n.operation == "attention"]

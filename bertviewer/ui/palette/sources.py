@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from bertviewer.charts.naming import visible
 from bertviewer.charts.place import Place
-from bertviewer.core.analysis.attention_places import attentions_at
+from bertviewer.core.analysis.attention_modules import attentions_at
 from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.presets import PRESETS

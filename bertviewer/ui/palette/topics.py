@@ -11,8 +11,9 @@ from msgspec import Struct
 from bertviewer.charts.counts import tensors_text
 from bertviewer.charts.naming import shortened
 from bertviewer.charts.place import Place
-from bertviewer.core.analysis.attention_places import attention_paths, is_cross
-from bertviewer.core.analysis.causality import is_causal
+from bertviewer.core.analysis.attention_modules import attention_paths, is_causal
+from bertviewer.core.analysis.costs import head_cost, part_costs
+from bertviewer.core.analysis.heads import head_layout, heads_in
 from bertviewer.core.explain.answers import answers_for_module, answers_for_view
 from bertviewer.core.explain.explanation import Answer, ViewTitle
 from bertviewer.core.formulas.catalogue import formula_of
@@ -20,10 +21,9 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
 from bertviewer.core.schema.modules import ModuleNode
+from bertviewer.core.sources.family_names import is_cross_attention
 from bertviewer.core.sources.key_meanings import KEY_MEANINGS
 from bertviewer.core.sources.length_limits import table_room
-from bertviewer.core.tensors.heads import head_layout, heads_in
-from bertviewer.core.tensors.part_costs import head_cost, part_costs
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.costs import memory_sizes, size_text
 from bertviewer.ui.translation import translate
@@ -180,7 +180,7 @@ def _attention(architecture: Architecture, workspace: Workspace) -> Iterator[Top
     first = {_stack(path): path for path in reversed(attention_paths(architecture))}
     for path in reversed(first.values()):
         hides = is_causal(architecture, path)
-        if hides is not None and not is_cross(path):
+        if hides is not None and not is_cross_attention(path):
             about = f"{yes if hides else no}, {path}"
             yield Topic(_causal(), about, partial(_show_formula, workspace, path))
 

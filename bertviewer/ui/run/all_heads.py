@@ -9,7 +9,7 @@ from bertviewer.charts.chart import GridChart
 from bertviewer.charts.comparison import Partners
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.head_figures import Measure, RankedHead
+from bertviewer.core.analysis.attention_maps import Measure, RankedHead
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.choice_box import ChoiceBox, offer

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 from bertviewer.charts.naming import shortened, visible
 from bertviewer.charts.theme import GRID, NORMAL_WEIGHT, RADIUS, ROW, STRONG, Theme, mixed
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
-from bertviewer.core.analysis.token_classes import text_starts
+from bertviewer.core.analysis.tokens import text_starts
 from bertviewer.core.schema.activation_run import Token
 from bertviewer.core.util.text import isolated
 from bertviewer.plots.fonts import weighted

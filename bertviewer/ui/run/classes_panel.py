@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.class_charts import answer_chart, label_grid
 from bertviewer.charts.class_tables import best_line, scores_table
 from bertviewer.charts.comparison import Partners
-from bertviewer.core.analysis.class_scores import ClassScores
+from bertviewer.core.analysis.predictions import ClassScores
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot

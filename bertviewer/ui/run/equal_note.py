@@ -5,7 +5,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QWidget
 
 from bertviewer.charts.theme import NORMAL
-from bertviewer.core.analysis.normed_layers import normed_layers
+from bertviewer.core.analysis.layers import normed_layers
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.plots.fonts import sized

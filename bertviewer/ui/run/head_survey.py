@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bertviewer.charts.levels import Shades
     from bertviewer.core.analysis.attention_layers import AttentionLayer
-    from bertviewer.core.analysis.head_figures import HeadFigures, Measure, RankedHead
+    from bertviewer.core.analysis.attention_maps import HeadFigures, Measure, RankedHead
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.util.progress import Progress
     from bertviewer.ui.watched_run import WatchedRun
@@ -34,7 +34,7 @@ def head_piece_job(
     layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> HeadPiece:
     """Calculate an attention, and keep just figures and a small picture of each head."""
-    from bertviewer.core.analysis.head_figures import head_figures
+    from bertviewer.core.analysis.attention_maps import head_figures
     from bertviewer.plots.head_pictures import shaded
 
     maps = attention_request.attention_job(layer, model, watched, progress).maps
@@ -94,7 +94,7 @@ class HeadSurvey(QObject):
 
     def ranked(self, measure: Measure) -> tuple[RankedHead, ...]:
         """Return the heads of the last run that are known, those with most of a measure first."""
-        from bertviewer.core.analysis.head_figures import ranked
+        from bertviewer.core.analysis.attention_maps import ranked
 
         watched = self._workspace.runs.watched
         if watched is None:

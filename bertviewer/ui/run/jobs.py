@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.histogram_data import Histogram, Range
     from bertviewer.core.analysis.outliers import Level, OutlierFeature
     from bertviewer.core.analysis.padding import Padding
-    from bertviewer.core.analysis.prediction_data import Predictions
+    from bertviewer.core.analysis.predictions import Predictions
     from bertviewer.core.analysis.sentence_vectors import SentenceComparison
     from bertviewer.core.explain.explanation import Answer
     from bertviewer.core.loading.loaded_model import LoadedModel
@@ -31,8 +31,8 @@ def measure_tokens_job(
     paths: Sequence[str], model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> Measured:
     """Measure what modules gave in a run token by token; the hidden states need no replay."""
-    from bertviewer.core.analysis.part_tokens import state_statistics
     from bertviewer.core.replay.outputs import call_statistics
+    from bertviewer.core.tensors.axes import state_statistics
 
     found = {}
     for number, path in enumerate(paths):

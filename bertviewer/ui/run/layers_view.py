@@ -17,8 +17,8 @@ from bertviewer.charts.layers import (
     token_class_chart,
 )
 from bertviewer.charts.theme import GRID
-from bertviewer.core.analysis.layer_parts import Series, layer_series, part_names
-from bertviewer.core.analysis.token_classes import token_classes
+from bertviewer.core.analysis.layers import Series, layer_series, part_names
+from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel

@@ -6,7 +6,7 @@ from bertviewer.charts.lens import LensFigure, lens_chart
 from bertviewer.charts.place import Place
 from bertviewer.charts.prediction_tables import followed_tokens, lens_table
 from bertviewer.charts.theme import GRID
-from bertviewer.core.analysis.prediction_data import Predictions
+from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel

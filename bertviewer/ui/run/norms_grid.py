@@ -9,7 +9,7 @@ from bertviewer.charts.comparison import Partners
 from bertviewer.charts.features import feature_grid
 from bertviewer.charts.naming import norm_after
 from bertviewer.charts.token_norms import has_norms, norms_chart, part_norms_chart
-from bertviewer.core.analysis.layer_parts import Series, layer_series
+from bertviewer.core.analysis.layers import Series, layer_series
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer

@@ -8,8 +8,12 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from bertviewer.charts.comparison import Partners
-from bertviewer.core.analysis.class_scores import ClassScores, classification
-from bertviewer.core.analysis.prediction_data import predicted_places, predicts_next
+from bertviewer.core.analysis.predictions import (
+    ClassScores,
+    classification,
+    predicted_places,
+    predicts_next,
+)
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import ModelSource

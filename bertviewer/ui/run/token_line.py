@@ -20,7 +20,7 @@ from bertviewer.charts.token_measures import (
 )
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
 from bertviewer.core.analysis.attention_maps import Received
-from bertviewer.core.analysis.prediction_data import predicted_places
+from bertviewer.core.analysis.predictions import predicted_places
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.layouts import in_column, in_row
 from bertviewer.ui.run import jobs

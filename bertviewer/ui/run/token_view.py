@@ -6,8 +6,8 @@ from PySide6.QtGui import QPalette
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.naming import names_of_states, token_name, token_title
 from bertviewer.charts.token_paths import PathCharts, Traced, path_charts
-from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.similarity import nearest_tokens
+from bertviewer.core.analysis.tokens import align
 from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.plots.line_plot import LinePlot

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.comparison import Partners
 from bertviewer.charts.figures import FigureTable
-from bertviewer.core.analysis.alignment import align
+from bertviewer.core.analysis.tokens import align
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.run.sentence_part import SentencePart

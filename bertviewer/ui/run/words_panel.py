@@ -9,7 +9,7 @@ from bertviewer.charts.naming import token_name
 from bertviewer.charts.place import Place
 from bertviewer.charts.prediction_tables import actual_summary, candidates_table
 from bertviewer.charts.theme import GRID
-from bertviewer.core.analysis.prediction_data import (
+from bertviewer.core.analysis.predictions import (
     Predictions,
     mask_places,
     predicted_places,

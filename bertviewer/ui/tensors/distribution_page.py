@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QCheckBox
 
 from bertviewer.charts.histograms import histogram_chart
 from bertviewer.charts.statistics_table import tensor_statistics_table
-from bertviewer.core.tensors.part import TensorPart
+from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_panel import ChartPanel

@@ -4,7 +4,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QStringListModel,
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCompleter, QLineEdit
 
-from bertviewer.core.tensors.named_values import NO_TOKENS, Axis
+from bertviewer.core.tensors.axes import NO_TOKENS, Axis
 
 OFFERED = 12
 DIGITS = 9

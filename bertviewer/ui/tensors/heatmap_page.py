@@ -6,8 +6,8 @@ from PySide6.QtWidgets import QComboBox
 
 from bertviewer.charts.tensor_charts import map_chart
 from bertviewer.core.checkpoints.reading import Span
-from bertviewer.core.tensors.named_values import Axis
-from bertviewer.core.tensors.part import TensorPart
+from bertviewer.core.tensors.axes import Axis
+from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.tensors.reduction import TensorMap
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.background.requests import ModelWork

@@ -4,11 +4,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from bertviewer.charts.place import Place
+from bertviewer.core.analysis.heads import HeadLayout
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.tensors.heads import HeadLayout
-from bertviewer.core.tensors.named_values import Axis, NamedValues
-from bertviewer.core.tensors.part import TensorPart
-from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.core.tensors.axes import Axis, TokenIndex
+from bertviewer.core.tensors.matrix import TensorPart
+from bertviewer.core.tensors.values import NamedValues
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.layouts import in_column, in_row, named

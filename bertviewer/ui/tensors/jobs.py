@@ -21,21 +21,20 @@ if TYPE_CHECKING:
     from bertviewer.core.schema.statistics import Statistics
     from bertviewer.core.schema.traced_tensor import SeenName, SeenTensor
     from bertviewer.core.sources.model_source import ModelSource
-    from bertviewer.core.tensors.matrix import Matrix
-    from bertviewer.core.tensors.named_values import NamedValues
-    from bertviewer.core.tensors.part import TensorPart
+    from bertviewer.core.tensors.axes import TokenIndex
+    from bertviewer.core.tensors.matrix import Matrix, TensorPart
     from bertviewer.core.tensors.reduction import TensorMap
-    from bertviewer.core.tensors.scan_data import Survey
+    from bertviewer.core.tensors.scan import MatrixStatistics
     from bertviewer.core.tensors.spectrum import Spectrum
-    from bertviewer.core.tensors.token_index import TokenIndex
+    from bertviewer.core.tensors.values import NamedValues
     from bertviewer.core.util.progress import Progress
     from bertviewer.ui.watched_run import WatchedRun
 
 
 def tensor_values_job(name: str, model: LoadedModel, progress: Progress) -> NamedValues | None:
     """Find where a tensor's values are; ``None`` for a model without weights."""
-    from bertviewer.core.tensors.named_values import NamedValues
-    from bertviewer.core.tensors.tensor_values import tensor_values
+    from bertviewer.core.tensors.parameters import tensor_values
+    from bertviewer.core.tensors.values import NamedValues
 
     values = tensor_values(model, name, progress)
     if values is None:
@@ -85,12 +84,12 @@ def token_rows_job(tensor: TensorInfo, model: LoadedModel, progress: Progress) -
     return token_rows(model, tensor, progress)
 
 
-def survey_job(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Survey:
+def survey_job(matrix: Matrix, _model: LoadedModel, progress: Progress) -> MatrixStatistics:
     """Measure a tensor and the norms of its rows and columns."""
     libraries.load(progress)
-    from bertviewer.core.tensors.scan import survey
+    from bertviewer.core.tensors.scan import scan
 
-    return survey(matrix, progress, "Measuring")
+    return scan(matrix, progress, "Measuring")
 
 
 def distribution_job(
@@ -115,7 +114,7 @@ def tensor_map_job(
 def singular_values_job(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Spectrum:
     """Calculate the singular values of a tensor."""
     libraries.load(progress)
-    from bertviewer.core.tensors.singular_values import singular_values
+    from bertviewer.core.tensors.spectrum import singular_values
 
     return singular_values(matrix, progress, "Singular values")
 

@@ -8,8 +8,8 @@ from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
 from bertviewer.charts.cell_words import cell_text
 from bertviewer.charts.table import Cell, Table
-from bertviewer.core.tensors.part import TensorPart
-from bertviewer.core.tensors.scan_data import Norms
+from bertviewer.core.tensors.matrix import TensorPart
+from bertviewer.core.tensors.scan import Norms
 from bertviewer.ui.tables import SHARE_ROLE, Index, alignment
 
 NUMBER, NAME, NORM = range(3)

@@ -5,8 +5,8 @@ from typing import Any
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QComboBox, QHeaderView, QPushButton, QWidget
 
-from bertviewer.core.tensors.part import TensorPart
-from bertviewer.core.tensors.scan_data import Survey
+from bertviewer.core.tensors.matrix import TensorPart
+from bertviewer.core.tensors.scan import MatrixStatistics
 from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_menu import choose_data
 from bertviewer.ui.elided_label import ElidedLabel
@@ -56,7 +56,7 @@ class NormsPage(ComputedPage):
 
     def draw(self, part: TensorPart, result: Any) -> None:
         """Show the norms."""
-        assert isinstance(result, Survey)
+        assert isinstance(result, MatrixStatistics)
         is_rows = bool(self._axis.currentData())
         norms = result.row_norms if is_rows else result.column_norms
         self._model.show_norms(part, norms, is_rows)

@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.core.tensors.part import TensorPart
+from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util import libraries
 from bertviewer.ui.background.requests import ModelWork, Request
 from bertviewer.ui.charts.message import Message, Offer

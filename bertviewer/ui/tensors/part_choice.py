@@ -3,7 +3,7 @@
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QSpinBox, QWidget
 
-from bertviewer.core.tensors.heads import HeadLayout
+from bertviewer.core.analysis.heads import HeadLayout
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.values import TensorValues
 from bertviewer.ui.charts.choice_box import offer

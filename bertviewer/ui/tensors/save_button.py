@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
 
 from bertviewer.core.saving.atomic_files import check_writable
-from bertviewer.core.tensors.part import TensorPart
+from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError
 from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.tensors import jobs

@@ -5,8 +5,7 @@ from typing import Any
 
 from bertviewer.charts.figures import Figure, FigureColumn, FigureTable, number, words
 from bertviewer.charts.tensor_charts import spectrum_chart
-from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.part import TensorPart
+from bertviewer.core.tensors.matrix import Matrix, TensorPart
 from bertviewer.core.tensors.spectrum import SHARE, Spectrum, cost
 from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.ui.background.requests import ModelWork

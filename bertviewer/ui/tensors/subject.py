@@ -5,13 +5,13 @@ from functools import partial
 
 from msgspec import Struct
 
+from bertviewer.core.analysis.heads import HeadLayout, head_layout, seen_heads
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.check_step import CheckStep
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.traced_tensor import SeenTensor
-from bertviewer.core.tensors.heads import HeadLayout, head_layout, seen_heads
-from bertviewer.core.tensors.named_values import NamedValues
-from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.core.tensors.axes import TokenIndex
+from bertviewer.core.tensors.values import NamedValues
 from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate

@@ -5,7 +5,7 @@ from math import prod
 from PySide6.QtGui import QPalette
 
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.tensors.named_values import NamedValues
+from bertviewer.core.tensors.values import NamedValues
 from bertviewer.core.util.text import isolated
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.look.appearance import WARNING

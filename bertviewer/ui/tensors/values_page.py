@@ -7,7 +7,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.cell_words import exact_text, place_text
-from bertviewer.core.tensors.part import TensorPart
+from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.elided_label import ElidedLabel

@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QWidget
 
-from bertviewer.core.tensors.part import TensorPart
+from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.ui.charts.message import Message
 from bertviewer.ui.layouts import STRETCH, in_column, in_row, stacked, tool_button
 from bertviewer.ui.pages import PageKind, Pages

@@ -29,7 +29,7 @@ class Answer(Struct, frozen=True):
 def previous_head(model: LoadedModel, watched: WatchedRun, progress: Progress) -> Answer:
     """Find the head that gives most of its attention to the token before each."""
     from bertviewer.core.analysis.attention_layers import attention_layers
-    from bertviewer.core.analysis.head_figures import head_figures, ranked
+    from bertviewer.core.analysis.attention_maps import head_figures, ranked
     from bertviewer.core.replay.attention import attention_of
 
     run = watched.run

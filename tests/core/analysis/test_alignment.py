@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertviewer.core.analysis.alignment import align
+from bertviewer.core.analysis.tokens import align
 from bertviewer.core.schema.activation_run import Token
 from tests.core.analysis.runs import demo_run
 

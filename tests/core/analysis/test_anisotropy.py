@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from bertviewer.core.analysis.anisotropy import anisotropy
-from bertviewer.core.analysis.similarity import cosine_matrix
+from bertviewer.core.analysis.similarity import anisotropy, cosine_matrix
 
 
 def test_it_is_the_mean_of_all_cosines_of_different_tokens() -> None:

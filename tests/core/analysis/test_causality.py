@@ -8,8 +8,8 @@ import pytest
 import torch
 import transformers
 
-from bertviewer.core.analysis.causality import is_causal
-from bertviewer.core.analysis.prediction_data import expected_places, predicts_next
+from bertviewer.core.analysis.attention_modules import is_causal
+from bertviewer.core.analysis.predictions import expected_places, predicts_next
 from bertviewer.core.explain.explanation import Context
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.loading.loaded_model import LoadedModel

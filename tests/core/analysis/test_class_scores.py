@@ -8,7 +8,7 @@ import pytest
 import torch
 from msgspec.structs import replace
 
-from bertviewer.core.analysis.class_scores import LONGEST_ANSWER, ClassScores, classification
+from bertviewer.core.analysis.predictions import LONGEST_ANSWER, ClassScores, classification
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.source_info import SourceInfo
 from tests.core.analysis.runs import run_of, tokens_of

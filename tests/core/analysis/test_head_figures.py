@@ -8,18 +8,16 @@ from numpy.typing import NDArray
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import (
+    MEASURES,
     AttentionMaps,
+    HeadFigures,
     head_distances,
     head_entropies,
+    head_figures,
     masked_by_pattern,
     mean_of_heads,
-    without_tokens,
-)
-from bertviewer.core.analysis.head_figures import (
-    MEASURES,
-    HeadFigures,
-    head_figures,
     ranked,
+    without_tokens,
 )
 from tests.core.analysis.runs import run_of, tokens_of
 

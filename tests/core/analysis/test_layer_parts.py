@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.analysis.layer_parts import layer_series, part_names, part_of
+from bertviewer.core.analysis.layers import layer_series, part_names, part_of
 from tests.core.replay.model_runs import Opened, known, opened
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.analysis.outlining import outline_of
+from bertviewer.core.analysis.costs import outline_of
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.loading.outlines import shipped_outlines
 from bertviewer.core.sources.parsing import parse_source

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from bertviewer.core.analysis.part_tokens import state_statistics, tokens_of_rows
 from bertviewer.core.replay.outputs import call_statistics
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.token_statistics import TokenStatistics
+from bertviewer.core.tensors.axes import state_statistics, tokens_of_rows
 from tests.core.formulas.formula_models import TINY
 from tests.core.replay.model_runs import known, opened
 

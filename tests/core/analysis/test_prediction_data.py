@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bertviewer.core.analysis.prediction_data import VocabularyScores
+from bertviewer.core.analysis.predictions import VocabularyScores
 from bertviewer.core.replay.predictions import predictions_at
 from tests.core.replay.model_runs import known
 

@@ -4,12 +4,7 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.analysis.token_classes import (
-    second_start,
-    segments_of,
-    text_starts,
-    token_classes,
-)
+from bertviewer.core.analysis.tokens import second_start, segments_of, text_starts, token_classes
 from bertviewer.core.schema.activation_run import Token
 from tests.core.analysis.runs import demo_run, run_of, tokens_of
 

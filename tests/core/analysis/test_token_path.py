@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.analysis.token_path import token_path
+from bertviewer.core.analysis.similarity import token_path
 from tests.core.analysis.runs import demo_run, plain_cosine, run_of, tokens_of
 
 

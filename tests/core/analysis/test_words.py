@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tokenizers.pre_tokenizers import ByteLevel
 
-from bertviewer.core.analysis.words import Word, word_text, words_of
+from bertviewer.core.analysis.tokens import Word, word_text, words_of
 from bertviewer.core.schema.activation_run import Token
 from tests.core.analysis.runs import demo_run, run_of, tokens_of
 

@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
 from bertviewer.core.checkpoints.reading import matrix_shape
-from bertviewer.core.comparison import changes
-from bertviewer.core.comparison.changes import change_between
+from bertviewer.core.comparison import compare_models as changes
+from bertviewer.core.comparison.compare_models import change_between
 from bertviewer.core.comparison.comparison import Change
 from bertviewer.core.tensors.values import MemoryValues, Origin
 from bertviewer.core.util.errors import Cancelled

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.comparison.changes import module_changes
-from bertviewer.core.comparison.comparison import Change, compare_architectures
+from bertviewer.core.comparison.comparison import Change, compare_architectures, module_changes
 from tests.core.opened import plain
 
 

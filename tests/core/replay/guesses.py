@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bertviewer.core.analysis.prediction_data import Guess, Predictions
+from bertviewer.core.analysis.predictions import Guess, Predictions
 from bertviewer.core.replay.predictions import predictions_at
 from tests.core.replay.model_runs import Opened
 

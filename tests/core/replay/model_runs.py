@@ -7,7 +7,7 @@ import torch
 from msgspec import Struct
 
 from bertviewer.core.analysis.attention_maps import AttentionMaps
-from bertviewer.core.analysis.attention_places import attention_paths
+from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.attention import attention_of
 from bertviewer.core.runs.capture import Capture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from bertviewer.core.analysis.attention_places import attention_paths, attentions_at
+from bertviewer.core.analysis.attention_modules import attention_paths, attentions_at
 from bertviewer.core.replay.attention import attention_of
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.running import run_sentence

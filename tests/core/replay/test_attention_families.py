@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from bertviewer.core.analysis.attention_layers import attention_layers
-from bertviewer.core.analysis.attention_places import attention_paths
+from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay import attention as module
 from bertviewer.core.replay.attention import attention_of

@@ -9,8 +9,7 @@ from bertviewer.core.checks.check import check_module
 from bertviewer.core.replay.checked_step import DIFFERENCE, GIVEN, RECOMPUTED, checked_step
 from bertviewer.core.replay.seen_tensors import values
 from bertviewer.core.schema.check_step import CheckStep
-from bertviewer.core.tensors.named_values import NamedValues
-from bertviewer.core.tensors.values import TensorValues
+from bertviewer.core.tensors.values import NamedValues, TensorValues
 from bertviewer.core.util.errors import UserError
 from tests.core.replay.model_runs import Opened, known, opened, ran
 

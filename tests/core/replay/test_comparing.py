@@ -8,7 +8,7 @@ import pytest
 from torch import nn
 
 from bertviewer.core.building.backend import torch, transformers
-from bertviewer.core.comparison import changes
+from bertviewer.core.comparison import compare_models as changes
 from bertviewer.core.comparison.compare_models import compare_models
 from bertviewer.core.comparison.comparison import STATES, Comparison
 from bertviewer.core.loading.loaded_model import LoadedModel

@@ -9,7 +9,7 @@ from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.tensors.corner import ends_of
+from bertviewer.core.tensors.reduction import ends_of
 
 SENTENCE = Sentence("this is a 12212121 test sentence")
 

@@ -9,7 +9,7 @@ import torch
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.analysis.attention_places import attention_paths
+from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.checks.check import check_module, look_at_step
 from bertviewer.core.loading.lazy_parameter import absent_in
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -26,7 +26,7 @@ from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.schema.traced_tensor import SeenName
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.tensors.tensor_values import tensor_values
+from bertviewer.core.tensors.parameters import tensor_values
 
 LAYER = "bert.encoder.layer.3"
 Looks = tuple[LoadedModel, ActivationRun, Capture]

@@ -8,8 +8,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer, processors
 
-from bertviewer.core.analysis.class_scores import classification
-from bertviewer.core.analysis.prediction_data import expected_places, mask_places
+from bertviewer.core.analysis.predictions import classification, expected_places, mask_places
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.predictions import predictions_at
 from bertviewer.core.runs.capture import Capture

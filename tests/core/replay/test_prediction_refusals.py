@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from bertviewer.core.analysis.prediction_data import mask_places, predicted_places
+from bertviewer.core.analysis.predictions import mask_places, predicted_places
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.checks.small_models import hook_count
 from tests.core.replay.guesses import at, ids, logits_of

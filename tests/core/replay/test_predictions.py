@@ -7,7 +7,7 @@ import pytest
 import torch
 import transformers
 
-from bertviewer.core.analysis.prediction_data import Guess, mask_places, predicted_places
+from bertviewer.core.analysis.predictions import Guess, mask_places, predicted_places
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.activation_run import Sentence

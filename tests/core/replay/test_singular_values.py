@@ -5,11 +5,10 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from bertviewer.core.tensors import singular_values as module
+from bertviewer.core.tensors import spectrum as module
 from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.singular_values import singular_values
-from bertviewer.core.tensors.spectrum import cost
-from bertviewer.core.tensors.tensor_values import from_tensor
+from bertviewer.core.tensors.parameters import from_tensor
+from bertviewer.core.tensors.spectrum import cost, singular_values
 from bertviewer.core.tensors.values import Origin
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.tensors.made_up import matrix

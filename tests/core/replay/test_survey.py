@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bertviewer.core.tensors import matrix as module
 from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.scan import matrix_histogram, survey
+from bertviewer.core.tensors.scan import matrix_histogram, scan
 from bertviewer.core.util.errors import Cancelled
 from tests.core.tensors.made_up import in_memory, matrix
 
@@ -22,7 +22,7 @@ def _small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("shape", [(37, 12), (3, 250), (1, 1), (90, 1)])
 def test_a_survey_is_what_numpy_says(shape: tuple[int, int]) -> None:
     values = RANDOM.normal(0.3, 2, shape).astype(np.float32)
-    found = survey(matrix(values))
+    found = scan(matrix(values))
     wide = values.astype(np.float64)
     statistics = found.statistics
     assert statistics.count == values.size
@@ -36,7 +36,7 @@ def test_a_survey_is_what_numpy_says(shape: tuple[int, int]) -> None:
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, np.bool_, np.float64])
 def test_every_dtype_can_be_surveyed(dtype: type) -> None:
     values: NDArray[Any] = RANDOM.integers(0, 100, (20, 9)).astype(dtype)
-    found = survey(matrix(values))
+    found = scan(matrix(values))
     assert found.statistics.mean == pytest.approx(values.astype(float).mean())
     assert_allclose(found.row_norms, np.linalg.norm(values.astype(float), axis=1))
     counted = matrix_histogram(matrix(values), found.statistics)
@@ -46,7 +46,7 @@ def test_every_dtype_can_be_surveyed(dtype: type) -> None:
 def test_what_is_not_finite_is_counted_apart() -> None:
     values = RANDOM.normal(size=(30, 10))
     values[3, 4], values[5, 6], values[7, 8] = np.nan, np.inf, -np.inf
-    found = survey(matrix(values))
+    found = scan(matrix(values))
     assert (found.statistics.nan_count, found.statistics.inf_count) == (1, 2)
     assert np.isnan(found.row_norms[3])
     assert np.isinf(found.row_norms[5])
@@ -57,7 +57,7 @@ def test_what_is_not_finite_is_counted_apart() -> None:
 def test_a_histogram_is_numpys() -> None:
     values = RANDOM.normal(size=(41, 13)).astype(np.float32)
     part = Matrix(in_memory(values), rows=(5, 35), columns=(2, 11))
-    counted = matrix_histogram(part, survey(part).statistics)
+    counted = matrix_histogram(part, scan(part).statistics)
     counts, edges = np.histogram(values[5:35, 2:11], 64)
     assert_array_equal(counted.counts, counts)
     assert_allclose(counted.edges, edges, rtol=1e-6, atol=1e-6)
@@ -65,7 +65,7 @@ def test_a_histogram_is_numpys() -> None:
 
 def test_nothing_and_only_nan_have_a_survey_too() -> None:
     for values in (np.zeros((0, 4)), np.full((3, 4), np.nan)):
-        found = survey(matrix(values))
+        found = scan(matrix(values))
         assert found.statistics.min is None
         counted = matrix_histogram(matrix(values), found.statistics)
         assert counted.counts.sum() == 0
@@ -81,7 +81,7 @@ def test_a_survey_can_be_cancelled() -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        survey(matrix(np.zeros((100, 10))), progress, "Measuring")
+        scan(matrix(np.zeros((100, 10))), progress, "Measuring")
     assert told == [(0, 10, "Measuring"), (1, 10, "Measuring"), (2, 10, "Measuring")]
 
 
@@ -93,7 +93,7 @@ def test_elements_of_extreme_sizes_are_measured_in_their_own_unit(size: float) -
     plain = RANDOM.normal(0.3, 2, (30, 10))  # several tiles
     plain[0, 0] = 0.0
     values = plain * size
-    found, usual = survey(matrix(values)), survey(matrix(plain))
+    found, usual = scan(matrix(values)), scan(matrix(plain))
     digits = 1e-2 if size < 1e-310 else 1e-10
     for name in ("mean", "std", "rms"):
         figure, unscaled = (getattr(one.statistics, name) for one in (found, usual))
@@ -107,7 +107,7 @@ def test_elements_of_extreme_sizes_are_measured_in_their_own_unit(size: float) -
 def test_the_largest_elements_there_are_give_no_nan() -> None:
     signs = np.repeat([[1.0], [-1.0], [1.0]], 10, axis=0) * np.ones((30, 10))
     for values in (MOST * signs, np.full((30, 10), MOST)):
-        found = survey(matrix(values))
+        found = scan(matrix(values))
         assert found.statistics.mean == pytest.approx((values[:, 0] / 64).mean() * 64)
         assert found.statistics.max == MOST
         # No float is as large as these.
@@ -122,7 +122,7 @@ def test_the_largest_elements_there_are_give_no_nan() -> None:
 def test_what_is_not_finite_beside_the_largest() -> None:
     values = np.full((30, 10), 1e300)
     values[3, 4], values[5, 6] = np.nan, -np.inf
-    found = survey(matrix(values))
+    found = scan(matrix(values))
     assert (found.statistics.nan_count, found.statistics.inf_count) == (1, 1)
     assert found.statistics.mean == pytest.approx(1e300)
     assert [np.isnan(found.row_norms[3]), np.isinf(found.row_norms[5])] == [True, True]

@@ -9,7 +9,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.token_rows import token_rows
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.tensor_values import DRAWN, from_tensor, tensor_values
+from bertviewer.core.tensors.parameters import from_tensor, tensor_values
 from bertviewer.core.tensors.values import Origin, TensorValues
 from bertviewer.core.util.errors import UserError
 
@@ -68,7 +68,7 @@ def test_a_name_that_is_not_there(tiny_bert_folder: Path) -> None:
 @pytest.mark.parametrize("shape", [(), (5,), (4, 3), (2, 3, 4)])
 def test_parameters_of_every_dtype_are_read(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
     parameter = torch.randn(shape).to(dtype)
-    values = from_tensor("w", parameter, DRAWN)
+    values = from_tensor("w", parameter, Origin("drawn"))
     assert values.dtype == str(dtype).removeprefix("torch.")
     assert values.shape == shape
     rows, columns = values.elements.shape
@@ -77,7 +77,7 @@ def test_parameters_of_every_dtype_are_read(dtype: torch.dtype, shape: tuple[int
 
 
 def test_a_parameter_that_is_not_contiguous_is_read() -> None:
-    values = from_tensor("w", torch.arange(6.0).reshape(2, 3).T, DRAWN)
+    values = from_tensor("w", torch.arange(6.0).reshape(2, 3).T, Origin("drawn"))
     assert values.block((0, 3), (0, 2)).tolist() == [[0, 3], [1, 4], [2, 5]]
 
 

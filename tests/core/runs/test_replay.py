@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from bertviewer.core.analysis.layers import unit_of
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.capture import Capture
@@ -15,7 +16,6 @@ from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.replay import replay
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.units import unit_of
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.checks.small_models import FAMILIES, SENTENCE, heads, hook_count, small_model

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.schema.units import unit_of, unit_paths
+from bertviewer.core.analysis.layers import unit_of, unit_paths
 from tests.core.checks.small_models import FAMILIES, small_model
 from tests.core.formulas.formula_models import architecture_of
 

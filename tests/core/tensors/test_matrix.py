@@ -29,7 +29,7 @@ def test_more_than_two_dimensions_need_leading_indices() -> None:
     assert_array_equal(part.block((0, 4)), values[1, 2])
     assert part.index(3, 4) == (1, 2, 3, 4)
     assert not part.is_whole
-    with pytest.raises(ValueError, match="leads to no matrix"):
+    with pytest.raises(ValueError, match="does not select a matrix"):
         Matrix(in_memory(values), leading=(1,))
 
 

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.named_values import Axis
-from bertviewer.core.tensors.part import TensorPart
-from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.core.tensors.axes import Axis, TokenIndex
+from bertviewer.core.tensors.matrix import Matrix, TensorPart
 from tests.core.tensors.made_up import in_memory
 
 VALUES = np.arange(24.0).reshape(1, 4, 6)

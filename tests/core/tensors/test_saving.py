@@ -11,13 +11,11 @@ from safetensors.torch import save_file
 from bertviewer.core.building.backend import torch
 from bertviewer.core.tensors import matrix as module
 from bertviewer.core.tensors import saving
-from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.named_values import Axis
-from bertviewer.core.tensors.part import TensorPart
+from bertviewer.core.tensors.axes import Axis, TokenIndex
+from bertviewer.core.tensors.matrix import Matrix, TensorPart
+from bertviewer.core.tensors.parameters import from_tensor
 from bertviewer.core.tensors.saving import save
-from bertviewer.core.tensors.tensor_values import DRAWN, from_tensor
-from bertviewer.core.tensors.token_index import TokenIndex
-from bertviewer.core.tensors.values import FileValues
+from bertviewer.core.tensors.values import FileValues, Origin
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.tensors.made_up import in_memory, matrix, stored_in
 
@@ -106,7 +104,7 @@ def test_safetensors_has_the_tensor_as_it_is(dtype: torch.dtype, tmp_path: Path)
     if dtype.is_floating_point:
         values[0, 0, :3] = torch.tensor([torch.inf, -torch.inf, torch.nan])
     part = TensorPart(
-        Matrix(from_tensor("output", values, DRAWN), (0,)),
+        Matrix(from_tensor("output", values, Origin("drawn")), (0,)),
         metadata={"model": "demo", "sentence": "ä"},
     )
     save(part, tmp_path / "t.safetensors", ())

@@ -3,7 +3,7 @@
 import pytest
 
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.tensors.token_axes import token_axes
+from bertviewer.core.tensors.axes import token_axes
 from tests.core.replay.model_runs import known, opened
 
 TOKENS = 9

@@ -1,4 +1,4 @@
-from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.core.tensors.axes import TokenIndex
 
 INDEX = TokenIndex(["[PAD]", "the", "The", "then", "##the", "Ġthe", "bank", "##s", "them", "the"])
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QPushButton, QTab
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.theme import SMALL
-from bertviewer.core.analysis.token_classes import token_classes
+from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.statistics import STATISTIC_NAMES
 from bertviewer.core.sources.parsing import parse_source

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.place import Place
-from bertviewer.core.analysis.token_path import token_path
+from bertviewer.core.analysis.similarity import token_path
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.background.worker import Worker

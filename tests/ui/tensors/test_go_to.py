@@ -3,8 +3,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.tensors.named_values import Axis
-from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.core.tensors.axes import Axis, TokenIndex
 from bertviewer.ui.tensors.go_to import GoTo
 
 TOKENS = TokenIndex(["[PAD]", "bank", "##ban", "banana", "7", "the"])

@@ -2,10 +2,8 @@ import numpy as np
 from PySide6.QtCore import QPersistentModelIndex, Qt
 from pytestqt.modeltest import ModelTester
 
-from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.named_values import Axis
-from bertviewer.core.tensors.part import TensorPart
-from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.core.tensors.axes import Axis, TokenIndex
+from bertviewer.core.tensors.matrix import Matrix, TensorPart
 from bertviewer.ui.tables import SHARE_ROLE
 from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
 from tests.core.tensors.made_up import in_memory

@@ -13,8 +13,7 @@ from pytestqt.qtbot import QtBot
 from safetensors.numpy import load_file, save_file
 
 from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.scan import survey
-from bertviewer.core.tensors.scan_data import Survey
+from bertviewer.core.tensors.scan import MatrixStatistics, scan
 from bertviewer.core.util.progress import Progress
 from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.ui.background.worker import Worker
@@ -89,11 +88,11 @@ def test_what_is_being_computed_can_be_cancelled(
 ) -> None:
     is_quick = threading.Event()
 
-    def slow(matrix: Matrix, _model: object, progress: Progress) -> Survey:
+    def slow(matrix: Matrix, _model: object, progress: Progress) -> MatrixStatistics:
         while not is_quick.is_set():
             progress(3, 10, "Measuring")
             time.sleep(0.005)
-        return survey(matrix, progress)
+        return scan(matrix, progress)
 
     monkeypatch.setattr(jobs, "survey_job", slow)
     button = f"tensorView{NORMS}"

@@ -12,10 +12,8 @@ from safetensors.numpy import save_file
 from bertviewer.charts.cell_words import cell_text, exact_text
 from bertviewer.core.checkpoints.decoding import Values
 from bertviewer.core.checkpoints.reading import Span
-from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.named_values import Axis
-from bertviewer.core.tensors.part import TensorPart
-from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.core.tensors.axes import Axis, TokenIndex
+from bertviewer.core.tensors.matrix import Matrix, TensorPart
 from bertviewer.core.tensors.values import FileValues, Origin
 from bertviewer.ui.tensors.values_model import ValuesModel
 from bertviewer.ui.tensors.values_page import SAMPLE

@@ -4,7 +4,6 @@ import re
 
 from msgspec.structs import replace
 
-from bertviewer.core.analysis.attention_places import is_cross
 from bertviewer.core.formulas.facts import drops_probabilities, has_positions
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
@@ -25,6 +24,7 @@ from bertviewer.core.formulas.templates.heads import (
 from bertviewer.core.formulas.templates.norm import Norm
 from bertviewer.core.formulas.templates.position_scores import bias_of
 from bertviewer.core.formulas.templates.template import Match, Template, filled
+from bertviewer.core.sources.family_names import is_cross_attention
 from bertviewer.core.util.numbers import count_text
 
 
@@ -85,7 +85,7 @@ def _not_called(view: ModuleView) -> tuple[Heads, Variant] | None:
         twin = view.at(node.path) if node.class_name == view.node.class_name else None
         heads = None if twin is None else sole_heads(twin)
         if heads is not None:
-            own = replace(heads, view=view, is_cross=is_cross(view.node.path))
+            own = replace(heads, view=view, is_cross=is_cross_attention(view.node.path))
             hidden = {"hidden": "chosen by the caller", "is_causal": None}
             reach = {} if own.is_cross else {"reach": "positions of the same sequence"}
             return own, Variant(values={"twin": node.name, **hidden, **reach})

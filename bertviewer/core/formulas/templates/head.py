@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from bertviewer.core.analysis.causality import is_causal
+from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notation import indices

@@ -8,7 +8,7 @@ from math import prod
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bertviewer.core.analysis.causality import is_causal
+from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.formulas.facts import reads_target
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView

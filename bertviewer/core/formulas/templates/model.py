@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from bertviewer.core.analysis.causality import is_causal
+from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming

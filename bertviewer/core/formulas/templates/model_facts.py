@@ -1,6 +1,6 @@
 """What is said about whole models: what positions see, how their order enters, what is pooled."""
 
-from bertviewer.core.analysis.causality import is_causal
+from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.formulas.facts import DATA, IMAGE, has_windows, rotates
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.steps.loops import folded, rounds_of

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from bertviewer.core.analysis.causality import is_causal
+from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.formulas.facts import input_names, scored_labels
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.steps.formula import write

@@ -1,5 +1,9 @@
-"""Finds a tensor's values: in the checkpoint, or in the module where they were drawn at random."""
+"""Values of a model's parameters, and torch tensors as numpy arrays.
 
+The only module of this folder that uses torch, and only in functions that receive a tensor.
+"""
+
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,7 +11,6 @@ from numpy.typing import NDArray
 
 from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.checkpoints.stored import TORCH_NAMES
-from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.tensors.values import FileValues, MemoryValues, Origin, TensorValues
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
@@ -15,19 +18,19 @@ from bertviewer.core.util.progress import Progress, no_progress
 if TYPE_CHECKING:
     import torch
 
-DRAWN = Origin("drawn")
+    from bertviewer.core.loading.loaded_model import LoadedModel
 
-# What numpy has no type for is shared as integers, and decoded like what is stored.
+# Types without a numpy equivalent are shared as integers and decoded like stored ones.
 _CODES = {name: code for code, name in TORCH_NAMES.items() if "float" in name}
 
 
 def tensor_values(
-    model: LoadedModel, name: str, progress: Progress = no_progress
+    model: "LoadedModel", name: str, progress: Progress = no_progress
 ) -> TensorValues | None:
-    """Return where the values of a parameter are; ``None`` for a model without weights.
+    """Return the values of a parameter; ``None`` for a model without weights.
 
-    What the checkpoint holds is left there. The weights of the others, which are drawn at random,
-    are those of the module: it is loaded if that has not been done yet.
+    Stored tensors stay in the checkpoint. Randomly initialised ones are the module's, which is
+    loaded if necessary.
 
     Raises:
         UserError: the model has no such tensor, or its weights cannot be loaded.
@@ -37,7 +40,8 @@ def tensor_values(
         raise UserError(f"{model.source.name} has no tensor {name!r}")
     if model.remote is not None and (missing := model.remote.missing_bytes()):
         raise UserError(f"the weights are not downloaded yet: {missing / 1e6:,.1f} MB remaining")
-    if name in model.architecture.source.quantized_tensors:
+    source = model.architecture.source
+    if name in source.quantized_tensors:
         raise UserError(
             f"{name} is stored as the codes of a quantized weight, not as its values; the codes "
             "are not decoded, so no values are shown"
@@ -45,17 +49,17 @@ def tensor_values(
     for own in (name, tensor.tied_to):
         if own is not None and (stored := model.stored(own)) is not None:
             return FileValues(name, stored)
-    if model.architecture.source.weights == "none":
+    if source.weights == "none":
         return None
-    module = model.module(model.architecture.source.weights == "random", progress)
-    return from_tensor(name, module.get_parameter(name), DRAWN)
+    module = model.module(source.weights == "random", progress)
+    return from_tensor(name, module.get_parameter(name), Origin("drawn"))
 
 
-def whole_tensor(model: LoadedModel, name: str, progress: Progress = no_progress) -> NDArray[Any]:
-    """Return a parameter as an array; floats that numpy has no type for become float32.
+def whole_tensor(model: "LoadedModel", name: str, progress: Progress = no_progress) -> NDArray[Any]:
+    """Return a parameter as an array; floats without a numpy type become float32.
 
     Raises:
-        UserError: as above, or the model has no weights.
+        UserError: as ``tensor_values``, or the model has no weights.
     """
     found = tensor_values(model, name, progress)
     if found is None:
@@ -66,8 +70,8 @@ def whole_tensor(model: LoadedModel, name: str, progress: Progress = no_progress
 
 
 def from_tensor(name: str, tensor: "torch.Tensor", origin: Origin) -> MemoryValues:
-    """Return the values of a tensor of torch's. Those in the computer's own memory are shared."""
-    import torch  # a tensor is there, so torch is too
+    """Return the values of a torch tensor; memory of the CPU is shared."""
+    import torch
 
     tensor = tensor.detach().cpu().contiguous()
     dtype = str(tensor.dtype).removeprefix("torch.")
@@ -78,3 +82,24 @@ def from_tensor(name: str, tensor: "torch.Tensor", origin: Origin) -> MemoryValu
     elements = tensor.numpy().reshape(matrix_shape(shape))
     assert np.shares_memory(elements, tensor.numpy()) or not elements.size
     return MemoryValues(name, shape, dtype, origin, elements, code)
+
+
+def as_arrays(tensors: "Mapping[str, torch.Tensor]") -> dict[str, NDArray[Any]]:
+    """Return torch tensors as arrays; floats without a numpy type become float32.
+
+    Raises:
+        UserError: one is sparse, nested or quantized.
+    """
+    import torch
+
+    from bertviewer.core.runs.measuring import left_out
+
+    found = {}
+    for name, tensor in tensors.items():
+        if tensor.is_nested or tensor.is_quantized or tensor.layout is not torch.strided:
+            raise UserError(f"{name} is {left_out(tensor)} and cannot be shown as an array")
+        has_type = tensor.dtype in (torch.float16, torch.float32, torch.float64)
+        found[name] = (
+            tensor if has_type or not tensor.is_floating_point() else tensor.float()
+        ).numpy()
+    return found

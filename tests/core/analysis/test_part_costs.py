@@ -2,9 +2,9 @@
 
 import pytest
 
+from bertviewer.core.analysis.costs import head_cost, part_costs
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.schema.bindings import letter_values
-from bertviewer.core.tensors.part_costs import head_cost, part_costs
 from tests.core.opened import derived
 
 ATTENTIONS = {

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from bertviewer.core.analysis.heads import HeadLayout, Part, head_layout, seen_heads
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.tensors.heads import HeadLayout, Part, head_layout, seen_heads
 
 ROWS = HeadLayout("rows", ("query",), 12, 64)
 STACKED: tuple[Part, ...] = ("query", "key", "value")
