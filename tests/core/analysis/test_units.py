@@ -64,7 +64,11 @@ def test_units_are_the_layers_and_what_stands_beside_them(
             {"num_hidden_groups": 2, "num_hidden_layers": 4},
             ["encoder.albert_layer_groups.0", "encoder.albert_layer_groups.1"],
         ),
-        ("albert", {"inner_group_num": 2}, ["encoder.albert_layer_groups.0"]),
+        (
+            "albert",
+            {"inner_group_num": 2},
+            [f"encoder.albert_layer_groups.0.albert_layers.{n}" for n in (0, 1)],
+        ),
     ],
 )
 def test_a_layer_that_has_no_equal_is_a_unit_too(
