@@ -18,7 +18,7 @@ from bertviewer.core.tensors.matrix import Matrix, TensorPart
 from bertviewer.core.tensors.reduction import tensor_map
 from bertviewer.core.tensors.scan import scan
 from bertviewer.core.tensors.spectrum import singular_values
-from bertviewer.core.tensors.values import FileValues
+from bertviewer.core.tensors.values import file_values
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.tensors.values_page import ValuesPage
 from bertviewer.ui.workspace import Workspace
@@ -41,7 +41,7 @@ def tensors() -> dict[str, float]:
         file = Path(folder) / "model.safetensors"
         values = np.random.default_rng(0).normal(size=(ROWS, COLUMNS)).astype(np.float32)
         save_file({"w": values}, file)
-        stored = FileValues("w", stored_in(file)["w"])
+        stored = file_values("w", stored_in(file)["w"])
         whole = Matrix(stored)
         return {
             **_table(whole),

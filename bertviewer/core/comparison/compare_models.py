@@ -1,6 +1,7 @@
 """Comparison of two open models, including the values that their checkpoints store."""
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from bertviewer.core.checkpoints.stored import TORCH_NAMES
 from bertviewer.core.comparison.comparison import Change, Comparison, compare_architectures
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import QUANTIZED
-from bertviewer.core.tensors.values import FileValues, TensorValues
+from bertviewer.core.tensors.values import TensorValues, file_values
 from bertviewer.core.util.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -38,16 +39,12 @@ def compare_models(
     total = len(plain.tensors)
     tensors = []
     for number, tensor in enumerate(plain.tensors):
-
-        def report(*_: object, number: int = number, name: str = tensor.name) -> None:
-            # Counts tensors, also while a large one is read.
-            progress(number, total, name)
-
+        report = partial(_report, progress, number, total, tensor.name)
         report()
         change = None
         ours, theirs = left.stored(tensor.name), right.stored(tensor.name)
         if tensor.state == "not compared" and ours and theirs and ours.shape == theirs.shape:
-            one, other = FileValues(tensor.name, ours), FileValues(tensor.name, theirs)
+            one, other = file_values(tensor.name, ours), file_values(tensor.name, theirs)
             change = change_between(one, other, report)
         tensors.append(
             replace(
@@ -81,6 +78,11 @@ def change_between(
         with np.errstate(over="ignore", invalid="ignore"):
             sums.add(left.block(*block), right.block(*block))
     return sums.change(math.prod(left.shape))
+
+
+def _report(progress: Progress, number: int, total: int, name: str, *_: object) -> None:
+    """Count tensors, also while a large one is read."""
+    progress(number, total, name)
 
 
 class _Sums:

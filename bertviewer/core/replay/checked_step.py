@@ -12,7 +12,7 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check_step import CheckStep
 from bertviewer.core.tensors.axes import token_axes
 from bertviewer.core.tensors.parameters import from_tensor
-from bertviewer.core.tensors.values import Difference, NamedValues, Origin, Worst
+from bertviewer.core.tensors.values import NamedValues, Origin, Worst, difference
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
@@ -51,10 +51,10 @@ def checked_step(
     given = from_tensor(step.step, _whole(chosen.given), Origin("run", None, step.path, is_random))
     origin = Origin("check", None, step.path, is_random)
     recomputed = from_tensor(step.step, _whole(chosen.exact), origin)
-    difference = Difference(step.step, given, recomputed)
+    apart = difference(given, recomputed)
     axes = token_axes(run, model.architecture, step.path, step.step, given.shape, given.dtype)
     return NamedValues(
-        difference,
+        apart,
         axes,
         {
             "model": run.source.name,
@@ -64,7 +64,7 @@ def checked_step(
             "proof": step.proof,
             "sentence": run.sentence.text,
         },
-        {GIVEN: given, RECOMPUTED: recomputed, DIFFERENCE: difference},
+        {GIVEN: given, RECOMPUTED: recomputed, DIFFERENCE: apart},
         _worst(chosen, found.tolerance),
     )
 
@@ -88,5 +88,5 @@ def _scores(compared: Compared, tolerance: float) -> Tensor:
 def _worst(compared: Compared, tolerance: float) -> Worst:
     scores = _scores(compared, tolerance)
     index = tuple(int(one) for one in torch.unravel_index(scores.argmax(), scores.shape))
-    difference = compared.given[index].double() - compared.exact[index].double()
-    return Worst(index, float(difference), tolerance)
+    apart = compared.given[index].double() - compared.exact[index].double()
+    return Worst(index, float(apart), tolerance)

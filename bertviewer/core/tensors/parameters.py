@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.checkpoints.stored import TORCH_NAMES
-from bertviewer.core.tensors.values import FileValues, MemoryValues, Origin, TensorValues
+from bertviewer.core.tensors.values import Origin, TensorValues, file_values, memory_values
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
@@ -48,7 +48,7 @@ def tensor_values(
         )
     for own in (name, tensor.tied_to):
         if own is not None and (stored := model.stored(own)) is not None:
-            return FileValues(name, stored)
+            return file_values(name, stored)
     if source.weights == "none":
         return None
     module = model.module(source.weights == "random", progress)
@@ -69,7 +69,7 @@ def whole_tensor(model: "LoadedModel", name: str, progress: Progress = no_progre
     return values.reshape(found.shape)
 
 
-def from_tensor(name: str, tensor: "torch.Tensor", origin: Origin) -> MemoryValues:
+def from_tensor(name: str, tensor: "torch.Tensor", origin: Origin) -> TensorValues:
     """Return the values of a torch tensor; memory of the CPU is shared."""
     import torch
 
@@ -81,7 +81,7 @@ def from_tensor(name: str, tensor: "torch.Tensor", origin: Origin) -> MemoryValu
         tensor = tensor.view({1: torch.uint8, 2: torch.int16}[tensor.element_size()])
     elements = tensor.numpy().reshape(matrix_shape(shape))
     assert np.shares_memory(elements, tensor.numpy()) or not elements.size
-    return MemoryValues(name, shape, dtype, origin, elements, code)
+    return memory_values(name, shape, dtype, origin, elements, code)
 
 
 def as_arrays(tensors: "Mapping[str, torch.Tensor]") -> dict[str, NDArray[Any]]:

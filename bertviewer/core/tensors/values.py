@@ -4,9 +4,10 @@ Blocks are [rows, columns]: the last dimension is the columns, all others togeth
 vector is one column (``matrix_shape``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct, field
@@ -39,63 +40,54 @@ class Origin(Struct, frozen=True):
         return self.kind == "drawn" or self.of_random
 
 
-class TensorValues(Protocol):
-    """A tensor whose values are read block by block."""
-
-    @property
-    def name(self) -> str:
-        """The parameter's name."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its dimensions."""
-
-    @property
-    def dtype(self) -> str:
-        """The stored type of its elements, by torch's name."""
-
-    @property
-    def origin(self) -> Origin:
-        """The origin of the values."""
-
-    def block(self, rows: Span, columns: Span) -> Values:
-        """Return a block [rows, columns]; floats of 16 and 8 bits as float32.
-
-        Raises:
-            UserError: the file is no longer readable.
-        """
-
-
-class FileValues(Struct, frozen=True):
-    """A tensor in a checkpoint file, which is read for every block."""
-
-    name: str
-    stored: StoredTensor
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its dimensions."""
-        return self.stored.shape
-
-    @property
-    def dtype(self) -> str:
-        """The type of its elements in the file."""
-        return TORCH_NAMES[self.stored.dtype]
-
-    @property
-    def origin(self) -> Origin:
-        """The file."""
-        return Origin("file", self.stored.file, self.stored.name)
-
-    def block(self, rows: Span, columns: Span) -> Values:
-        """Read a block; see ``TensorValues``."""
-        return read_block(self.stored, rows, columns)
-
-
-class MemoryValues(Struct, frozen=True, eq=False):
-    """A tensor in memory.
+class TensorValues(Struct, frozen=True, eq=False):
+    """A tensor whose values are read block by block.
 
     Attributes:
+        name: the parameter's name.
+        shape: its dimensions.
+        dtype: the stored type of its elements, by torch's name.
+        origin: the origin of the values.
+        block: returns the values of a range of rows and columns, with floats of 16 and 8 bits as
+            float32; raises ``UserError`` if the file is no longer readable.
+        elements: [rows, columns], the memory that is read; ``None`` for a file.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    origin: Origin
+    block: Callable[[Span, Span], Values]
+    elements: Values | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both are one object, or read the same tensor of the same file."""
+        if not isinstance(other, TensorValues):
+            return NotImplemented
+        own, theirs = ((it.name, it.shape, it.dtype, it.origin) for it in (self, other))
+        return self is other or (self.origin.kind == "file" and own == theirs)
+
+    __hash__ = object.__hash__
+
+
+def file_values(name: str, stored: StoredTensor) -> TensorValues:
+    """Return a tensor in a checkpoint file, which is read for every block."""
+    origin = Origin("file", stored.file, stored.name)
+    dtype = TORCH_NAMES[stored.dtype]
+    return TensorValues(name, stored.shape, dtype, origin, partial(read_block, stored))
+
+
+def memory_values(  # noqa: PLR0917
+    name: str,
+    shape: tuple[int, ...],
+    dtype: str,
+    origin: Origin,
+    elements: Values,
+    code: str = "",
+) -> TensorValues:
+    """Return a tensor in memory; its blocks are copies.
+
+    Args:
         name: the parameter's name.
         shape: its dimensions.
         dtype: the type of its elements, by torch's name.
@@ -103,53 +95,30 @@ class MemoryValues(Struct, frozen=True, eq=False):
         elements: [rows, columns], shared with the model; bfloat16 as integers of 16 bits.
         code: safetensors' name of the dtype if the elements are its bits, else "".
     """
+    if elements.shape != matrix_shape(shape):
+        raise ValueError(f"{elements.shape} elements for {shape}")
 
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    origin: Origin
-    elements: Values
-    code: str = ""
+    def block(rows: Span, columns: Span) -> Values:
+        part = elements[slice(*rows), slice(*columns)]
+        return decode(part.tobytes(), code).reshape(part.shape) if code else part.copy()
 
-    def __post_init__(self) -> None:
-        if self.elements.shape != matrix_shape(self.shape):
-            raise ValueError(f"{self.elements.shape} elements for {self.shape}")
-
-    def block(self, rows: Span, columns: Span) -> Values:
-        """Return a copy of a block."""
-        part = self.elements[rows[0] : rows[1], columns[0] : columns[1]]
-        if self.code:
-            return decode(part.tobytes(), self.code).reshape(part.shape)
-        return part.copy()
+    return TensorValues(name, shape, dtype, origin, block, elements)
 
 
-class Difference(Struct, frozen=True, eq=False):
-    """The given values minus the recomputed ones in float64, computed block by block."""
+def difference(given: TensorValues, recomputed: TensorValues) -> TensorValues:
+    """Return given minus recomputed values in float64, computed block by block.
 
-    name: str
-    given: TensorValues
-    recomputed: TensorValues
-    dtype: str = "float64"
+    It is 0 where both are NaN or the same infinity.
+    """
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The dimensions of both."""
-        return self.given.shape
-
-    @property
-    def origin(self) -> Origin:
-        """The origin of the recomputed values."""
-        return self.recomputed.origin
-
-    def block(self, rows: Span, columns: Span) -> Values:
-        """Return a block; 0 where both are NaN or the same infinity."""
-        given, found = (
-            each.block(rows, columns).astype(np.float64) for each in (self.given, self.recomputed)
-        )
+    def block(rows: Span, columns: Span) -> Values:
+        one, other = (it.block(rows, columns).astype(np.float64) for it in (given, recomputed))
         with np.errstate(invalid="ignore"):
-            difference: Values = given - found
-        difference[(given == found) | (np.isnan(given) & np.isnan(found))] = 0.0
-        return difference
+            found: Values = one - other
+        found[(one == other) | (np.isnan(one) & np.isnan(other))] = 0.0
+        return found
+
+    return TensorValues(given.name, given.shape, "float64", recomputed.origin, block)
 
 
 class Worst(Struct, frozen=True):

@@ -13,16 +13,16 @@ from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.comparison import compare_models as changes
 from bertviewer.core.comparison.compare_models import change_between
 from bertviewer.core.comparison.comparison import Change
-from bertviewer.core.tensors.values import MemoryValues, Origin
+from bertviewer.core.tensors.values import Origin, TensorValues, memory_values
 from bertviewer.core.util.errors import Cancelled
 from tests.core.tensors.made_up import in_memory
 
 Array = NDArray[np.float32]
 
 
-def values(elements: Array) -> MemoryValues:
+def values(elements: Array) -> TensorValues:
     shape = elements.shape
-    return MemoryValues(
+    return memory_values(
         "weight", shape, "float32", Origin("drawn"), elements.reshape(matrix_shape(shape))
     )
 

@@ -243,13 +243,14 @@ def test_each_call_of_a_shared_layer() -> None:
 def test_values_are_a_copy_that_keeps_nothing_else_alive() -> None:
     it = known("bert")
     path = "encoder.layer.1"
-    found = one(it, path, "hidden_states", "took")
-    before = found.values.elements.copy()
+    elements = one(it, path, "hidden_states", "took").values.elements
+    assert elements is not None
+    before = elements.copy()
     with torch.no_grad():
         kept = it.kept.calls[path][0].args[0]
-        assert found.values.elements.base is None or found.values.elements.nbytes == 9 * 24 * 4
-        assert not np.shares_memory(found.values.elements, kept.numpy())
-    assert np.array_equal(found.values.elements, before)
+        assert elements.base is None or elements.nbytes == 9 * 24 * 4
+        assert not np.shares_memory(elements, kept.numpy())
+    assert np.array_equal(elements, before)
 
 
 def test_what_was_not_called_or_is_not_there() -> None:

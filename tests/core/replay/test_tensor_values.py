@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from bertviewer.core.building.backend import torch, transformers
+from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.token_rows import token_rows
 from bertviewer.core.sources.parsing import parse_source
@@ -71,7 +72,7 @@ def test_parameters_of_every_dtype_are_read(dtype: torch.dtype, shape: tuple[int
     values = from_tensor("w", parameter, Origin("drawn"))
     assert values.dtype == str(dtype).removeprefix("torch.")
     assert values.shape == shape
-    rows, columns = values.elements.shape
+    rows, columns = matrix_shape(shape)
     found = values.block((0, rows), (0, columns)).reshape(shape)
     assert_array_equal(found, parameter.double().numpy())
 

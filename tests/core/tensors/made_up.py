@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike
 from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.checkpoints.stored import StoredTensor
 from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.values import MemoryValues, Origin
+from bertviewer.core.tensors.values import Origin, TensorValues, memory_values
 
 
-def in_memory(values: ArrayLike, name: str = "made.up") -> MemoryValues:
+def in_memory(values: ArrayLike, name: str = "made.up") -> TensorValues:
     """Return an array as a tensor's values."""
     array = np.asarray(values)
     elements = array.reshape(matrix_shape(array.shape))
-    return MemoryValues(name, array.shape, str(array.dtype), Origin("drawn"), elements)
+    return memory_values(name, array.shape, str(array.dtype), Origin("drawn"), elements)
 
 
 def matrix(values: ArrayLike) -> Matrix:

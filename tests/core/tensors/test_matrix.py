@@ -5,7 +5,7 @@ from numpy.testing import assert_array_equal
 from bertviewer.core.building.backend import torch
 from bertviewer.core.tensors import matrix as module
 from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.values import MemoryValues, Origin
+from bertviewer.core.tensors.values import Origin, memory_values
 from tests.core.tensors.made_up import in_memory, matrix
 
 
@@ -60,7 +60,7 @@ def test_tiles_cover_everything_once(
 def test_values_in_memory_are_decoded_like_those_of_files() -> None:
     numbers = torch.randn(4, 3).bfloat16()
     bits = numbers.view(torch.int16).numpy()
-    values = MemoryValues("w", (4, 3), "bfloat16", Origin("drawn"), bits, "BF16")
+    values = memory_values("w", (4, 3), "bfloat16", Origin("drawn"), bits, "BF16")
     assert_array_equal(values.block((1, 3), (0, 2)), numbers[1:3, :2].float().numpy())
 
 

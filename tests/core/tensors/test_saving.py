@@ -15,7 +15,7 @@ from bertviewer.core.tensors.axes import Axis, TokenIndex
 from bertviewer.core.tensors.matrix import Matrix, TensorPart
 from bertviewer.core.tensors.parameters import from_tensor
 from bertviewer.core.tensors.saving import save
-from bertviewer.core.tensors.values import FileValues, Origin
+from bertviewer.core.tensors.values import Origin, file_values
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.tensors.made_up import in_memory, matrix, stored_in
 
@@ -51,7 +51,7 @@ def test_small_floats_are_saved_as_float32(dtype: torch.dtype, tmp_path: Path) -
     values = torch.randn(9, 5).to(dtype)
     save_file({"w": values}, tmp_path / "m.safetensors")
     stored = stored_in(tmp_path / "m.safetensors")["w"]
-    save(TensorPart(Matrix(FileValues("w", stored))), tmp_path / "t.npy", ())
+    save(TensorPart(Matrix(file_values("w", stored))), tmp_path / "t.npy", ())
     found = np.load(tmp_path / "t.npy")
     assert found.dtype == np.float32
     assert_array_equal(found, values.float().numpy())
@@ -82,11 +82,11 @@ def test_an_older_file_stays_where_saving_fails(tmp_path: Path) -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        save(TensorPart(Matrix(FileValues("w", stored))), target, (), progress)
+        save(TensorPart(Matrix(file_values("w", stored))), target, (), progress)
     with file.open("r+b") as opened:
         opened.truncate(stored.offset + 2000)
     with pytest.raises(UserError, match="ends in the middle of w"):
-        save(TensorPart(Matrix(FileValues("w", stored))), target, ())
+        save(TensorPart(Matrix(file_values("w", stored))), target, ())
     assert target.read_bytes() == b"before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.safetensors", "t.npy"]
 

@@ -117,7 +117,8 @@ def test_what_was_looked_at_before_is_not_kept(
         view(window, worker, qtbot, number)
     part = find(window, TensorViews).part
     assert part is not None
-    before = weakref.ref(part.matrix.values.elements)  # type: ignore[attr-defined]
+    assert part.matrix.values.elements is not None
+    before = weakref.ref(part.matrix.values.elements)
     del part
     look(window, qtbot, "Inputs", "hidden_states")
     qtbot.waitUntil(lambda: not worker.busy)

@@ -14,7 +14,7 @@ from bertviewer.core.checkpoints.decoding import Values
 from bertviewer.core.checkpoints.reading import Span
 from bertviewer.core.tensors.axes import Axis, TokenIndex
 from bertviewer.core.tensors.matrix import Matrix, TensorPart
-from bertviewer.core.tensors.values import FileValues, Origin
+from bertviewer.core.tensors.values import Origin, file_values
 from bertviewer.ui.tensors.values_model import ValuesModel
 from bertviewer.ui.tensors.values_page import SAMPLE
 from tests.core.tensors.made_up import in_memory, matrix, stored_in
@@ -111,7 +111,7 @@ def test_a_file_that_is_cut_off_is_told_once(tmp_path: Path) -> None:
     model = ValuesModel()
     told: list[str] = []
     model.failed.connect(told.append)
-    model.show_part(TensorPart(Matrix(FileValues("w", stored))))
+    model.show_part(TensorPart(Matrix(file_values("w", stored))))
     assert model.index(0, 0).data() == "1.000000"
     with file.open("r+b") as opened:
         opened.truncate(stored.offset + 100)
