@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from bertviewer.core.analysis.layers import layer_list
+
 
 class TensorPlaces(Struct, frozen=True):
     """Rows are layers, and modules beside them; columns are what tensors are called in there.
@@ -27,7 +29,7 @@ def tensor_places(names: Sequence[str]) -> TensorPlaces:
 
     A layer is what the first number in a name counts; layers of one stack stand together.
     """
-    stacks = list(dict.fromkeys(filter(None, map(_stack, names))))
+    stacks = list(dict.fromkeys(filter(None, map(layer_list, names))))
     split = {name: _split(name, stacks) for name in names}
     firsts: dict[str, int] = {}
     for row, _ in split.values():
@@ -47,17 +49,10 @@ def tensor_places(names: Sequence[str]) -> TensorPlaces:
     )
 
 
-def _stack(name: str) -> str:
-    """Return the path of the list of layers that a tensor is in, "" for none."""
-    parts = name.split(".")
-    at = next((n for n, part in enumerate(parts) if part.isdecimal()), 0)
-    return ".".join(parts[:at])
-
-
 def _split(name: str, stacks: Sequence[str]) -> tuple[str, str]:
     """Return the module whose row it is, and what the tensor is called in there."""
     parts = name.split(".")
-    if stack := _stack(name):
+    if stack := layer_list(name):
         length = stack.count(".") + 2
     else:
         # A module beside the layers: one step below what it has in common with them.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from bertviewer.core.analysis.layers import outermost_layer
+from bertviewer.core.analysis.layers import layer_list, outermost_layer
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flows, Node
@@ -106,11 +106,10 @@ def is_causal(architecture: Architecture, path: str = "") -> bool | None:
         if first not in nodes:
             nodes[first] = tuple(_attention_nodes(flows, first))
         if nodes[first]:
-            stack = (outermost_layer(module.path) or "").rpartition(".")[0]
             sizes = {flows.lengths.get(name) for name in ("S", "S_d")}
             reads_text = any(not sizes.isdisjoint(node.shape) for node in nodes[first])
             hides = any(node.details.get("causal") is True for node in nodes[first])
-            found.append(_Traced(stack, reads_text, hides))
+            found.append(_Traced(layer_list(module.path), reads_text, hides))
     is_called = path in flows.distinct or path in flows.like
     if not found and path and not is_called and not is_cross_attention(path):
         return is_causal(architecture, path.rpartition(".")[0])

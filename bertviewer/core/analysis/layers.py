@@ -109,6 +109,11 @@ def outermost_layer(path: str) -> str | None:
     return None if first is None else ".".join(parts[: first + 1])
 
 
+def layer_list(path: str) -> str:
+    """Return the path of the outermost list of layers that a module is in, "" for none."""
+    return (outermost_layer(path) or "").rpartition(".")[0]
+
+
 def layer_series(
     architecture: Architecture, run: ActivationRun, part: str = ""
 ) -> tuple[Series, ...]:

@@ -1,1 +1,5 @@
-"""Two models side by side: what is equal, what changed and by how much, what only one has."""
+"""Comparison of two models.
+
+``comparison`` has the differences as plain data, ``compare_models`` computes them for two open
+models, block by block from their files.
+"""

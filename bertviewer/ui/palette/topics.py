@@ -14,6 +14,7 @@ from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_modules import attention_paths, is_causal
 from bertviewer.core.analysis.costs import head_cost, part_costs
 from bertviewer.core.analysis.heads import head_layout, heads_in
+from bertviewer.core.analysis.layers import outermost_layer
 from bertviewer.core.explain.answers import answers_for_module, answers_for_view
 from bertviewer.core.explain.explanation import Answer, ViewTitle
 from bertviewer.core.formulas.catalogue import formula_of
@@ -233,12 +234,11 @@ def _different(architecture: Architecture) -> Iterator[ModuleNode]:
 
 def _layer_name(path: str) -> str:
     """Return the layer of a module in words: "decoder layer 3"; "" outside of all layers."""
-    parts = path.split(".")
-    place = next((n for n, part in enumerate(parts) if part.isdecimal()), None)
-    if place is None:
+    layer = outermost_layer(path)
+    if layer is None:
         return ""
-    side = next((f"{part} " for part in parts if part == "decoder"), "")
-    return f"{side}{translate('palette', 'layer {0}').format(parts[place])}"
+    side = "decoder " if "decoder" in path.split(".") else ""
+    return f"{side}{translate('palette', 'layer {0}').format(layer.rpartition('.')[2])}"
 
 
 def _show_head(workspace: Workspace, path: str, head: int) -> None:

@@ -176,7 +176,7 @@ def test_a_feature_with_gaps() -> None:
     assert path.mins == (1.0, 2.0, 5.0, 1e308)
     assert path.maxs == (3.0, 2.0, 5.0, 1e308)
     levels = state_levels(run)
-    assert levels[2:] == (Level(5.0, 0.0), None)
+    assert levels[2:] == (Level(5.0, 0.0), Level(1e308, 0.0))
     assert levels[1] is not None
     # The second state's finite values are 0, 2 and 4.
     assert (levels[1].mean, levels[1].std) == pytest.approx((2.0, (8 / 3) ** 0.5))

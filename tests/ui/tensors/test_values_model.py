@@ -3,7 +3,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from msgspec import Struct, field
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from pytestqt.modeltest import ModelTester
@@ -14,7 +13,7 @@ from bertviewer.core.checkpoints.decoding import Values
 from bertviewer.core.checkpoints.reading import Span
 from bertviewer.core.tensors.axes import Axis, TokenIndex
 from bertviewer.core.tensors.matrix import Matrix, TensorPart
-from bertviewer.core.tensors.values import Origin, file_values
+from bertviewer.core.tensors.values import Origin, TensorValues, file_values
 from bertviewer.ui.tensors.values_model import ValuesModel
 from bertviewer.ui.tensors.values_page import SAMPLE
 from tests.core.tensors.made_up import in_memory, matrix, stored_in
@@ -22,22 +21,15 @@ from tests.core.tensors.made_up import in_memory, matrix, stored_in
 VERTICAL, HORIZONTAL = Qt.Orientation.Vertical, Qt.Orientation.Horizontal
 
 
-class Endless(Struct):
-    """Values that are made when they are asked for, and note what was."""
+def endless(asked: list[tuple[Span, Span]]) -> TensorValues:
+    """Return values that are computed on request, and record the requests."""
 
-    name: str = "endless"
-    shape: tuple[int, ...] = (2_000_000, 5000)
-    dtype: str = "float64"
-    origin: Origin = field(default_factory=lambda: Origin("drawn"))
-    asked: list[tuple[Span, Span]] = field(default_factory=list)
-
-    def block(self, rows: Span, columns: Span) -> Values:
-        self.asked.append((rows, columns))
+    def block(rows: Span, columns: Span) -> Values:
+        asked.append((rows, columns))
         down: NDArray[np.float64] = np.arange(*rows, dtype=np.float64)[:, None]
         return down + np.arange(*columns) / 10_000
 
-    def __hash__(self) -> int:
-        return id(self)
+    return TensorValues("endless", (2_000_000, 5000), "float64", Origin("drawn"), block)
 
 
 def test_it_is_a_sound_model(qtmodeltester: ModelTester) -> None:
@@ -51,23 +43,24 @@ def test_it_is_a_sound_model(qtmodeltester: ModelTester) -> None:
 
 
 def test_only_what_is_in_sight_is_read_and_only_once() -> None:
-    values = Endless()
+    asked: list[tuple[Span, Span]] = []
+    values = endless(asked)
     model = ValuesModel()
     model.show_part(TensorPart(Matrix(values)))
-    assert values.asked == []
+    assert asked == []
     assert (model.rowCount(), model.columnCount()) == (1_000_000, 5000)
     for _ in range(2):
         for row in range(999_000, 999_020):
             for column in range(4000, 4008):
                 assert model.value(row, column) == row + column / 10_000
-    assert len(values.asked) == 1
-    ((rows, columns),) = values.asked
+    assert len(asked) == 1
+    ((rows, columns),) = asked
     assert (rows[1] - rows[0]) * (columns[1] - columns[0]) < 50_000
     # What has long been out of sight is forgotten, and read again.
     for piece in range(100):
         model.value(piece * 128, 0)
     model.value(999_000, 4000)
-    assert len(values.asked) == 102
+    assert len(asked) == 102
 
 
 def test_headers_are_the_tensors_own_indices_and_tokens() -> None:
