@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 from torch import nn
 
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.units import layer_paths, unit_of, unit_paths
 
@@ -29,7 +29,7 @@ class Plan(Struct, frozen=True):
     rest: int
 
 
-def plan(like: nn.Module, architecture: Architecture, keys: KeyReport) -> Plan:
+def plan(like: nn.Module, architecture: Architecture, keys: LoadReport) -> Plan:
     """Return what of a model can stay in its files.
 
     That is the matrices of the layers and the tables of words, as they are stored. Vectors are a
