@@ -27,7 +27,8 @@ import hypothesis
 import pytest
 
 from bertviewer.core.loading import cached_models as models
-from bertviewer.core.loading.cache_store import Store
+from bertviewer.core.saving import disk_cache
+from bertviewer.core.saving.disk_cache import JsonStore
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from tests.left_behind import let_things_end, new, qt_application, qt_things, threads
@@ -57,7 +58,7 @@ GRACE_SECONDS = 60.0
 
 LONGEST = (
     "tests/core/symbolic/test_model_types.py",
-    "tests/core/cache/test_shipped.py",
+    "tests/core/loading/test_shipped.py",
     "tests/fuzz/",
     "tests/test_wheel.py",
     "tests/test_no_network.py",
@@ -149,7 +150,7 @@ def _nothing_seen_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     """Have presets and the demo derived by the core's tests, not read from what comes with them."""
     empty = tmp_path_factory.mktemp("nothing-seen")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "shipped", lambda kind: Store(empty / kind, models.MOST_BYTES))
+        patch.setattr(models, "shipped", lambda kind: JsonStore(empty / kind, models.MAX_BYTES))
         yield
 
 
@@ -160,7 +161,7 @@ def _seen_in_this_file_alone(
     """Have what one file's tests derive be new to all others, in whatever order they come."""
     folder = tmp_path_factory.mktemp("seen-here")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "user_cache_path", lambda *_, **__: folder)
+        patch.setattr(disk_cache, "user_cache_path", lambda *_, **__: folder)
         if not request.node.nodeid.startswith(DERIVING):
             know_what_comes_with_the_program(patch)
         yield
@@ -170,8 +171,8 @@ def _seen_in_this_file_alone(
 def nothing_was_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give an empty cache to a test that needs a model to be new."""
     nowhere = tmp_path / "nothing-seen"
-    monkeypatch.setattr(models, "user_cache_path", lambda *_, **__: nowhere)
-    monkeypatch.setattr(models, "shipped", lambda kind: Store(nowhere / kind, models.MOST_BYTES))
+    monkeypatch.setattr(disk_cache, "user_cache_path", lambda *_, **__: nowhere)
+    monkeypatch.setattr(models, "shipped", lambda kind: JsonStore(nowhere / kind, models.MAX_BYTES))
 
 
 @pytest.fixture(scope="session")

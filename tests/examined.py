@@ -9,7 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from bertviewer.core.building.backend import torch
-from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.expressions.evaluation import evaluate, letters_of
 from bertviewer.core.loading.deriving import builder
 from bertviewer.core.loading.loaded_model import LoadedModel

@@ -18,10 +18,11 @@ from msgspec.structs import replace
 from transformers.modeling_outputs import BaseModelOutput
 
 from bertviewer.core.building.backend import torch, transformers
-from bertviewer.core.building.building import build_config, build_random, plain_config
+from bertviewer.core.building.configurations import build_config, plain_config
+from bertviewer.core.building.models import build_random
 from bertviewer.core.expressions.symbols import others_of, symbols_of
 from bertviewer.core.loading.deriving import builder, with_counts
-from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.parsing import parse_source

@@ -16,8 +16,8 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 TESTS = (
-    "tests/core/building/test_building.py",
-    "tests/core/building/test_config_names.py",
+    "tests/core/building/test_models.py",
+    "tests/core/building/test_configurations.py",
     "tests/core/sources/test_configuration.py",
     "tests/core/loading/test_inspection.py",
     "tests/core/runs/test_running.py",

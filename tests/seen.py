@@ -15,13 +15,12 @@ from typing import Any
 from bertviewer.core.analysis.costs import outline_of
 from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.loading.cached_models import (
-    SeenModel,
-    keys_content,
-    keys_key,
-    model_content,
-    model_key,
+    ModelSpec,
+    report_key,
     shipped,
     shipped_name,
+    spec_content,
+    spec_key,
 )
 from bertviewer.core.loading.deriving import with_costs, with_counts, with_flows
 from bertviewer.core.loading.meta_model import read_meta_model
@@ -34,6 +33,7 @@ from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import preset_names
 from bertviewer.core.util import libraries
 from bertviewer.core.util.progress import no_progress
+from bertviewer.core.util.serialization import by_fields
 
 KINDS = ("architectures", "key-reports")
 
@@ -54,10 +54,10 @@ def made(source: ModelSource) -> Mapping[str, tuple[str, Any]]:
     found = read_meta_model(source, data, checkpoint, None, no_progress)
     counted = with_counts(found.architecture, source, no_progress)
     costed = with_costs(counted, source, no_progress)
-    seen = SeenModel(with_flows(costed, source, no_progress), found.heads)
-    files = {"architectures": (model_key(source, data), model_content(seen))}
+    seen = ModelSpec(source, with_flows(costed, source, no_progress), found.heads)
+    files = {"architectures": (spec_key(source, data), spec_content(seen))}
     if checkpoint is not None and found.keys is not None:
-        files["key-reports"] = keys_key(source, data, checkpoint), keys_content(found.keys)
+        files["key-reports"] = report_key(source, data, checkpoint), by_fields(found.keys)
     return files
 
 

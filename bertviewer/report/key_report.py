@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.report import summaries
 
@@ -11,14 +11,14 @@ LISTED = 12
 
 
 def summary_text(
-    architecture: Architecture, keys: KeyReport | None, depth: int | None, with_parameters: bool
+    architecture: Architecture, keys: LoadReport | None, depth: int | None, with_parameters: bool
 ) -> str:
     """Return what is known of a model: its modules, its totals, and what its checkpoint holds."""
     text = summaries.text(architecture, depth, with_parameters)
     return text if keys is None else "\n".join((text, "", *key_lines(keys)))
 
 
-def key_lines(keys: KeyReport, listed: int | None = LISTED) -> list[str]:
+def key_lines(keys: LoadReport, listed: int | None = LISTED) -> list[str]:
     """Return a paragraph's lines on files, dtypes and names; ``listed`` ``None`` lists all names.
 
     What is simply in its place is not listed.

@@ -4,7 +4,7 @@ from functools import cached_property
 
 from msgspec import Struct, field
 
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.comparison.comparison import Comparison
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -37,7 +37,7 @@ class Subject(Struct, frozen=True, eq=False, dict=True):
     run: ActivationRun | None = None
     other: ActivationRun | None = None
     looks: Looks = field(default_factory=Looks)
-    keys: KeyReport | None = None
+    keys: LoadReport | None = None
     comparison: Comparison | None = None
     origin: Origin = Origin()
     statistic: str = STATISTIC

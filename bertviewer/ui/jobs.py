@@ -161,14 +161,13 @@ def random_heads_job(model: LoadedModel, progress: Progress) -> dict[str, tuple[
     from bertviewer.core.util.errors import UserError
 
     found: dict[str, tuple[str, ...]] = {}
-    data = None if model.blueprint is None else model.blueprint.data
-    if data is None or model.checkpoint is None:
+    if model.data is None or model.checkpoint is None:
         return found
     for number, name in enumerate(model.heads):
         progress(number, len(model.heads), "Looking for task heads in the checkpoint")
         source = replace(model.source, task=find_task(name))
         try:
-            keys = read_meta_model(source, data, model.checkpoint, None, no_progress).keys
+            keys = read_meta_model(source, model.data, model.checkpoint, None, no_progress).keys
         except UserError:
             continue  # opening it says why it cannot be built
         found[name] = () if keys is None else keys.missing
@@ -192,7 +191,7 @@ def derive_costs_job(model: LoadedModel, progress: Progress) -> Derived:
 
 def rebuild_job(scenario: Scenario, model: LoadedModel, progress: Progress) -> Outcome:
     """Build an open model with a scenario's values and count it."""
-    from bertviewer.core.loading.scenario_model import rebuild
+    from bertviewer.core.loading.deriving import rebuild
 
     return rebuild(scenario, model.source)
 
@@ -286,8 +285,7 @@ def write_runs_job(
     from bertviewer.core.saving.atomic_files import save
 
     progress(0, 0, "Saving the runs")
-    data = None if model.blueprint is None else model.blueprint.data
-    file = create_run_file(model.source, data, model.checkpoint, kept)
+    file = create_run_file(model.source, model.data, model.checkpoint, kept)
     save(path, encode_runs(file, progress), models)
     return path
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.runs.device import CPU, Device, chosen_device
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.architecture import Architecture
@@ -82,7 +82,7 @@ class Workspace(QObject):
         self.models: tuple[ModelSource, ...] = ()  # all that were open here, compared ones too
         self.remote: HubModel | None = None  # where its weights come from, if it is of the hub
         self.devices: tuple[Device, ...] = ()  # known once torch is there
-        self.keys: KeyReport | None = None  # how the open model's checkpoint fits it
+        self.keys: LoadReport | None = None  # how the open model's checkpoint fits it
         self.heads: tuple[str, ...] = ()  # the tasks that it can be opened for
         self.random_heads: Mapping[str, Sequence[str]] | None = None
         """What the checkpoint lacks for each task, ``None`` until that is known."""

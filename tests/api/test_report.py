@@ -98,9 +98,8 @@ def test_of_saved_runs_and_a_new_one_against_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     loaded = open_model(parse_source(str(tiny_bert_folder)))
-    assert loaded.blueprint is not None
     kept = RunsToSave(run.data, model.run("the cat").data)
-    file = create_run_file(loaded.source, loaded.blueprint.data, loaded.checkpoint, kept)
+    file = create_run_file(loaded.source, loaded.data, loaded.checkpoint, kept)
     path = tmp_path / "two.bertviewer"
     path.write_bytes(b"".join(encode_runs(file)))
     saved = bertviewer.open(path)

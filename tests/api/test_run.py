@@ -146,9 +146,8 @@ def test_runs_that_were_saved(
     model: bertviewer.Model, run: bertviewer.Run, tiny_bert_folder: Path, tmp_path: Path
 ) -> None:
     loaded = open_model(parse_source(str(tiny_bert_folder)))
-    assert loaded.blueprint is not None
     kept = RunsToSave(run.data, model.run("the cat").data)
-    file = create_run_file(loaded.source, loaded.blueprint.data, loaded.checkpoint, kept)
+    file = create_run_file(loaded.source, loaded.data, loaded.checkpoint, kept)
     path = tmp_path / "two.bertviewer"
     path.write_bytes(b"".join(encode_runs(file)))
     last, run_a = bertviewer.open(path).saved_runs()

@@ -10,8 +10,9 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtWidgets import QApplication, QTreeView
 
-from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta
+from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.schema.source_info import SourceInfo

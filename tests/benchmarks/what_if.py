@@ -10,7 +10,8 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 import torch
 from PySide6.QtWidgets import QApplication, QSpinBox
 
-from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import fold

@@ -7,7 +7,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence

@@ -27,7 +27,8 @@ from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.core.analysis.predictions import classification
 from bertviewer.core.analysis.similarity import same_words, token_path
 from bertviewer.core.building.backend import torch, transformers
-from bertviewer.core.building.building import build_config, heads_of, plain_config
+from bertviewer.core.building.configurations import build_config, plain_config
+from bertviewer.core.building.models import heads_of
 from bertviewer.core.corpus.as_run import check_model
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.comparing import compare_corpora

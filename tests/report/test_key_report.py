@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.report.key_report import LISTED, key_lines
 
-KEYS = KeyReport(
+KEYS = LoadReport(
     files={"a.safetensors": 1_500_000, "b.safetensors": 500_000},
     stored_dtypes={"F16": 3, "I64": 1},
     dtype="float32",

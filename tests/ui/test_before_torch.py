@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from PySide6.QtWidgets import QLabel, QPushButton, QStatusBar, QTableView, QToolButton, QTreeView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.loading import cached_models as models
-from bertviewer.core.loading.cached_models import SeenModel, keep_model
+from bertviewer.core.loading.cached_models import ModelSpec, store_spec
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.saving import disk_cache
 from bertviewer.core.sources.configuration import read_configuration
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util import libraries
@@ -32,7 +32,7 @@ FOLLOWS = "Loading torch and transformers… Your run will follow."
 @pytest.fixture
 def seen(tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of a model that was seen before, with its formulas."""
-    monkeypatch.setattr(models, "user_cache_path", lambda *_, **__: tmp_path / "cache")
+    monkeypatch.setattr(disk_cache, "user_cache_path", lambda *_, **__: tmp_path / "cache")
     open_model(parse_source(str(tiny_bert_folder))).with_formulas()
     return tiny_bert_folder
 
@@ -191,9 +191,9 @@ def test_what_was_remembered_wrongly_is_put_right(
     source = parse_source(str(seen), "base")
     model = open_model(source)
     lie = tuple(replace(node, class_name="Another") for node in model.architecture.modules)
-    lying = SeenModel(replace(model.architecture, modules=lie), model.heads)
+    lying = ModelSpec(source, replace(model.architecture, modules=lie), model.heads)
     assert source.config_file is not None
-    keep_model(source, read_configuration(source.config_file), lying)
+    store_spec(lying, read_configuration(source.config_file))
     shown: list[str] = []
     workspace = window.workspace
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QMessageBox
 from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file
 
-from bertviewer.core.pickles import consent as pickle_consent
+from bertviewer.core.saving import disk_cache
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.weights_consent import SETTING
@@ -27,13 +27,13 @@ def folder(tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     folder = Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
-    monkeypatch.setattr(pickle_consent, "user_cache_path", lambda *_, **__: tmp_path / "cache")
+    monkeypatch.setattr(disk_cache, "user_cache_path", lambda *_, **__: tmp_path / "cache")
 
     def convert(_path: Path, work: Path, _progress: object) -> Path:
         shutil.copy(tiny_bert_folder / "model.safetensors", work)
         return work
 
-    monkeypatch.setattr(pickle_consent, "convert_pickle", convert)
+    monkeypatch.setattr(disk_cache, "convert_pickle", convert)
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Estimates what an operation on the CPU allocates, before it does."""
+"""Memory that operations on the CPU are about to allocate, checked against the limit in force."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,18 +15,17 @@ from torch.utils._pytree import tree_leaves, tree_map
 from bertviewer.core.util import budget
 
 _SMALL = 2**23
-"""Elements that no result can exceed where nothing is estimated: 64 MiB of int64."""
-
+"""Results of at most so many elements are not estimated: 64 MiB of int64."""
 
 _is_unfilled: ContextVar[bool] = ContextVar("is_unfilled", default=False)
 
 
 @contextmanager
 def unfilled() -> Iterator[None]:
-    """Don't count uninitialized memory: the system provides none until it is written to.
+    """Don't count ``torch.empty``: the system provides no memory until it is written to.
 
     For models that are built without initializing their weights. Legacy constructors such as
-    ``torch.FloatTensor(sizes)``, in XLNet, allocate on the CPU within ``torch.device("meta")`` too.
+    ``torch.FloatTensor(sizes)`` in XLNet allocate on the CPU even within ``torch.device("meta")``.
     """
     token = _is_unfilled.set(True)
     try:
@@ -36,20 +35,20 @@ def unfilled() -> Iterator[None]:
 
 
 class AllocationGuard(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Refuses operations on the CPU that would exceed the memory limit in force."""
+    """Dispatch mode that refuses CPU operations which would exceed the memory limit in force."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Nothing is compiled; to keep torch's compiler out it would be imported, and asked."""
+        """Return False: True would import torch's compiler, which is not used."""
         return False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Carry out an operation.
+        """Execute an operation.
 
         Raises:
             OverBudget: it would need too much memory, or another limit was reached.
@@ -60,7 +59,7 @@ class AllocationGuard(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def reserve_for(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Check that the results of an operation on the CPU stay within the memory limit in force.
+    """Check that the results of an operation on the CPU fit into the memory limit in force.
 
     Raises:
         OverBudget: they don't.
@@ -88,7 +87,7 @@ def _allocates(operation: Any) -> bool:
 
 
 def _bound(tensors: Sequence[Tensor], leaves: Iterable[Any]) -> float:
-    """Return a number of elements that the result can't exceed, without working out its shape."""
+    """Return an upper bound of a result's elements that needs no shape inference."""
     sizes = [leaf for leaf in leaves if isinstance(leaf, int | float) and leaf > 1]
     largest = sorted(tensor.numel() for tensor in tensors)[-2:]
     return prod(map(float, (*sizes, *largest)))
@@ -97,18 +96,18 @@ def _bound(tensors: Sequence[Tensor], leaves: Iterable[Any]) -> float:
 def _needed(
     operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Tensor]
 ) -> int:
-    """Return the bytes of an operation's results, and of the copies that it works on."""
+    """Return the bytes of an operation's results and of its temporary copies."""
     copies = sum(map(_bytes, filter(_overlaps, tensors)))
     meta_args, meta_kwargs = tree_map(_on_meta, (args, dict(kwargs)))
     if not tensors:
         meta_kwargs["device"] = torch.device("meta")
     try:
         results = operation(*meta_args, **meta_kwargs)
-    except Exception:  # noqa: BLE001 - results whose size depends on values: at most the operands'
+    except Exception:  # noqa: BLE001 - sizes depend on values: at most the operands'
         return copies + sum(map(_bytes, tensors))
     found = [leaf for leaf in tree_leaves(results) if isinstance(leaf, Tensor)]
     if "convolution" in operation.__name__:
-        # Without oneDNN the patches under the kernel are copied side by side (im2col).
+        # Without oneDNN, convolution copies all patches (im2col).
         weight = tensors[1]
         patches = prod(weight.shape[1:]) * sum(it.numel() // max(1, it.shape[1]) for it in found)
         copies += patches * weight.element_size()
@@ -122,7 +121,7 @@ def _on_meta(leaf: Any) -> Any:
 
 
 def _overlaps(tensor: Tensor) -> bool:
-    """Return whether several elements share memory, so that a contiguous copy would be larger."""
+    """Return whether elements share memory, as after expand: a contiguous copy is larger."""
     return _bytes(tensor) > tensor.untyped_storage().nbytes()
 
 

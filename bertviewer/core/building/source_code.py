@@ -1,6 +1,6 @@
 """The Python source of a module's class, read from the library that defines it.
 
-Nothing is imported for it: a class whose library is not loaded has no source here.
+Only libraries that are already imported have sources here.
 """
 
 import inspect
@@ -12,10 +12,15 @@ from msgspec import Struct
 
 
 class SourceCode(Struct, frozen=True):
-    """Lines of one file, with where they stand.
+    """A section of a source file.
 
-    ``name`` is the class, or the class and the method. ``path`` begins with the package's own
-    folder, ``package`` and ``version`` are the package's, and ``first_line`` counts from 1.
+    Attributes:
+        name: the class, or the class and the method.
+        path: of the file, starting with the package's folder.
+        package: the name of the package.
+        version: the package's.
+        first_line: of the text, counted from 1.
+        text: the source.
     """
 
     name: str
@@ -27,30 +32,23 @@ class SourceCode(Struct, frozen=True):
 
 
 def source_of(class_module: str, class_name: str) -> tuple[SourceCode, ...]:
-    """Return a class's source, and its ``forward``'s too where that is inherited.
+    """Return a class's source, and its ``forward``'s if that is inherited.
 
-    It is empty where the source cannot be had: the library is not loaded, the class was made at
-    run time, or the program was packed without the file.
+    Empty if the library is not imported, the class was created at run time, or the program was
+    packaged without sources.
     """
-    module = sys.modules.get(class_module)
-    kind = getattr(module, class_name, None)
+    kind = getattr(sys.modules.get(class_module), class_name, None)
     if not inspect.isclass(kind):
         return ()
     whole = _read(kind, kind, kind.__name__)
     if whole is None:
         return ()
-    holder = _holder_of_forward(kind)
-    if holder is None or holder is kind:
+    owner = next((base for base in kind.__mro__ if "forward" in vars(base)), kind)
+    # nn.Module.forward is a placeholder that raises.
+    if owner is kind or owner.__module__ == "torch.nn.modules.module":
         return (whole,)
-    forward = _read(vars(holder)["forward"], holder, f"{holder.__name__}.forward")
+    forward = _read(vars(owner)["forward"], owner, f"{owner.__name__}.forward")
     return (whole,) if forward is None else (whole, forward)
-
-
-def _holder_of_forward(kind: type) -> type | None:
-    """Return the class that defines ``forward``; torch's root class has a stand-in that fails."""
-    holder = next((base for base in kind.__mro__ if "forward" in vars(base)), None)
-    is_stand_in = holder is not None and holder.__module__ == "torch.nn.modules.module"
-    return None if is_stand_in else holder
 
 
 def _read(thing: object, kind: type, name: str) -> SourceCode | None:
@@ -64,18 +62,16 @@ def _read(thing: object, kind: type, name: str) -> SourceCode | None:
         return None
     return SourceCode(
         name=name,
-        path=_relative(Path(file), package),
+        path=_relative_path(Path(file), package),
         package=package.__name__,
         version=str(getattr(package, "__version__", "")),
-        # A whole file would count from 0.
-        first_line=max(first, 1),
+        first_line=max(first, 1),  # a whole file starts at 0
         text="".join(lines).rstrip("\n") + "\n",
     )
 
 
-def _relative(file: Path, package: ModuleType) -> str:
-    """Return the path from the package's own folder on; the file's name where it lies elsewhere."""
-    home = Path(package.__file__ or "").parent
-    if file.is_relative_to(home):
-        return (home.name / file.relative_to(home)).as_posix()
+def _relative_path(file: Path, package: ModuleType) -> str:
+    folder = Path(package.__file__ or "").parent
+    if file.is_relative_to(folder):
+        return (folder.name / file.relative_to(folder)).as_posix()
     return file.name

@@ -1,7 +1,7 @@
-"""Finds the keys of a configuration that a model's code never reads.
+"""Configuration keys that a model's code never reads.
 
 The bytecode of the model's classes, and of the functions that they call, is searched for reads of
-the configuration's attributes. Nothing is run for it: a forward pass would take seconds.
+configuration attributes. Nothing is executed: recording a forward pass would take seconds.
 """
 
 import ast
@@ -20,12 +20,11 @@ from typing import Any
 from msgspec import Struct
 
 from bertviewer.core.building.backend import torch, transformers
-from bertviewer.core.building.config_values import config_value
+from bertviewer.core.building.configurations import config_value, sub_configs
 from bertviewer.core.sources.key_meanings import is_general
 from bertviewer.core.util.errors import Stopped
 from bertviewer.core.util.text import shortened
 
-# These handle any model: what they read does not affect what one computes.
 _GENERIC = (
     "transformers.modeling_utils",
     "transformers.configuration_utils",
@@ -37,13 +36,11 @@ _GENERIC = (
     "transformers.pytorch_utils",
     "transformers.loss",
 )
+"""Modules that handle any model: what they read does not affect what a model computes."""
 _MODELS = ("transformers.models.", "bertviewer.core.")
-_INITIALISATION = "_init_weights"
 _ROPE_KEYS = ("rope_theta", "rope_scaling")
 _ROPE_PARAMETERS = "rope_parameters"
-"""What transformers makes of those keys."""
-
-# Words in a key that name a way of computing.
+"""transformers converts ``_ROPE_KEYS`` to this key."""
 _MECHANISMS = re.compile(
     r"alibi|rope|rotary|relative|position_embedding|position_bias|pos_emb|pos_enc|prune|window"
     r"|sliding|local_attention|attention_type|attn_type|soft_?cap|qk_norm|qk_layernorm|q_norm"
@@ -52,7 +49,7 @@ _MECHANISMS = re.compile(
     r"|multi_query|num_key_value_heads|head_dim|n_heads?$|num_(attention_)?heads|layer_?scale"
     r"|moe|experts|router|dilation"
 )
-# A class whose code has such a word has the mechanism, whatever its own keys are called.
+"""Words in keys that select a way of computing."""
 _SYNONYMS = (
     {"alibi"},
     {"rope", "rotary"},
@@ -62,23 +59,28 @@ _SYNONYMS = (
     {"gated", "glu"},
     {"moe", "experts", "router"},
 )
+"""A model whose code has one of these words has the mechanism, whatever its keys are called."""
 _ACTIVATIONS = re.compile(r"(^|_)act(ivation)?(_fn|_function|_type)?$|hidden_act")
 _HEADS, _ANY = re.compile(r"heads?$"), re.compile("")
 _ORDINARY = frozenset(("absolute", "default", "none", "eager", "learned", "full", "standard"))
-"""Values that name what every model does."""
+"""Values that select what every model does."""
 _DECLARATION = re.compile(r"^    (\w+): [^=\n]*= (.+)$", re.MULTILINE)
-_MOST_TEXT = 60
-_MOST_KEYS = 10
+_MAX_TEXT = 60
+_MAX_KEYS = 10
+_MISSING = object()
+
+_NOT_READ = "which {0} does not use"
+_NOT_KNOWN = "a value that {0} does not support"
 
 
 class KeyUse(Struct, frozen=True):
-    """How a model uses its configuration.
+    """Which keys of its configuration a model ignores.
 
     Attributes:
-        unused: the keys that its code does not read, of those that may affect a computation, with
-            their values; keys inside of a part follow the part's name and a dot. Keys that the
-            configuration's class discards are among them if a notice is about them.
-        notices: sentences on keys that name a way of computing that the model does not have.
+        unused: those that may affect a computation, with their values. Keys of nested
+            configurations are prefixed with their path and a dot. Keys that the configuration
+            class discards are included if a notice is about them.
+        notices: sentences on keys that select a way of computing that the model does not have.
     """
 
     unused: Mapping[str, Any]
@@ -93,63 +95,57 @@ def key_use(
     Args:
         module: the model; it may be on the meta device.
         config: its configuration object.
-        data: what the object was made of.
-        plain: the object as plain data.
+        data: the JSON that the object was built from.
+        plain: the object as JSON types.
     """
     code = _searched(
         frozenset(type(part) for part in module.modules()),
-        frozenset(type(part) for _, part in _parts(config)),
+        frozenset(type(part) for _, part in sub_configs(config)),
     )
     unused: dict[str, Any] = {}
-    notices: dict[str, list[str]] = {}
-    for path, part in _parts(config):
-        given, shown = _inner(data, path), _inner(plain, path)
+    complaints: dict[str, list[str]] = {}
+    for path, part in sub_configs(config):
+        given, shown = _at(data, path), _at(plain, path)
         values = {key: value for key, value in vars(part).items() if not key.startswith("_")}
-        found = _Part(part, values, code)
+        found = _SubConfig(part, values, code)
         for key in [key for key in values if key in shown]:
-            is_part = isinstance(values[key], transformers.PreTrainedConfig)
-            if not (found.is_read(key) or is_part or is_general(key)):
+            is_nested = isinstance(values[key], transformers.PreTrainedConfig)
+            if not (found.is_read(key) or is_nested or is_general(key)):
                 unused[".".join((*path, key))] = shown[key]
         for key in given:
             value = values.get(key, given[key])
             reason = found.complaint(key, value)
             if reason and not _is_implied(config, path, given, key, value):
-                notices.setdefault(reason, []).append(_shown(".".join((*path, key)), value))
+                complaints.setdefault(reason, []).append(_shown(".".join((*path, key)), value))
                 if key not in values and not path:
                     unused[key] = value
     name = type(module).__name__
-    return KeyUse(
-        unused,
-        tuple(_notice(said, name, reason) for reason, said in notices.items()),
-    )
+    notices = (_notice(keys, reason.format(name)) for reason, keys in complaints.items())
+    return KeyUse(unused, tuple(notices))
 
 
 def _shown(key: str, value: Any) -> str:
-    return f"{shortened(key, _MOST_TEXT)} = {shortened(json.dumps(value, default=str), _MOST_TEXT)}"
+    return f"{shortened(key, _MAX_TEXT)} = {shortened(json.dumps(value, default=str), _MAX_TEXT)}"
 
 
-def _notice(said: list[str], name: str, reason: str) -> str:
-    more = len(said) - _MOST_KEYS
-    keys = ", ".join(said[:_MOST_KEYS]) + (f" and {more} more" if more > 0 else "")
+def _notice(keys: list[str], reason: str) -> str:
+    more = len(keys) - _MAX_KEYS
+    listed = ", ".join(keys[:_MAX_KEYS]) + (f" and {more} more" if more > 0 else "")
     return (
-        f"The configuration has {keys}, {reason.format(name)}: if the model was trained "
+        f"The configuration has {listed}, {reason}: if the model was trained "
         "with it, the results shown are not those of the trained model."
     )
 
 
-_NOT_READ = "which {0} does not use"
-_NOT_KNOWN = "a value that {0} does not support"
-
-
-class _Part(Struct, frozen=True, eq=False):
-    """A configuration object, and what the model's code says of it."""
+class _SubConfig(Struct, frozen=True, eq=False):
+    """A configuration object, possibly nested in another, and what the model's code reads."""
 
     config: Any
     values: Mapping[str, Any]
     code: "_Code"
 
     def is_read(self, key: str) -> bool:
-        """Return whether the key, or another name of it, is read."""
+        """Return whether the code reads the key or one of its aliases."""
         names = {key, *_ROPE_KEYS} if key == _ROPE_PARAMETERS else {key}
         for alias, own in getattr(type(self.config), "attribute_map", {}).items():
             if own in names or alias in names:
@@ -157,7 +153,7 @@ class _Part(Struct, frozen=True, eq=False):
         return not names.isdisjoint(self.code.read)
 
     def complaint(self, key: str, value: Any) -> str:
-        """Return what is wrong with a key, "" if the model computes what it says."""
+        """Return what is wrong with a key, ``""`` if the model computes what it selects."""
         declared = inspect.getattr_static(type(self.config), key, _MISSING)
         if _is_off(value) or is_general(key) or value == declared:
             return ""
@@ -166,25 +162,26 @@ class _Part(Struct, frozen=True, eq=False):
             is_name = mechanism is not None and isinstance(value, str)
             return _NOT_KNOWN if is_name and value not in self.code.constants else ""
         if _ACTIVATIONS.search(key):
-            return "" if value in self._others(key, str) else _NOT_READ
+            return "" if value in self._other_values(key, str) else _NOT_READ
         if mechanism is not None:
-            if _HEADS.search(key) and value in self._others(key, int, _HEADS):
+            if _HEADS.search(key) and value in self._other_values(key, int, _HEADS):
                 return ""
-            return "" if self._has(value if isinstance(value, str) else key) else _NOT_READ
+            return (
+                "" if self._has_mechanism(value if isinstance(value, str) else key) else _NOT_READ
+            )
         if declared is not _MISSING or (isinstance(value, int) and not isinstance(value, bool)):
             return ""  # sizes are those of the tensors, or nothing fits
-        if isinstance(value, str) and value in self._others(key, str):
+        if isinstance(value, str) and value in self._other_values(key, str):
             return ""
-        elsewhere = declared_defaults(key)
+        elsewhere = _declared_defaults(key)
         return _NOT_READ if elsewhere and value not in elsewhere else ""
 
-    def _has(self, text: str) -> bool:
-        """Tell whether the model's code has a mechanism that a text names."""
+    def _has_mechanism(self, text: str) -> bool:
         words = set(re.findall(r"[a-z]+", text.lower()))
         return any(words & same and self.code.words & same for same in _SYNONYMS)
 
-    def _others(self, key: str, kind: type, like: re.Pattern[str] = _ANY) -> list[Any]:
-        """Return the values of this type that the model reads under other keys like a pattern."""
+    def _other_values(self, key: str, kind: type, like: re.Pattern[str] = _ANY) -> list[Any]:
+        """Return the values of a type that the model reads from other keys that match a pattern."""
         return [
             value
             for other, value in self.values.items()
@@ -192,11 +189,8 @@ class _Part(Struct, frozen=True, eq=False):
         ]
 
 
-_MISSING = object()
-
-
 def _is_off(value: Any) -> bool:
-    """Tell whether a value says that something is not there, or is as in every model."""
+    """Return whether a value disables a mechanism or selects what every model does."""
     if isinstance(value, Mapping):
         return all(_is_off(inner) for inner in value.values())
     return not value or value == -1 or (isinstance(value, str) and value.lower() in _ORDINARY)
@@ -205,21 +199,21 @@ def _is_off(value: Any) -> bool:
 def _is_implied(
     config: Any, path: tuple[str, ...], given: Mapping[str, Any], key: str, value: Any
 ) -> bool:
-    """Return whether a key only repeats the rest of the configuration, or the defaults.
+    """Return whether a key only repeats a default, or follows from the other keys.
 
-    Some classes write down what they derive from other keys, and what they once used.
+    Some classes write what they derive from other keys, and what earlier versions used.
     """
-    if _value_of(type(config), {}, (*path, key)) == value:
+    if _value_in_new(type(config), {}, (*path, key)) == value:
         return True
     part = config
     for name in path:
         part = config_value(part, name)
     rest = {name: one for name, one in given.items() if name not in (key, "model_type")}
-    return bool(_value_of(type(part), rest, (key,)) == value)
+    return bool(_value_in_new(type(part), rest, (key,)) == value)
 
 
-def _value_of(kind: type, values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    """Return an attribute of a new configuration, or what says that there is none."""
+def _value_in_new(kind: type, values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    """Return an attribute of a configuration built from ``values``, or ``_MISSING``."""
     try:
         found: Any = kind(**copy.deepcopy(dict(values)))
     except Stopped:
@@ -231,15 +225,7 @@ def _value_of(kind: type, values: Mapping[str, Any], path: tuple[str, ...]) -> A
     return found
 
 
-def _parts(config: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield a configuration object and those inside of it, with the keys to each."""
-    yield path, config
-    for key, value in vars(config).items():
-        if isinstance(value, transformers.PreTrainedConfig):
-            yield from _parts(value, (*path, key))
-
-
-def _inner(data: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
+def _at(data: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
     for key in path:
         inner = data.get(key)
         data = inner if isinstance(inner, Mapping) else {}
@@ -248,12 +234,12 @@ def _inner(data: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=256)
 def _searched(kinds: frozenset[type], config_kinds: frozenset[type]) -> "_Code":
-    """Return what the code of a model's classes, and of its configuration's, reads."""
+    """Return what the code of a model's classes and of its configuration classes reads."""
     code = _Code()
     for kind in kinds:
         code.add_class(kind)
     code.follow()
-    # Configurations name mechanisms that only some of their models have.
+    # Configuration classes name mechanisms that only some of their models have.
     words = {part for word in code.words for part in re.findall(r"[a-z]+", word.lower())}
     for kind in config_kinds:
         code.add_class(kind, is_config=True)
@@ -265,12 +251,12 @@ def _searched(kinds: frozenset[type], config_kinds: frozenset[type]) -> "_Code":
 
 
 class _Code:
-    """What the code of some classes reads, with that of the functions that it refers to.
+    """What the code of some classes reads, including the functions that it refers to.
 
     Attributes:
-        read: the attributes of configurations.
-        constants: the texts in it.
-        words: the names in the code of the model's family, not in what families share.
+        read: names of configuration attributes.
+        constants: strings.
+        words: names in the code of the family itself, not in code that families share.
     """
 
     def __init__(self) -> None:
@@ -281,35 +267,34 @@ class _Code:
         self._pending: list[tuple[FunctionType, bool]] = []
 
     def add_class(self, kind: type, *, is_config: bool = False) -> None:
-        """Add a class with its bases; in one of a configuration ``self`` is what is read."""
+        """Add a class and its bases; in a configuration class, ``self`` is the configuration."""
         for base in kind.__mro__:
-            # What all configurations inherit handles rotary positions for those that have them.
+            # The base class of configurations handles rotary positions for all families.
             if base.__module__.startswith(_MODELS) or (
                 not is_config and _is_specific(base.__module__)
             ):
                 self._pending += [(f, is_config) for f in _functions(base)]
 
     def follow(self) -> None:
-        """Search all that was added."""
+        """Search the classes that were added and the functions that they refer to."""
         while self._pending:
             function, is_config = self._pending.pop()
-            for code in _codes(function.__code__):
+            for code in _nested_codes(function.__code__):
                 if code not in self._seen:
                     self._seen.add(code)
                     self._search(code, function, is_config)
 
     def _search(self, code: CodeType, function: FunctionType, is_config: bool) -> None:
         owners = ("self",) if is_config else ()
-        constants = set(_texts(code.co_consts))
+        constants = set(_strings(code.co_consts))
         self.constants |= constants
         if function.__module__.startswith(_MODELS):
             self.words.update(code.co_names, code.co_varnames, (code.co_name,))
-        # What a configuration's class takes from its arguments by name is used as well.
-        self.read.update(_reads(code, owners), constants if is_config else ())
+        # A configuration class also uses what it takes from its keyword arguments by name.
+        self.read.update(_attributes_read(code, owners), constants if is_config else ())
         for name in code.co_names:
             found = function.__globals__.get(name)
-            held = list(found.values()) if isinstance(found, dict) else [found]
-            for one in held:
+            for one in found.values() if isinstance(found, dict) else [found]:
                 plain = inspect.unwrap(one) if callable(one) else one
                 if isinstance(plain, FunctionType) and _is_specific(plain.__module__):
                     self._pending.append((plain, False))
@@ -319,36 +304,33 @@ class _Code:
                     self.add_class(plain)
 
 
-def _is_specific(name: str) -> bool:
-    ours = name.startswith(("transformers.", "bertviewer.core."))
-    return ours and not name.startswith(_GENERIC)
+def _is_specific(module: str) -> bool:
+    is_ours = module.startswith(("transformers.", "bertviewer.core."))
+    return is_ours and not module.startswith(_GENERIC)
 
 
 def _functions(kind: type) -> Iterator[FunctionType]:
     for name, found in vars(kind).items():
-        if name == _INITIALISATION:
-            continue
         plain = found.__func__ if isinstance(found, staticmethod | classmethod) else found
         plain = plain.fget if isinstance(plain, property) else plain
         plain = inspect.unwrap(plain) if callable(plain) else plain
-        if isinstance(plain, FunctionType):
+        if isinstance(plain, FunctionType) and name != "_init_weights":
             yield plain
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a function's code, and that of the functions inside of it."""
+def _nested_codes(code: CodeType) -> Iterator[CodeType]:
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _codes(constant)
+            yield from _nested_codes(constant)
 
 
-def _texts(constants: tuple[Any, ...] | frozenset[Any]) -> Iterator[str]:
+def _strings(constants: tuple[Any, ...] | frozenset[Any]) -> Iterator[str]:
     for constant in constants:
         if isinstance(constant, str):
             yield constant
         elif isinstance(constant, tuple | frozenset):
-            yield from _texts(constant)
+            yield from _strings(constant)
 
 
 _USES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_CONST")
@@ -356,37 +338,37 @@ _BETWEEN = ("CACHE", "EXTENDED_ARG", "PRECALL", "PUSH_NULL")
 
 
 @lru_cache(maxsize=1 << 14)
-def _reads(code: CodeType, owners: tuple[str, ...]) -> frozenset[str]:
-    """Return the attributes that are read of what is called a configuration, or of ``owners``.
+def _attributes_read(code: CodeType, owners: tuple[str, ...]) -> frozenset[str]:
+    """Return the attributes read from names that contain "config", or are one of ``owners``.
 
-    It is ``config.NAME``, or ``getattr(config, "NAME")``: loading the name follows loading the
+    Matches ``config.NAME`` and ``getattr(config, "NAME")``: loading the name follows loading the
     object.
     """
-    held, found = False, set()
+    is_config, found = False, set()
     for instruction in dis.get_instructions(code):
         if instruction.opname in _BETWEEN:
             continue
         name = instruction.argval
-        if held and isinstance(name, str) and instruction.opname in _USES:
+        if is_config and isinstance(name, str) and instruction.opname in _USES:
             found.add(name)
         names = name if isinstance(name, tuple) else (name,)
-        held = instruction.opname.startswith("LOAD") and any(
+        is_config = instruction.opname.startswith("LOAD") and any(
             isinstance(one, str) and ("config" in one or one in ("cfg", *owners)) for one in names
         )
     return frozenset(found)
 
 
-def declared_defaults(key: str) -> tuple[Any, ...]:
+def _declared_defaults(key: str) -> tuple[Any, ...]:
     """Return the defaults that transformers' configuration classes declare for a key.
 
-    Empty if none has it, or if the sources are missing, as in a packed program.
+    Empty if none has it, or without sources, as in a packaged program.
     """
-    return tuple(map(_literal, _declared().get(key, ())))
+    return tuple(map(_literal, _declarations().get(key, ())))
 
 
 @lru_cache(maxsize=1)
-def _declared() -> Mapping[str, list[str]]:
-    """Return the source text of those defaults, by key."""
+def _declarations() -> Mapping[str, list[str]]:
+    """Return the source text of the defaults, by key."""
     found: dict[str, list[str]] = {}
     spec = find_spec("transformers")
     for folder in (spec and spec.submodule_search_locations) or ():

@@ -1,4 +1,4 @@
-"""The versions that decide what a model looks like, without importing what they are of."""
+"""Versions that derived data depends on, found without importing torch or transformers."""
 
 from functools import cache
 from importlib.util import find_spec
@@ -7,10 +7,9 @@ from pathlib import Path
 from bertviewer import __version__
 
 FORMAT = 14
-"""To be raised whenever what is derived changes, within one version of the program too.
+"""Raise it whenever derived or stored data changes: counts, costs, flows, formulas, their encoding.
 
-That is what is kept of a model: counts, costs, flows, formulas, and how they are written. What
-was seen under another number is derived anew. ``models.NO_CACHE`` does without all that was seen.
+Data of another format is derived again. The variable ``BERTVIEWER_NO_CACHE`` ignores all of it.
 """
 
 
@@ -18,8 +17,7 @@ was seen under another number is derived anew. ``models.NO_CACHE`` does without 
 def versions() -> dict[str, str]:
     """Return the versions of this program and of the libraries that build and run models.
 
-    What stands after a plus, as in ``2.13.0+cpu``, says how a library was built: the same modules
-    come of all builds.
+    Without a local part such as ``+cpu``: all builds of a library have the same modules.
     """
     libraries = ("torch", "transformers")
     found = {package: _version(package).partition("+")[0] for package in libraries}
@@ -27,10 +25,9 @@ def versions() -> dict[str, str]:
 
 
 def _version(package: str) -> str:
-    """Return a package's version, empty if it is not known.
+    """Return a package's version, ``""`` if unknown.
 
-    The folder of its metadata has it in its name. To have importlib read what is inside takes
-    longer than to read a model.
+    Read from the name of its metadata folder: importlib.metadata takes longer than reading a model.
     """
     spec = find_spec(package)
     if spec is not None and spec.origin is not None:
@@ -41,5 +38,5 @@ def _version(package: str) -> str:
 
     try:
         return version(package)
-    except PackageNotFoundError:  # as in a bundle that was made without its metadata
+    except PackageNotFoundError:  # a bundle made without metadata
         return ""

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from bertviewer.core.util.serialization import by_fields
 
 
-class KeyReport(Struct, frozen=True, forbid_unknown_fields=True):
+class LoadReport(Struct, frozen=True, forbid_unknown_fields=True):
     """How a checkpoint's tensors and a model's fit together.
 
     Attributes:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bertviewer.core.checkpoints.decoding import rounded
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.checkpoints.reading import matrix_shape, read_block
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
 from bertviewer.core.util.progress import Progress, no_progress
@@ -13,7 +13,7 @@ BLOCK = 1 << 20
 
 
 def untied_names(
-    keys: KeyReport, checkpoint: Checkpoint, progress: Progress = no_progress
+    keys: LoadReport, checkpoint: Checkpoint, progress: Progress = no_progress
 ) -> tuple[str, ...]:
     """Return the parameters that transformers leaves untied, since the checkpoint's values differ.
 

@@ -11,7 +11,9 @@ import torch
 from msgspec import Struct
 from torch import Tensor, nn
 
-from bertviewer.core.building.building import build_config, build_on_meta, compute_buffers
+from bertviewer.core.building.buffers import compute_buffers
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.loading.layer_by_layer import attach
 from bertviewer.core.loading.lazy_parameter import AbsentWeight
 from bertviewer.core.loading.loaded_model import LoadedModel

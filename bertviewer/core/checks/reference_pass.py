@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from torch import Tensor, nn
 from transformers.utils import ModelOutput
 
-from bertviewer.core.building.seeded import seeded
+from bertviewer.core.building.backend import seeded
 from bertviewer.core.checks.arithmetic import is_fractional
 from bertviewer.core.checks.comparison import (
     Deviation,

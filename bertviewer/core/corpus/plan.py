@@ -16,7 +16,7 @@ from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.folder_files import read_json
 from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.survey import DataFile
-from bertviewer.core.saving.atomic_files import PREFIX, reason, write_atomically
+from bertviewer.core.saving.atomic_files import PREFIX, error_reason, write_atomically
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.serialization import dumps
 
@@ -108,7 +108,7 @@ def made(folder: Path) -> Path:
     try:
         shards.mkdir(exist_ok=True)
     except OSError as error:
-        raise UserError(f"cannot write {shards}: {reason(error)}") from error
+        raise UserError(f"cannot write {shards}: {error_reason(error)}") from error
     return shards
 
 
@@ -132,7 +132,7 @@ def strangers_in(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise UserError(f"cannot write {shards}: {reason(error)}") from error
+        raise UserError(f"cannot write {shards}: {error_reason(error)}") from error
 
 
 def take_away(folder: Path) -> None:

@@ -13,7 +13,7 @@ from bertviewer.core.corpus.corpus import ClassSums, Corpus
 from bertviewer.core.corpus.folder_files import MOST_ARRAYS
 from bertviewer.core.corpus.records import pyarrow_parts
 from bertviewer.core.corpus.strangers import MOST_ROWS
-from bertviewer.core.saving.atomic_files import reason, write_atomically
+from bertviewer.core.saving.atomic_files import error_reason, write_atomically
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.serialization import dumps
 
@@ -36,7 +36,7 @@ def names_in(folder: Path) -> list[str]:
         folder.mkdir(parents=True, exist_ok=True)
         return sorted(entry.name for entry in folder.iterdir())
     except OSError as error:
-        raise UserError(f"cannot write {folder}: {reason(error)}") from error
+        raise UserError(f"cannot write {folder}: {error_reason(error)}") from error
 
 
 def check_new(folder: Path) -> None:

@@ -52,7 +52,9 @@ def _macs(context: Context) -> Numbers | None:
 
 def _subtotal(context: Context) -> Numbers | None:
     found = subtotal(build_walkthrough(context.architecture), context.architecture)
-    return found and {
+    if found is None:
+        return None
+    return {
         "total": f"{found.total:,}",
         "without": f"{found.parameters:,}",
         "difference": found.difference,

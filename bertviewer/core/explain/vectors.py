@@ -71,7 +71,8 @@ def _pooler(context: Context) -> Numbers | None:
 
 
 def _pooled(context: Context) -> Numbers | None:
-    statistics = context.activation and context.activation.statistics
+    activation = context.activation
+    statistics = activation.statistics if activation is not None else None
     if statistics is None or statistics.min is None or statistics.max is None:
         return None
     return {"low": number_text(statistics.min, 3), "high": number_text(statistics.max, 3)}

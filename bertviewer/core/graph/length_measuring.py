@@ -14,7 +14,8 @@ import torch
 from msgspec import Struct
 from torch import Tensor
 
-from bertviewer.core.building.building import build_config, build_on_meta, heads_of
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta, heads_of
 from bertviewer.core.graph.inputs.texts import (
     SENTENCES,
     TARGET_TOKENS,

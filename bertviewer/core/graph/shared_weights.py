@@ -17,7 +17,7 @@ from transformers.initialization import no_init_weights
 
 from bertviewer.core.building.allocations import AllocationGuard
 from bertviewer.core.building.backend import torch, transformers
-from bertviewer.core.building.building import auto_class
+from bertviewer.core.building.models import auto_class
 from bertviewer.core.schema.source_info import SEED
 from bertviewer.core.sources.tasks import Task
 from bertviewer.core.util import budget

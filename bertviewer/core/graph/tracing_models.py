@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from bertviewer.core.building.allocations import AllocationGuard
 from bertviewer.core.building.backend import torch, transformers
-from bertviewer.core.building.building import build_config, build_on_meta, untie
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta, untie
 from bertviewer.core.graph.inputs.choices import input_choices
 from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS, ModelInputs
 from bertviewer.core.graph.meta_device import known_on_meta

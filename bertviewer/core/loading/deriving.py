@@ -1,4 +1,8 @@
-"""Puts the formulas of counts and costs, once they are derived, into an architecture."""
+"""Formulas of counts, costs and shapes, derived and added to an architecture.
+
+Each step has a part of a budget of time and memory. If it does not suffice, the architecture says
+why the formulas are missing.
+"""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -7,7 +11,8 @@ from typing import Any
 from msgspec.structs import replace
 from torch import nn
 
-from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.expressions.symbols import Symbol, others_of, symbols_of
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.graph.inputs.texts import TARGET_TOKENS
@@ -19,16 +24,17 @@ from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.symbolic.costs import derive_costs, no_costs
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.symbolic.kv_cache import derive_kv_cache
-from bertviewer.core.symbolic.models import Build
+from bertviewer.core.symbolic.models import Build, ModelSizes, change_number
 from bertviewer.core.symbolic.traced_shapes import derive_letters
 from bertviewer.core.util.budget import Budget, OverBudget
-from bertviewer.core.util.errors import describe_error
+from bertviewer.core.util.errors import Stopped, UserError, describe_error
 from bertviewer.core.util.progress import Progress
+from bertviewer.core.what_if.scenario import BuiltModel, Outcome, Scenario
 
 _TRACING = "Tracing the data flow"
 
 LIMITS = (OverBudget, MemoryError, RecursionError)
-"""What ends a part of the work without harm to the others."""
+"""Exceptions that end one step; the others go on."""
 
 
 def with_counts(
@@ -37,15 +43,17 @@ def with_counts(
     progress: Progress,
     budget: Budget | None = None,
 ) -> Architecture:
-    """Return the architecture with formulas for its counts.
+    """Return an architecture with formulas of its counts.
 
-    Within a budget that does not suffice counts stay plain numbers, and a notice says why.
+    If the budget does not suffice, counts stay plain numbers, and a notice says why.
     """
     try:
         with _spent(budget, progress, 0.5) as report:
             found = derive(architecture.config, builder(source), report)
     except LIMITS as error:
-        return _noted(architecture, f"Parameter counts have no formulas: {describe_error(error)}.")
+        return _with_notice(
+            architecture, f"Parameter counts have no formulas: {describe_error(error)}."
+        )
     return replace(
         architecture,
         symbols=found.symbols,
@@ -70,9 +78,9 @@ def with_costs(
     progress: Progress,
     budget: Budget | None = None,
 ) -> Architecture:
-    """Return an architecture that has counts with what a forward pass costs.
+    """Return an architecture that has counts with the costs of a forward pass.
 
-    Within a budget that does not suffice ``Costs.reason`` says so.
+    If the budget does not suffice, ``Costs.reason`` says so.
     """
     try:
         with _spent(budget, progress, 0.5) as report:
@@ -86,7 +94,7 @@ def with_costs(
         return with_kv_cache(costed, source, progress, budget)
     except LIMITS as error:
         text = f"The memory of the cache has no formula: {describe_error(error)}."
-        return costed if is_late else _noted(costed, text)
+        return costed if is_late else _with_notice(costed, text)
 
 
 def with_kv_cache(
@@ -95,9 +103,9 @@ def with_kv_cache(
     progress: Progress,
     budget: Budget | None = None,
 ) -> Architecture:
-    """Return an architecture with the memory of its cache, if it has one.
+    """Return an architecture with the memory of its key/value cache, if it has one.
 
-    Without the formulas of counts it is written in numbers, and the lengths of the inputs.
+    Without the formulas of counts it is a function of the input lengths only.
 
     Raises:
         OverBudget: the budget does not suffice.
@@ -117,15 +125,15 @@ def with_flows(
     progress: Progress,
     budget: Budget | None = None,
 ) -> Architecture:
-    """Return an architecture with what each of its modules computes.
+    """Return an architecture with the data flow of each module.
 
-    Within a budget that does not suffice ``Flows.missing`` says why a module has no flow; flows
-    that were found before stay if there are more of them.
+    If the budget does not suffice, ``Flows.missing`` says why a module has none; earlier flows stay
+    if there are more of them.
     """
     is_pair = bool(architecture.config.get("is_encoder_decoder"))
     lengths = {key: size for key, size in LENGTHS.items() if key != TARGET_TOKENS or is_pair}
     letters: Mapping[int, SymbolicShape] = {}
-    is_first = architecture.costs is None  # the time is for counts and costs as well
+    is_first = architecture.costs is None  # counts and costs need time as well
     try:
         with _spent(budget, progress, 0.2 if is_first else 0.4) as report:
             report(0, 0, _TRACING)
@@ -137,7 +145,7 @@ def with_flows(
                         traced.trace, architecture, lengths, builder(source), report
                     )
             except LIMITS as error:
-                architecture = _noted(
+                architecture = _with_notice(
                     architecture,
                     f"Shapes in the data flow have no symbols: {describe_error(error)}.",
                 )
@@ -152,14 +160,36 @@ def with_flows(
     return with_formulas(replace(architecture, flows=flows))
 
 
+def rebuild(scenario: Scenario, source: ModelSource) -> Outcome:
+    """Build a model with a scenario's values on the meta device, and count it.
+
+    For values outside the range in which the formulas hold.
+
+    Raises:
+        UserError: no model has these values.
+    """
+    architecture, values = scenario.sheet.architecture, scenario.values
+    config: dict[str, Any] = dict(architecture.config)
+    for symbol in architecture.symbols:
+        if values[symbol.letter] != symbol.value:
+            change_number(config, symbol, values[symbol.letter], lists_follow=True)
+    try:
+        sizes = ModelSizes.of(builder(source)(config), values)
+    except (Stopped, UserError):
+        raise
+    except Exception as error:
+        raise UserError(f"no model has these values: {describe_error(error)}") from error
+    return Outcome(scenario, {}, (), False, BuiltModel(sizes.sizes, sizes.shapes))
+
+
 def _spent(
     budget: Budget | None, progress: Progress, part: float
 ) -> AbstractContextManager[Progress]:
-    """Return what limits work to a part of the budget that is left, if there is a budget."""
+    """Limit work to a part of the remaining budget, if there is one."""
     return nullcontext(progress) if budget is None else budget.spend(progress, part)
 
 
-def _noted(architecture: Architecture, notice: str) -> Architecture:
+def _with_notice(architecture: Architecture, notice: str) -> Architecture:
     source = architecture.source
     return replace(
         architecture,
@@ -168,7 +198,7 @@ def _noted(architecture: Architecture, notice: str) -> Architecture:
 
 
 def builder(source: ModelSource) -> Build:
-    """Return what builds a source's model on the meta device from a changed configuration."""
+    """Return a function that builds a source's model on the meta device from a configuration."""
 
     def build(values: Mapping[str, Any]) -> nn.Module:
         changed = dict(values)
@@ -189,13 +219,13 @@ def _symbols(
     *,
     followed: bool = True,
 ) -> tuple[Symbol, ...]:
-    """Return the symbols of the counts, and others that are used, in their order.
+    """Return the symbols of the counts and of other formulas, in the order of the configuration.
 
     Args:
         config: the configuration.
         counted: the symbols of the counts.
-        used: those of other formulas.
-        followed: whether these formulas say what changes with them.
+        used: the letters in other formulas.
+        followed: whether these formulas contain all that changes with a symbol.
     """
     known = {symbol.letter: symbol for symbol in counted}
     sizes = (replace(s, variable=s.letter if followed else "") for s in symbols_of(config))

@@ -11,7 +11,7 @@ from msgspec import Struct
 from torch import Tensor, nn
 
 from bertviewer.core.building.backend import torch
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
 from bertviewer.core.loading.layer_plan import Plan
 from bertviewer.core.loading.lazy_parameter import (
@@ -23,8 +23,7 @@ from bertviewer.core.loading.lazy_parameter import (
     give_back,
 )
 from bertviewer.core.loading.matching import where
-from bertviewer.core.loading.pretrained import load_pretrained
-from bertviewer.core.loading.state import unchanged
+from bertviewer.core.loading.pretrained import load_pretrained, unchanged
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
@@ -50,7 +49,7 @@ def load_layer_by_layer(  # noqa: PLR0917
     like: nn.Module,
     config: Any,
     checkpoint: Checkpoint,
-    keys: KeyReport,
+    keys: LoadReport,
     planned: Plan,
     untied: Collection[str],
     progress: Progress,

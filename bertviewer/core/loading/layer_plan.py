@@ -8,7 +8,7 @@ from msgspec import Struct
 from torch import nn
 
 from bertviewer.core.analysis.layers import layer_paths, unit_of, unit_paths
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.schema.architecture import Architecture
 
 
@@ -29,7 +29,7 @@ class Plan(Struct, frozen=True):
     rest: int
 
 
-def plan(like: nn.Module, architecture: Architecture, keys: KeyReport) -> Plan:
+def plan(like: nn.Module, architecture: Architecture, keys: LoadReport) -> Plan:
     """Return what of a model can stay in its files.
 
     That is the matrices of the layers and the tables of words, as they are stored. Vectors are a

@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils._pytree import tree_map_only
 
 from bertviewer.core.checkpoints.stored import StoredTensor
-from bertviewer.core.loading.state import read_each
+from bertviewer.core.loading.pretrained import read_each
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 

@@ -1,23 +1,20 @@
-"""An open model: what is known of it at once, and its weights when they are first needed."""
+"""An open model: its structure, formulas that are derived and weights that load on demand."""
 
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.checkpoints.keys import KeyReport
 from bertviewer.core.checkpoints.quantization import Quantization
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
-from bertviewer.core.loading.cached_models import SeenModel, keep_keys, keep_model
-from bertviewer.core.loading.file_facts import why_quantized, with_facts
+from bertviewer.core.loading.cached_models import ModelSpec, store_report, store_spec
+from bertviewer.core.loading.notices import why_quantized, with_notices
 from bertviewer.core.loading.structure import why_not_run
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flows
 from bertviewer.core.sources.demo import check_demo_weights
 from bertviewer.core.sources.layouts import unread_weights
-from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.tokenization.files import has_tokenizer, shares_vocabulary
 from bertviewer.core.util import libraries
 from bertviewer.core.util.budget import Budget
@@ -30,122 +27,100 @@ if TYPE_CHECKING:
 
     from bertviewer.core.hub.opening import HubModel
     from bertviewer.core.loading.layer_by_layer import Reading
-    from bertviewer.core.loading.meta_model import MetaModel
     from bertviewer.core.sources.length_limits import LengthLimits
     from bertviewer.core.tokenization.tokenizer import Tokenizer
 
-_CACHE_SECONDS = 15.0
-"""Time for the memory of the cache where nothing else is derived; about a third of it is spent."""
-
-
-class Blueprint(Struct, frozen=True):
-    """What a model is built from.
-
-    Attributes:
-        config: transformers' configuration, ``None`` until a model that was seen before is
-            confirmed.
-        heads: the names of the tasks that its family has a model for.
-        data: what the configuration is made of; ``None`` of a model that is not kept on disk.
-        quantization: of its weights, ``None`` if they are plain numbers.
-        notices: on keys of the configuration that the model does not use.
-    """
-
-    config: Any
-    heads: tuple[str, ...] = ()
-    data: Mapping[str, Any] | None = None
-    quantization: Quantization | None = None
-    notices: tuple[str, ...] = ()
+_KV_CACHE_SECONDS = 15.0
+"""Time limit for the memory of the key/value cache where nothing else is derived; a third of it is
+spent."""
 
 
 class LoadedModel:
-    """A model in memory: the one mutable thing of the core. Only one thread may touch it.
+    """An open model, the only mutable object of the core. Only one thread may use it.
 
     Attributes:
-        source: what was asked for.
-        architecture: what it is made of; formulas and flows are added when they are derived.
-        blueprint: what it is built from; ``None`` where the tensors' names are all that is known:
-            then it can be looked at, and neither derived from nor run.
+        source: what was opened, with the parameters that the checkpoint leaves untied.
+        architecture: replaced when formulas or weights are added.
+        heads: the names of the tasks that its family has a model for.
+        notices: on keys of the configuration that the model does not use.
+        keys: how the checkpoint fits it, ``None`` without one.
+        config: transformers' configuration object; ``None`` until a cached model is built.
+        data: the configuration as JSON; ``None`` if the structure is known from tensor names
+            alone: then nothing can be derived or run.
         checkpoint: where its weights are stored, ``None`` for a model without.
-        keys: how they fit it.
-        remote: where a model of the hub gets its weights from.
-        was_corrected: whether something else had been remembered of it.
+        remote: where a model of the Hub downloads its weights from.
+        was_corrected: whether the cache had something else.
         reading: how weights are read layer by layer; ``None`` while all are in memory.
     """
 
     def __init__(
         self,
-        source: ModelSource,
-        architecture: Architecture,
-        blueprint: Blueprint | None,
+        spec: ModelSpec,
+        data: Mapping[str, Any] | None = None,
         checkpoint: Checkpoint | None = None,
-        keys: KeyReport | None = None,
+        quantization: Quantization | None = None,
         *,
         remote: "HubModel | None" = None,
     ) -> None:
-        self.source = source
-        self.architecture = architecture
-        self.blueprint = blueprint
+        self.data = data
         self.checkpoint = checkpoint
-        self.keys = keys
         self.remote = remote
         self.was_corrected = False
         self.reading: Reading | None = None
-        self._keys_found = keys  # by names alone, before any weights were loaded
-        self._is_kept = blueprint is not None and blueprint.config is None  # it was seen before
         self._module: nn.Module | None = None
         self._tokenizer: Tokenizer | None = None
         self._device = "cpu"
         self._budget = Budget()
+        self._set_spec(spec, quantization)
+
+    def _set_spec(self, spec: ModelSpec, quantization: Quantization | None) -> None:
+        self.source, self.heads, self.notices = spec.source, spec.heads, spec.notices
+        self.keys, self.config = spec.keys, spec.config
+        self._keys_by_name = spec.keys  # before any weights were loaded
+        self._is_cached = spec.config is None
+        self.architecture = with_notices(
+            spec.architecture, quantization, spec.notices, spec.keys, self.checkpoint
+        )
 
     @property
-    def config(self) -> Any:
-        """Transformers' configuration, ``None`` as long as there is none."""
-        return None if self.blueprint is None else self.blueprint.config
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The names of the tasks that its family has a model for."""
-        return () if self.blueprint is None else self.blueprint.heads
+    def _is_known(self) -> bool:
+        """Whether transformers can build the model."""
+        return self.config is not None or self.data is not None
 
     def confirm(self, progress: Progress = no_progress) -> None:
-        """Build a model that was seen before, and put what it is in place of what was remembered.
-
-        The two should be equal; if not, ``architecture`` is another one afterwards. Of any other
-        model this is known already.
+        """Build a cached model, and correct what the cache had if the two differ.
 
         Raises:
             UserError: it cannot be built, or the demo's weights are not the published ones.
+            Cancelled: by ``progress``.
         """
-        if self.blueprint is None or self.config is not None or self.blueprint.data is None:
+        if self.data is None or self.config is not None:
             return
         libraries.load(progress)
         from bertviewer.core.loading.meta_model import read_meta_model
 
-        seen, data = SeenModel(self.architecture, self.heads), self.blueprint.data
-        found = read_meta_model(self.source, data, self.checkpoint, seen, progress)
-        self.blueprint = replace(self.blueprint, config=found.config)
-        notices = self.blueprint.notices
-        if not found.was_seen or (found.keys, found.notices) != (self.keys, notices):
+        cached = ModelSpec(self.source, self.architecture, self.heads)
+        built = read_meta_model(self.source, self.data, self.checkpoint, cached, progress)
+        self.config = built.config
+        is_same = cached.matches(built) and built.source == self.source
+        if not is_same or (built.keys, built.notices) != (self.keys, self.notices):
             write_log(f"{self.source.name}: not what the cache says")
-            self._correct(found)
+            self._correct(built)
 
-    def _correct(self, found: "MetaModel") -> None:
-        """Put what a model turned out to be in place of what was known of it."""
-        assert self.blueprint is not None
-        self.was_corrected, self._is_kept = True, False
-        self.source = found.source
-        self.architecture = with_facts(
-            found.architecture,
-            self.blueprint.quantization,
-            found.notices,
-            found.keys,
-            self.checkpoint,
-        )
-        self.blueprint = replace(
-            self.blueprint, config=found.config, heads=found.heads, notices=found.notices
-        )
-        self.keys = self._keys_found = found.keys
+    def _correct(self, built: ModelSpec) -> None:
+        self.was_corrected = True
+        self._set_spec(built, self.architecture.source.quantization)
         self.keep()
+
+    def keep(self) -> None:
+        """Store what is known in the cache, unless that has been done."""
+        if self.data is None or self._is_cached:
+            return
+        self._is_cached = True
+        spec = ModelSpec(self.source, self.architecture, self.heads, self.notices)
+        store_spec(spec, self.data)
+        if self.checkpoint is not None and self._keys_by_name is not None:
+            store_report(self.source, self.data, self.checkpoint, self._keys_by_name)
 
     def with_formulas(self, progress: Progress = no_progress) -> Architecture:
         """Return the architecture with all formulas and flows, derived if need be."""
@@ -154,9 +129,35 @@ class LoadedModel:
             self.with_costs(progress)
         return self.with_flows(progress)
 
+    def with_counts(self, progress: Progress = no_progress) -> Architecture:
+        """Derive the formulas of the counts."""
+        if self._is_known:
+            self.confirm(progress)
+            from bertviewer.core.loading import deriving
+
+            self.architecture = deriving.with_counts(
+                self.architecture, self.source, progress, self._limits()
+            )
+        return self.architecture
+
+    def with_costs(self, progress: Progress = no_progress) -> Architecture:
+        """Derive the formulas of the costs, after those of the counts, and cache them.
+
+        Flows are traced again: their shapes get symbols now.
+        """
+        if self._is_known:
+            self.confirm(progress)
+            from bertviewer.core.loading import deriving
+
+            limits = self._limits()
+            costed = deriving.with_costs(self.architecture, self.source, progress, limits)
+            self.architecture = deriving.with_flows(costed, self.source, progress, limits)
+            self._keep_derived()
+        return self.architecture
+
     def with_flows(self, progress: Progress = no_progress) -> Architecture:
-        """Find the flow of each module and keep it, if that is not known yet."""
-        if self.blueprint is None:
+        """Trace the data flow of each module and cache it, unless that has been done."""
+        if not self._is_known:
             flows = Flows({}, missing={"": why_not_run(self.source.name)})
             self.architecture = replace(self.architecture, flows=flows)
         elif self.architecture.flows is None:
@@ -169,50 +170,22 @@ class LoadedModel:
             self._keep_derived()
         return self.architecture
 
-    def with_counts(self, progress: Progress = no_progress) -> Architecture:
-        """Derive the counts' formulas; without a blueprint there is nothing to derive them from."""
-        if self.blueprint is None:
-            return self.architecture
-        self.confirm(progress)
-        from bertviewer.core.loading import deriving
-
-        self.architecture = deriving.with_counts(
-            self.architecture, self.source, progress, self._limits()
-        )
-        return self.architecture
-
-    def with_costs(self, progress: Progress = no_progress) -> Architecture:
-        """Derive the formulas of the costs, and keep them; those of the counts must be there.
-
-        The flows are found anew: their shapes get letters now.
-        """
-        if self.blueprint is None:
-            return self.architecture
-        self.confirm(progress)
-        from bertviewer.core.loading import deriving
-
-        limits = self._limits()
-        costed = deriving.with_costs(self.architecture, self.source, progress, limits)
-        self.architecture = deriving.with_flows(costed, self.source, progress, limits)
-        self._keep_derived()
-        return self.architecture
-
     def with_kv_cache(self, progress: Progress = no_progress) -> Architecture:
-        """Find the memory of a newly built model's cache, in numbers, if nothing is derived yet.
+        """Derive the memory of a newly built model's key/value cache, in numbers.
 
-        A model that was seen before has it already, so that torch need not be imported.
+        A cached model has it, and needs no torch for it.
         """
-        architecture = self.architecture
-        if self.config is None or architecture.costs is not None or architecture.kv_cache:
-            return architecture
+        before = self.architecture
+        if self.config is None or before.costs is not None or before.kv_cache:
+            return before
         from bertviewer.core.loading import deriving
 
         with suppress(*deriving.LIMITS):
             self.architecture = deriving.with_kv_cache(
-                architecture, self.source, progress, Budget(_CACHE_SECONDS)
+                before, self.source, progress, Budget(_KV_CACHE_SECONDS)
             )
-        if self.architecture is not architecture:
-            self._is_kept = False
+        if self.architecture is not before:
+            self._is_cached = False
             self.keep()
         return self.architecture
 
@@ -221,16 +194,16 @@ class LoadedModel:
         return self._budget
 
     def _keep_derived(self) -> None:
-        """Keep what was derived, unless a limit was reached: next time may give more."""
+        # With what a limit has left out, the next time may give more.
         if not self._budget.was_exceeded:
-            self._is_kept = False
+            self._is_cached = False
             self.keep()
 
     def check_weights(self, random_weights: bool) -> None:
-        """Check that there are weights to run it with, or that random ones were asked for.
+        """Check that the model has weights to run with, or that random ones were requested.
 
         Raises:
-            UserError: neither is so, the weights are quantized, or the model is unknown.
+            UserError: it has none, they are quantized, or the model is unknown.
         """
         quantization = self.architecture.source.quantization
         if quantization is not None and self.checkpoint is not None:
@@ -241,7 +214,7 @@ class LoadedModel:
         if self.source.kind == "pickle":
             from bertviewer.core.pickles.consent import consented_checkpoint
 
-            consented_checkpoint(self.source, allowed=False)  # says what it takes
+            consented_checkpoint(self.source, allowed=False)  # raises, and says what is needed
         if self.remote is not None:
             raise UserError(self.remote.why_no_weights)
         if self.source.kind == "folder" and (unread := unread_weights(self.source.path)):
@@ -250,24 +223,29 @@ class LoadedModel:
             f"{self.source.name} has no weights; use --random-weights to run it with random ones"
         )
 
+    def _check_is_known(self) -> None:
+        if not self._is_known:
+            raise UserError(why_not_run(self.source.name))
+
     def module(
         self, random_weights: bool, progress: Progress = no_progress, device: str | None = None
     ) -> "nn.Module":
-        """Return the real module in eval mode; its weights are loaded or drawn on the first call.
+        """Return the torch module in eval mode; the first call loads or initializes its weights.
 
-        It is moved to ``device``, as torch names it, or stays where it is. ``architecture`` is
-        another one afterwards, which says where the weights are from.
+        ``device`` is a torch device to move it to. ``architecture.source`` then says where the
+        weights are from.
 
         Raises:
-            UserError: it is not known what to calculate, there are no weights and random ones were
-                not asked for, the file is bad, or the device does not take them.
+            UserError: the model is unknown or has no weights, a file is bad, or the device does not
+                accept the weights.
+            Cancelled: by ``progress``.
         """
         self._check_is_known()
         if self._module is None:
             self.confirm(progress)
             self.check_weights(random_weights)
             progress(0, 0, "Loading weights")
-            self._module = self._weighted(progress)
+            self._module = self._load_module(progress)
         if self.reading is not None:
             self.reading.progress = progress
         if device is not None and device != self._device:
@@ -280,53 +258,86 @@ class LoadedModel:
 
     @property
     def running_module(self) -> "nn.Module":
-        """The module that sentences are run through, with the weights of the run, random or not."""
+        """The module with the weights of the last run, or random ones."""
         return self.module(random_weights=True) if self._module is None else self._module
 
+    def _load_module(self, progress: Progress) -> "nn.Module":
+        from bertviewer.core.loading import weight_loading
+
+        if self.checkpoint is None or self.keys is None:
+            module = weight_loading.random_module(self.source, self.config)
+            self._set_source(weights="random")
+            return module
+        if self.remote is not None:
+            self.remote.fetch(progress)
+            self._tie_by_values(progress)
+        loaded = weight_loading.pretrained_module(
+            self.source, self.config, self.architecture, self.checkpoint, self.keys, progress
+        )
+        # transformers may initialize more tensors than the names promised.
+        self.keys = replace(self.keys, missing=loaded.random)
+        self.reading = loaded.reading
+        self._set_source(random_tensors=loaded.random, offloaded=loaded.reading is not None)
+        return loaded.module
+
+    def _tie_by_values(self, progress: Progress) -> None:
+        """Find out which tensors are tied, now that their values are downloaded."""
+        if self.data is None or not self.source.untied:
+            return
+        from bertviewer.core.loading.meta_model import read_meta_model
+
+        tied = replace(self.source, untied=())
+        built = read_meta_model(tied, self.data, self.checkpoint, None, progress)
+        if built.source != self.source:
+            self._correct(built)
+
+    def _set_source(self, **changes: Any) -> None:
+        info = replace(self.architecture.source, **changes)
+        self.architecture = replace(self.architecture, source=info)
+
     def tokenizer(self, progress: Progress = no_progress) -> "Tokenizer":
-        """Return the model's tokenizer, or a stand-in for a configuration without vocabulary.
+        """Return the model's tokenizer, or a placeholder for a configuration without vocabulary.
 
         Raises:
-            UserError: the folder has weights and no tokenizer, or a sentence's tokens would be of
-                no use.
+            UserError: the folder has weights and no tokenizer, or the model does not read text.
             Cancelled: by ``progress``.
         """
         self._check_is_known()
         if self._tokenizer is None:
             from bertviewer.core.tokenization.tokenization import find_tokenizer
 
-            # With keys that are only about tokens, but not a table of segments that is never built.
+            # Unused keys may be about tokens, but not an unused number of segments.
             config = self.architecture.whole_config
             if "type_vocab_size" in self.architecture.unused:
                 del config["type_vocab_size"]
             self._tokenizer = find_tokenizer(self.source, config, progress, self.length_limits)
         return self._tokenizer
 
-    def length_limits(self) -> "LengthLimits":
-        """Return how many tokens it takes; they are measured at the first call."""
-        from bertviewer.core.graph.length_measuring import length_limits
-
-        return length_limits(self.architecture.whole_config)
-
     def prepare_tokenizer(self) -> None:
-        """Start the process that reads its tokenizer, if it has one, without waiting for it."""
+        """Start the tokenizer's process, if the model needs it, without waiting for it."""
         if has_tokenizer(self.source) or shares_vocabulary(self.source):
             from bertviewer.core.tokenization.model_tokenizer import tokenizer_helper
 
             tokenizer_helper().prepare()
 
-    def stored(self, name: str) -> StoredTensor | None:
-        """Return where the model's tensor of that name is stored, ``None`` if it is not as such.
+    def length_limits(self) -> "LengthLimits":
+        """Return how many tokens the model accepts, measured by the first call."""
+        from bertviewer.core.graph.length_measuring import length_limits
 
-        Quantized weights are not: their codes are other values than the model's. A tied tensor is
-        found by each of its names.
+        return length_limits(self.architecture.whole_config)
+
+    def stored(self, name: str) -> StoredTensor | None:
+        """Return where a tensor of the model is stored, ``None`` if it is not stored unchanged.
+
+        Quantized weights are not: their codes are not the model's values. A tied tensor is found
+        by any of its names.
 
         Raises:
             UserError: the demo's weights are not the published ones.
         """
         if self.checkpoint is None or name in self.architecture.source.quantized_tensors:
             return None
-        if self.blueprint is None:
+        if not self._is_known:
             return self.checkpoint.tensors.get(name)
         if self.keys is None:
             return None
@@ -339,53 +350,3 @@ class LoadedModel:
             if (key := self.keys.stored.get(candidate)) is not None:
                 return self.checkpoint.tensors[key]
         return None
-
-    def keep(self) -> None:
-        """Write what is known of it, unless it is there already, to open it without torch."""
-        blueprint = self.blueprint
-        data = None if blueprint is None else blueprint.data
-        if blueprint is not None and data is not None and not self._is_kept:
-            self._is_kept = True
-            seen = SeenModel(self.architecture, self.heads, blueprint.notices)
-            keep_model(self.source, data, seen)
-            if self.checkpoint is not None and self._keys_found is not None:
-                keep_keys(self.source, data, self.checkpoint, self._keys_found)
-
-    def _check_is_known(self) -> None:
-        if self.blueprint is None:
-            raise UserError(why_not_run(self.source.name))
-
-    def _weighted(self, progress: Progress) -> "nn.Module":
-        from bertviewer.core.loading import weight_loading as weighting
-
-        if self.remote is not None and self.checkpoint is not None and self.keys is not None:
-            self.remote.fetch(progress)
-            self._tie_as_stored(progress)
-        if self.checkpoint is None or self.keys is None:
-            module = weighting.random_module(self.source, self.config)
-            self._set_source(weights="random")
-            return module
-        loaded = weighting.pretrained_module(
-            self.source, self.config, self.architecture, self.checkpoint, self.keys, progress
-        )
-        # What came of the loading is the truth, whatever the names alone had promised.
-        self.keys = replace(self.keys, missing=loaded.random)
-        self.reading = loaded.reading
-        self._set_source(random_tensors=loaded.random, offloaded=loaded.reading is not None)
-        return loaded.module
-
-    def _tie_as_stored(self, progress: Progress) -> None:
-        """Find out which tensors are tied, now that the values that decide it are here."""
-        data = None if self.blueprint is None else self.blueprint.data
-        if data is None or not self.source.untied:
-            return
-        from bertviewer.core.loading.meta_model import read_meta_model
-
-        tied = replace(self.source, untied=())
-        found = read_meta_model(tied, data, self.checkpoint, None, progress)
-        if found.source != self.source:
-            self._correct(found)
-
-    def _set_source(self, **changes: Any) -> None:
-        info = replace(self.architecture.source, **changes)
-        self.architecture = replace(self.architecture, source=info)

@@ -1,10 +1,10 @@
-"""Compares a checkpoint's header with a module: which tensor of the one is which of the other.
+"""Which tensor of a checkpoint belongs to which of a module, by name and shape.
 
-Checkpoints name tensors in many ways: the base model's with its prefix (``bert.``) or without,
-LayerNorm's as TensorFlow did (``gamma``, ``beta``), and some families' as their authors did.
-transformers knows them all, and loads by them; so it is asked, by name alone and for no values.
-It knows nothing of the prefixes that wrappers add, such as ``module.`` and ``0.auto_model.``:
-these are removed before (see ``clean_keys``).
+Checkpoints name tensors in many ways: with or without the base model's prefix (``bert.``), as
+TensorFlow named LayerNorm's (``gamma``, ``beta``), or as a family's authors did. transformers'
+own renaming rules are applied to the names alone: it offers a report only together with loading,
+which needs values. Prefixes of wrappers, such as ``module.`` and ``0.auto_model.``, which
+transformers does not know, are removed before (see ``clean_keys``).
 """
 
 import re
@@ -17,31 +17,31 @@ from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
 
 from bertviewer.core.checkpoints.header import shown_name
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.checkpoints.quantization import packed_weights
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
 from bertviewer.core.checkpoints.wrappers import prefixes_of, without_wrappers
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.numbers import count_text
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 _COMPUTED = re.compile(
     r"(^|\.)(position_ids|token_type_ids|inv_freq|masked_bias|(cos|sin)_cached|_float_tensor|version)$"
 )
-"""Buffers of older versions of transformers, which no module has under that name any more."""
+"""Buffers of older versions of transformers, which no module has any more."""
 _CAUSAL_MASK = re.compile(r"(^|\.)attn?(ention)?\.bias$")
-"""One of them that has the name of a weight, and another shape: [1, 1, S, S]."""
+"""One of them that has the name of a weight, but the shape [1, 1, S, S]."""
 
 
-def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
+def match(module: nn.Module, checkpoint: Checkpoint) -> LoadReport:
     """Return how a checkpoint fits a module, which may be on the meta device.
 
     Raises:
-        UserError: it holds none of the module's tensors, or one of another shape.
+        UserError: it has none of the module's tensors, or one of another shape.
     """
     parameters = dict(module.named_parameters(remove_duplicate=False))
     naming = _Naming(module)
-    places, turned = _places(naming, checkpoint)
+    places, converted = _places(naming, checkpoint)
     tied = _tied(parameters)
     held = {tied.get(name, name) for names in places.values() for name in names}
     firsts = [name for name in parameters if name not in tied]
@@ -49,17 +49,19 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
         raise UserError(f"{where(checkpoint)}: none of its tensors belongs to this architecture")
     names = {key: names[0] for key, names in places.items() if names}
     merged = {name for name, count in Counter(names.values()).items() if count > 1}
-    stored = {name: key for key, name in names.items() if name not in merged and key not in turned}
+    stored = {
+        name: key for key, name in names.items() if name not in merged and key not in converted
+    }
     unused = [key for key in checkpoint.tensors if not places[key]]
     buffers = tuple(key for key in unused if naming.is_computed(checkpoint.tensors[key]))
-    return KeyReport(
+    return LoadReport(
         files={file.own.name: file.nbytes for file in checkpoint.files},
         stored_dtypes=Counter(tensor.dtype for tensor in checkpoint.tensors.values()),
-        dtype=_dtype(parameters[firsts[0]]),
+        dtype=str(parameters[firsts[0]].dtype).removeprefix("torch."),
         tensors=len(firsts),
         stored=stored,
         renamed={key: name for key, name in names.items() if key != name},
-        # What is never trained is computed, as sinusoidal positions are, and saved by few.
+        # What is never trained, such as sinusoidal positions, is computed and rarely saved.
         missing=tuple(n for n in firsts if n not in held and parameters[n].requires_grad),
         unexpected=tuple(key for key in unused if key not in set(buffers)),
         tied=tied,
@@ -69,25 +71,25 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
 
 
 def where(checkpoint: Checkpoint) -> Path:
-    """Return what a message names: the one file, or the folder of several."""
+    """Return what messages name: the one file, or the folder of several."""
     first = checkpoint.files[0].own
     return first if len(checkpoint.files) == 1 else first.parent
 
 
 def clean_keys(module: nn.Module, checkpoint: Checkpoint) -> dict[str, str]:
-    """Return a checkpoint's keys without what wrappers have added, by the keys themselves.
+    """Return a checkpoint's keys without the prefixes of wrappers, by the original key.
 
     Raises:
-        UserError: it holds several models that fit the module equally well.
+        UserError: it has several models that fit the module equally well.
     """
     return _Naming(module).cleaned(tuple(checkpoint.tensors), where(checkpoint))
 
 
 class _Naming:
-    """How the keys of a checkpoint become names of a module's tensors.
+    """How keys of a checkpoint are converted to names of a module's tensors.
 
     Attributes:
-        expected: the module's parameters and persistent buffers, which a checkpoint holds.
+        expected: the module's parameters and persistent buffers, which a checkpoint has.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -105,7 +107,7 @@ class _Naming:
         self._parameters = sum(1 for _ in module.parameters())
 
     def is_computed(self, tensor: StoredTensor) -> bool:
-        """Tell whether a stored tensor is a buffer that the module computes itself."""
+        """Return whether a stored tensor is a buffer that the module computes."""
         name, _ = self._renamed(without_wrappers(tensor.name))
         if len(tensor.shape) == 4 and tensor.shape[:2] == (1, 1) and _CAUSAL_MASK.search(name):
             return True
@@ -114,55 +116,55 @@ class _Naming:
         return not names.isdisjoint(self._computed) or _COMPUTED.search(name) is not None
 
     def targets(self, key: str) -> tuple[tuple[str, ...], bool]:
-        """Return the names that a clean key becomes, and whether its values change on the way."""
+        """Return the names that a clean key is converted to, and whether its values change too."""
         name, pattern = self._renamed(key)
         if pattern is None:
             return ((name,) if name in self.expected else ()), False
         return tuple(one for one in self._cut(name) if one in self.expected), True
 
     def cleaned(self, keys: tuple[str, ...], place: Path) -> dict[str, str]:
-        """Return the keys without what wrappers have added: modules within, and one prefix.
+        """Return the keys without what wrappers have added: inner modules, and one prefix.
 
-        A prefix is removed if the module has names for what follows it: more than half of all its
-        parameters' (so that no part of another model is taken for this one).
+        A prefix is removed if the names that follow it are those of more than half of the module's
+        parameters (a part of another model is not mistaken for this one).
 
         Raises:
-            UserError: several prefixes fit equally well, as those of a teacher and a student.
+            UserError: several prefixes fit equally well, such as a teacher's and a student's.
         """
         found = {key: key for key in keys}
         unfit = [key for key in keys if not self.targets(key)[0]]
         for key in unfit:
             found[key] = without_wrappers(key)
         left = {key: None for key in unfit if not self.targets(found[key])[0]}
-        # A name that the module has already is taken.
+        # Names that are assigned already.
         taken = {name for key in keys if key not in left for name in self.targets(found[key])[0]}
         held: dict[str, set[str]] = {}
         for key in left:
             for prefix in prefixes_of(found[key]):
                 names = self.targets(found[key].removeprefix(prefix))[0]
                 held.setdefault(prefix, set()).update(set(names) - taken)
-        # The first of the best ones, and of those within one another the shortest.
+        # The first of the best, and of nested ones the shortest.
         best = max(held, key=lambda prefix: len(held[prefix]), default="")
         if 2 * len(held.get(best, ())) > self._parameters:
             equal = [p for p in held if held[p] == held[best] and not p.startswith(best)]
             if equal:
                 raise UserError(
                     f"{place}: it holds several models of this architecture "
-                    f"({', '.join(map(shown_name, (best, *equal[:_MOST_NAMED])))}); save "
+                    f"({', '.join(map(shown_name, (best, *equal[:_MAX_NAMED])))}); save "
                     "one model's tensors to a file and open that"
                 )
             found |= {key: found[key].removeprefix(best) for key in left}
         return found
 
     def _renamed(self, key: str) -> tuple[str, str | None]:
-        """Return the name that transformers gives a key, and the pattern of its converter."""
+        """Return transformers' name of a key, and the pattern of its converter if it has one."""
         found: tuple[str, str | None] = rename_source_key(
             key, self._renamings, self._converters, self._prefix, self.expected
         )
         return found
 
     def _cut(self, name: str) -> tuple[str, ...]:
-        """Return all names that one key is cut into, of which ``name`` is the first."""
+        """Return all names that one key is split into, of which ``name`` is the first."""
         for converter in self._converters:
             first, *others = converter.target_patterns
             if first in name:
@@ -171,22 +173,22 @@ class _Naming:
 
 
 def _places(naming: _Naming, checkpoint: Checkpoint) -> tuple[dict[str, tuple[str, ...]], set[str]]:
-    """Return the names in the module that each key becomes, none for one that is not used.
+    """Return the module's names of each key, none for one that is not used.
 
-    Beside them are the keys whose values are cut, joined or turned on the way.
+    Also return the keys whose values are split, merged or transposed.
     """
     places: dict[str, tuple[str, ...]] = {}
-    turned: set[str] = set()
+    converted: set[str] = set()
     taken: dict[str, str] = {}
     other: dict[str, StoredTensor] = {}  # of another shape
     packed = packed_weights(checkpoint.tensors)
     weights = tuple(packed.get(key, key) for key in checkpoint.tensors)
     clean = naming.cleaned(tuple(dict.fromkeys(weights)), where(checkpoint))
     for key, tensor in checkpoint.tensors.items():
-        names, is_turned = naming.targets(clean[packed.get(key, key)])
-        if is_turned or key in packed:
-            # The shape says nothing.
-            turned.add(key)
+        names, is_converted = naming.targets(clean[packed.get(key, key)])
+        if is_converted or key in packed:
+            # The shape may differ.
+            converted.add(key)
             places[key] = names
             continue
         name = names[0] if names else ""
@@ -195,7 +197,7 @@ def _places(naming: _Naming, checkpoint: Checkpoint) -> tuple[dict[str, tuple[st
             continue
         if tensor.shape != tuple(naming.expected[name].shape):
             other[name] = tensor
-        if name in taken:  # by an old name, and here is the right one
+        if name in taken:  # by an old name; this is the current one
             places[taken[name]] = ()
         taken[name], places[key] = key, (name,)
     for name, tensor_of in naming.expected.items():
@@ -206,14 +208,14 @@ def _places(naming: _Naming, checkpoint: Checkpoint) -> tuple[dict[str, tuple[st
                 f"{stored.file}: {stored.name} has the shape {list(stored.shape)}, but the "
                 f"configuration requires {list(tensor_of.shape)}{more}"
             )
-    return places, turned
+    return places, converted
 
 
 def _stored_twice(ties: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
-    """Return the tied names that are stored as well as what they are tied to, with its name.
+    """Return the tied names that are stored in addition to the tensor they are tied to.
 
-    That is the source that the class names, or the first of its targets if the source is not
-    stored; see ``PreTrainedModel.tie_weights``.
+    Each with that tensor's name: the source that the class names, or the first of its targets if
+    the source is not stored; see ``PreTrainedModel.tie_weights``.
     """
     leaders: dict[str, str] = {}
     twice = {}
@@ -230,7 +232,7 @@ def _stored_twice(ties: Mapping[str, str], stored: Mapping[str, str]) -> dict[st
 
 
 def _tied(parameters: Mapping[str, Tensor]) -> dict[str, str]:
-    """Return the first name of every tensor that has another one as well, by that one."""
+    """Return the first name of every tensor that has several, by each of the others."""
     first_names: dict[int, str] = {}
     tied = {}
     for name, parameter in parameters.items():
@@ -238,7 +240,3 @@ def _tied(parameters: Mapping[str, Tensor]) -> dict[str, str]:
         if first != name:
             tied[name] = first
     return tied
-
-
-def _dtype(parameter: Tensor) -> str:
-    return str(parameter.dtype).removeprefix("torch.")

@@ -1,67 +1,55 @@
-"""A model built on torch's meta device, and what is read off it: shapes, counts, heads, keys."""
+"""Models built on torch's meta device, read as an ``Architecture``."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
+from torch import nn
 
-from bertviewer.core.building.building import (
-    build_config,
-    build_on_meta,
-    heads_of,
-    plain_config,
-    untie,
-)
+from bertviewer.core.building.configurations import build_config, plain_config
+from bertviewer.core.building.models import build_on_meta, heads_of, untie
 from bertviewer.core.building.unused_keys import key_use
-from bertviewer.core.checkpoints.keys import KeyReport
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.checkpoints.ties import untied_names
-from bertviewer.core.loading.cached_models import SeenModel, recall_model
-from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.expressions.symbols import symbols_of
+from bertviewer.core.formulas.catalogue import with_formulas
+from bertviewer.core.loading.cached_models import ModelSpec, load_spec
 from bertviewer.core.loading.matching import match
+from bertviewer.core.loading.structure import Branch
 from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.modules import TensorInfo
+from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.demo import check_demo_weights
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.budget import OverBudget, limited
 from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.memory import gc_paused
 from bertviewer.core.util.progress import Progress
 
-
-class MetaModel(Struct, frozen=True):
-    """What a source's model is, by transformers itself.
-
-    Attributes:
-        source: with the parameters that its checkpoint leaves untied.
-        config: transformers' configuration.
-        architecture: it has the formulas of what was seen before, if that was the same, or none.
-        heads: the names of the tasks that its family has a model for.
-        keys: how a checkpoint fits it, ``None`` without one.
-        was_seen: whether it is the same as what was seen before.
-        notices: on keys of the configuration that it does not use.
-    """
-
-    source: ModelSource
-    config: Any
-    architecture: Architecture
-    heads: tuple[str, ...]
-    keys: KeyReport | None
-    was_seen: bool
-    notices: tuple[str, ...]
+_SCALARS = (str, int, float, type(None))
+_MODULE_ATTRIBUTES = frozenset({*vars(nn.Module()), "call_super_init", "dump_patches"})
+"""Attributes that every module has."""
 
 
 def read_meta_model(
     source: ModelSource,
     data: Mapping[str, Any],
     checkpoint: Checkpoint | None,
-    seen: SeenModel | None,
+    cached: ModelSpec | None,
     progress: Progress,
-) -> MetaModel:
-    """Build the model of a checked configuration, and read off it what there is to know.
+) -> ModelSpec:
+    """Build the model of a checked configuration and compare it with the cache.
+
+    Args:
+        source: what to open.
+        data: the configuration.
+        checkpoint: where the weights are stored, ``None`` without weights.
+        cached: what the cache has; if it matches, its formulas are used.
+        progress: reports steps, and may cancel.
 
     Raises:
-        UserError: it cannot be built, or not in the time and memory allowed, does not fit the
-            checkpoint, or the demo's weights are not the published ones.
+        UserError: it cannot be built, or not within the limits of time and memory; it does not fit
+            the checkpoint; or the demo's weights are not the published ones.
         Cancelled: by ``progress``.
     """
     if source.kind == "demo":
@@ -73,7 +61,7 @@ def read_meta_model(
             limits.report(1, 3, "Building the architecture")
             module = build_on_meta(config, source.task, source.name, source.untied)
             limits.report(2, 3, "Reading modules and tensors")
-            # Through JSON and back, so that what is shown is equal to what an export reads again.
+            # As JSON, so that it equals what is read back from an export.
             plain = plain_config(config, source.name, data)
             use = key_use(module, config, data, plain)
     except OverBudget as error:
@@ -81,21 +69,87 @@ def read_meta_model(
     try:
         keys = None if checkpoint is None else match(module, checkpoint)
     except UserError as error:
-        # What does not fit is often of another way of computing.
+        # A mismatch is often due to a mechanism that the class lacks.
         raise UserError(". ".join((str(error), *use.notices))) from error
     if checkpoint is not None and keys is not None:
         if names := untied_names(keys, checkpoint, progress):
             source = replace(source, untied=(*source.untied, *names))
             untie(module, names)
             keys = match(module, checkpoint)
-            seen = recall_model(source, data)
+            cached = load_spec(source, data)
         keys = replace(keys, untied=source.untied)
     used = {key: value for key, value in plain.items() if key not in use.unused}
     architecture = inspect_module(module, source.info(keys), used, use.unused)
-    heads = heads_of(config)
-    was_seen = seen is not None and seen.is_like(architecture, heads)
-    if seen is not None and was_seen:
-        architecture = replace(
-            seen.architecture, source=architecture.source, unused=architecture.unused
+    built = ModelSpec(source, architecture, heads_of(config), use.notices, keys, config)
+    if cached is None or not cached.matches(built):
+        return built
+    info, unused = architecture.source, architecture.unused
+    known = replace(cached.architecture, source=info, unused=unused)
+    return replace(built, architecture=known)
+
+
+@gc_paused()
+def inspect_module(
+    module: nn.Module,
+    source: SourceInfo,
+    config: Mapping[str, Any],
+    unused: Mapping[str, Any] | None = None,
+) -> Architecture:
+    """Return the structure of a module; counts are plain numbers until formulas are derived.
+
+    ``unused`` are keys of the configuration that the module does not read: they have no symbols.
+    """
+    tensors = tuple(_tensors(module))
+    branches = _branches(module, tensors)
+    total = branches[0].parameters
+    plain = Architecture(
+        source,
+        config,
+        symbols_of(config),
+        tuple(branch.node(total) for branch in branches),
+        tensors,
+        unused=unused or {},
+    )
+    return with_formulas(plain)
+
+
+def _tensors(module: nn.Module) -> Iterator[TensorInfo]:
+    first_names: dict[int, str] = {}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        first = first_names.setdefault(id(parameter), name)
+        yield TensorInfo(
+            name=name,
+            shape=tuple(parameter.shape),
+            dtype=str(parameter.dtype).removeprefix("torch."),
+            trainable=parameter.requires_grad,
+            tied_to=None if first == name else first,
         )
-    return MetaModel(source, config, architecture, heads, keys, was_seen, use.notices)
+
+
+def _branches(module: nn.Module, tensors: tuple[TensorInfo, ...]) -> list[Branch]:
+    """Return all modules once, in the order of ``named_modules()``."""
+    own: dict[str, list[TensorInfo]] = {}
+    for tensor in tensors:
+        own.setdefault(tensor.owner, []).append(tensor)
+    branches: dict[int, Branch] = {}
+    signatures: dict[object, int] = {}
+
+    def walk(module: nn.Module, path: str) -> Branch:
+        kind = type(module)
+        attributes = {
+            name: value
+            for name, value in vars(module).items()
+            if name not in _MODULE_ATTRIBUTES
+            and isinstance(value, _SCALARS)
+            and not name.startswith("_")
+        }
+        branch = Branch(path, kind.__name__, kind.__module__, attributes)
+        branches[id(module)] = branch
+        for name, child in module.named_children():
+            below = branches.get(id(child)) or walk(child, branch.child_path(name))
+            branch.children.append((name, below))
+        branch.finish(own.get(path, ()), signatures, (kind, module.extra_repr()))
+        return branch
+
+    walk(module, "")
+    return list(branches.values())

@@ -1,19 +1,25 @@
-"""Opens models: a source becomes a ``LoadedModel``, without torch if it was seen before."""
+"""Opening a model: a source becomes a ``LoadedModel``, without torch if it is in the cache."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from bertviewer.core.checkpoints.finding import check_inside, find_checkpoint
-from bertviewer.core.checkpoints.keys import KeyReport
-from bertviewer.core.checkpoints.quantization import Quantization, quantization_of
+from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.quantization import quantization_of
 from bertviewer.core.checkpoints.stored import Checkpoint
-from bertviewer.core.loading.cached_models import keep_head, recall_head, recall_keys, recall_model
-from bertviewer.core.loading.file_facts import file_notices, with_facts
-from bertviewer.core.loading.loaded_model import Blueprint, LoadedModel
-from bertviewer.core.loading.structure import structure, why_not_run
+from bertviewer.core.loading.cached_models import (
+    ModelSpec,
+    load_head,
+    load_report,
+    load_spec,
+    store_head,
+)
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.notices import file_notices
+from bertviewer.core.loading.structure import structure_from_names, why_not_run
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.configuration import (
     CodeSettings,
@@ -29,25 +35,23 @@ from bertviewer.core.util import libraries
 from bertviewer.core.util.errors import UnknownTypeError
 from bertviewer.core.util.progress import Progress, no_progress
 
-if TYPE_CHECKING:
-    from bertviewer.core.hub.opening import HubModel
-
 
 def open_model(
     source: ModelSource, progress: Progress = no_progress, *, keep: bool = True
 ) -> LoadedModel:
-    """Read the configuration, and find out what the model is made of; no weights are read.
+    """Read a model's configuration and structure, but no weights.
 
-    Of a checkpoint only the headers are read, and every file is checked. What was found out before
-    of the same configuration and the same headers is not found out again; what is found out now
-    is kept for the next time, unless the caller has more urgent things to do before.
+    Of a checkpoint only the headers are read, and every file is checked. What the cache has for
+    the same configuration and headers is used; what is new is stored there, unless ``keep`` is
+    false: then the caller calls ``LoadedModel.keep`` later.
 
     Raises:
-        UserError: the configuration or a file is bad, the two do not belong together, or the
-            family has no head for the task.
+        UserError: the configuration or a file is bad, the two do not fit, or the family has no
+            head for the task.
+        Cancelled: by ``progress``.
     """
     remote = None
-    source = replace(source, untied=(), notices=())  # of the same model, opened before
+    source = replace(source, untied=(), notices=())  # it may have been opened before
     if source.kind == "hub":
         from bertviewer.core.hub.opening import open_hub
 
@@ -63,94 +67,80 @@ def open_model(
         data, task, untied, notices = read_saved_model(source.path)
         source = replace(source, task=find_task(task), untied=untied, notices=notices)
     else:
-        data = _configuration(source)
+        data = _read_config(source)
     checkpoint = remote.checkpoint if remote else _find_checkpoint(source, progress)
     guess = ""
     if data is None or not has_type(data):
-        data, guess = _guessed(source, data, checkpoint, progress)
+        data, guess = _identify(source, data, checkpoint, progress)
     file = source.config_file
     settings = CodeSettings() if file is None else code_settings(file)
     tensors = None if checkpoint is None else checkpoint.tensors
     quantization = quantization_of(tensors, settings.quantization)
     notices = *filter(None, [guess]), *file_notices(settings, quantization)
     source = replace(source, notices=(*source.notices, *notices))
-    if data is None:
-        assert checkpoint is not None
-        return _structure(source, checkpoint, quantization)
+    spec = None
     try:
-        model = _model(source, data, checkpoint, quantization, progress, remote=remote)
+        if data is not None:
+            spec = _find_spec(source, data, checkpoint, progress)
     except UnknownTypeError:
         if checkpoint is None:
             raise
-        return _structure(source, checkpoint, quantization)
-    if keep and model.config is not None:  # it was not seen before
+    if spec is None:
+        assert checkpoint is not None
+        return LoadedModel(_spec_from_names(source, checkpoint), None, checkpoint, quantization)
+    model = LoadedModel(spec, data, checkpoint, quantization, remote=remote)
+    if keep and model.config is not None:  # it was built
         model.keep()
     return model
 
 
-def _model(
-    source: ModelSource,
-    data: Mapping[str, Any],
-    checkpoint: Checkpoint | None,
-    quantization: Quantization | None,
-    progress: Progress,
-    *,
-    remote: "HubModel | None",
-) -> LoadedModel:
-    """Return a model of a known type.
+def _find_spec(
+    source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint | None, progress: Progress
+) -> ModelSpec:
+    """Return a model from the cache, or build it.
 
     Raises:
-        UnknownTypeError: transformers does not have the type.
+        UnknownTypeError: transformers does not know the model type.
         UserError: as ``open_model``.
     """
     if source.task == AUTO:
         source = _with_saved_head(source, data, checkpoint, progress)
-    seen = recall_model(source, data)
-    keys = None if checkpoint is None or not seen else recall_keys(source, data, checkpoint, seen)
-    fits = checkpoint is None or (keys is not None and not _is_untied(keys, checkpoint, progress))
-    if seen is not None and fits:
-        architecture = replace(seen.architecture, source=source.info(keys))
-        architecture = with_facts(architecture, quantization, seen.notices, keys, checkpoint)
-        blueprint = Blueprint(None, seen.heads, data, quantization, seen.notices)
-        return LoadedModel(source, architecture, blueprint, checkpoint, keys, remote=remote)
+    cached = load_spec(source, data)
+    if cached is not None:
+        keys = None if checkpoint is None else load_report(cached, data, checkpoint)
+        if checkpoint is None or (keys is not None and not _untied(keys, checkpoint, progress)):
+            architecture = replace(cached.architecture, source=source.info(keys))
+            return replace(cached, architecture=architecture, keys=keys)
     libraries.load(progress)
     from bertviewer.core.loading.meta_model import read_meta_model
 
-    # Another checkpoint may have had this configuration, and its formulas are there.
-    found = read_meta_model(source, data, checkpoint, seen, progress)
-    blueprint = Blueprint(found.config, found.heads, data, quantization, found.notices)
-    architecture = with_facts(
-        found.architecture, quantization, found.notices, found.keys, checkpoint
-    )
-    return LoadedModel(found.source, architecture, blueprint, checkpoint, found.keys, remote=remote)
+    # The cache may have the formulas of another checkpoint with this configuration.
+    return read_meta_model(source, data, checkpoint, cached, progress)
 
 
 def _with_saved_head(
-    source: ModelSource,
-    data: Mapping[str, Any],
-    checkpoint: Checkpoint | None,
-    progress: Progress,
+    source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint | None, progress: Progress
 ) -> ModelSource:
-    """Return the source with the head that its checkpoint was saved with.
+    """Return the source with the task that its checkpoint was saved for.
 
     Raises:
         UserError: the configuration is bad, or the model cannot be built.
     """
     if checkpoint is None or not data.get("architectures"):
         return replace(source, task=BASE)
-    if (seen := recall_head(source, data, checkpoint)) is not None:
-        task, note = find_task(seen[0]), seen[1]
+    if (cached := load_head(source, data, checkpoint)) is not None:
+        task, note = find_task(cached[0]), cached[1]
     else:
         libraries.load(progress)
-        from bertviewer.core.loading.saved_head import saved_head
+        from bertviewer.core.loading.identification import saved_head
 
         task, note = saved_head(data, source.name, checkpoint)
-        keep_head(source, data, checkpoint, task.name, note)
+        store_head(source, data, checkpoint, task.name, note)
     return replace(source, task=task, notices=(*source.notices, *filter(None, [note])))
 
 
-def _is_untied(keys: KeyReport, checkpoint: Checkpoint, progress: Progress) -> bool:
-    """Tell whether the values of tensors that were seen as tied are not the same."""
+def _untied(keys: LoadReport, checkpoint: Checkpoint, progress: Progress) -> bool:
+    """Return whether tensors that the report has as tied have different values now."""
     if not keys.twice:
         return False
     from bertviewer.core.checkpoints.ties import untied_names  # needs numpy
@@ -158,7 +148,7 @@ def _is_untied(keys: KeyReport, checkpoint: Checkpoint, progress: Progress) -> b
     return bool(untied_names(keys, checkpoint, progress))
 
 
-def _configuration(source: ModelSource) -> dict[str, Any] | None:
+def _read_config(source: ModelSource) -> dict[str, Any] | None:
     file = source.config_file
     if file is None:
         return None
@@ -167,43 +157,40 @@ def _configuration(source: ModelSource) -> dict[str, Any] | None:
     return read_configuration(file, needs_type=False)
 
 
-def _structure(
-    source: ModelSource, checkpoint: Checkpoint, quantization: Quantization | None
-) -> LoadedModel:
-    """Return a model of which only its tensors are known."""
+def _spec_from_names(source: ModelSource, checkpoint: Checkpoint) -> ModelSpec:
+    """Return a model of which only tensor names are known."""
     source = replace(source, task=BASE if source.task == AUTO else source.task)
     reason = f"{why_not_run(Path(source.name).name)}."
     info = SourceInfo(source.kind, source.name, source.task.name, "pretrained")
     info = replace(info, notices=(reason, *source.notices))
-    architecture = with_facts(structure(checkpoint, info), quantization, checkpoint=checkpoint)
-    return LoadedModel(source, architecture, None, checkpoint)
+    return ModelSpec(source, structure_from_names(checkpoint, info))
 
 
-def _guessed(
+def _identify(
     source: ModelSource,
     data: dict[str, Any] | None,
     checkpoint: Checkpoint | None,
     progress: Progress,
 ) -> tuple[dict[str, Any] | None, str]:
-    """Return a configuration with the model type that it lacks, and what in it is a guess.
+    """Return a configuration with the missing model type, and a notice on what is guessed in it.
 
-    The configuration is ``None`` if only tensors are known. The type is that of the class which
-    ``architectures`` names, or else what the tensors are known to be.
+    The type is that of the class that ``architectures`` names, or follows from the tensors. Without
+    either, the configuration is ``None``.
 
     Raises:
-        UserError: neither tells it, and there are no weights.
+        UserError: the type is unknown, and there are no weights.
     """
     if data is not None and data.get("architectures"):
         libraries.load(progress)
-        from bertviewer.core.loading.saved_head import named_type
+        from bertviewer.core.loading.identification import named_type
 
         if named := named_type(data):
             return {**data, "model_type": named}, ""
     if checkpoint is not None:
         libraries.load(progress)
-        from bertviewer.core.loading.rebuilding import rebuilt
+        from bertviewer.core.loading.identification import configuration_from_weights
 
-        return rebuilt(checkpoint, source.name, data) or (None, "")
+        return configuration_from_weights(checkpoint, source.name, data) or (None, "")
     assert source.config_file is not None  # weights alone are a checkpoint, or were refused
     raise without_type(source.config_file)
 
@@ -214,7 +201,7 @@ def _find_checkpoint(source: ModelSource, progress: Progress) -> Checkpoint | No
     if source.kind != "pickle":
         return find_checkpoint(source.path)
     if not source.pickle_allowed and source.config_file is not None:
-        return None  # the architecture is shown, and its weights when somebody agrees
+        return None  # weights are read when the user agrees
     from bertviewer.core.pickles.consent import consented_checkpoint
 
     return consented_checkpoint(source, source.pickle_allowed, progress)

@@ -1,165 +1,183 @@
-"""The structure of a model from its tensors' names alone, where nothing else is known of it."""
+"""Module trees as plain data: counts, repeated layers, and trees from tensor names alone."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from bertviewer.core.checkpoints.header import shown_name
-from bertviewer.core.checkpoints.stored import TORCH_NAMES, Checkpoint, StoredTensor
+from bertviewer.core.checkpoints.stored import TORCH_NAMES, Checkpoint
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.costs import Costs
 from bertviewer.core.schema.modules import ModuleNode, Repeat, TensorInfo, ancestors
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.serialization import Scalar
 
-ROOT_CLASS = "Checkpoint"
-MODULE_CLASS = "Module"
-"""Names do not tell classes."""
+ROOT_CLASS, MODULE_CLASS = "Checkpoint", "Module"
+"""Class names in a tree from tensor names."""
 MAX_TENSORS = 100_000
 MAX_PARTS = 40
-MAX_NUMBER_DIGITS = 6
+MAX_DIGITS = 6
+
+
+class Branch:
+    """A module while a tree is built.
+
+    A module that is registered in several places is the same branch in each, and belongs to the
+    first: its parameters count there only.
+    """
+
+    __slots__ = ("attributes", "children", "class_module", "class_name", "own", "parameters",
+                 "path", "repeat", "signature", "trainable")  # fmt: skip
+
+    def __init__(
+        self,
+        path: str,
+        class_name: str,
+        class_module: str = "",
+        attributes: Mapping[str, Scalar] | None = None,
+    ) -> None:
+        self.path = path
+        self.class_name = class_name
+        self.class_module = class_module
+        self.attributes = attributes or {}
+        self.children: list[tuple[str, Branch]] = []
+        self.parameters = self.own = self.trainable = 0
+        self.repeat: Repeat | None = None
+        self.signature = -1
+
+    def child_path(self, name: str) -> str:
+        """Return the path of a child."""
+        return f"{self.path}.{name}" if self.path else name
+
+    def finish(
+        self,
+        tensors: Sequence[TensorInfo],
+        signatures: dict[object, int],
+        details: object = None,
+    ) -> None:
+        """Count parameters and find repeats, once all children are finished.
+
+        Args:
+            tensors: the module's own.
+            signatures: numbers of structures; modules with equal signatures are equal, with all
+                modules and tensors in them.
+            details: other values that differ if the structure differs.
+        """
+        for tensor in tensors:
+            if tensor.tied_to is None:
+                self.own += tensor.numel
+                self.trainable += tensor.numel if tensor.trainable else 0
+        self.parameters = self.own
+        for name, child in self.children:
+            if child.path == self.child_path(name):
+                self.parameters += child.parameters
+                self.trainable += child.trainable
+        structure = (
+            details,
+            tuple((t.name.rpartition(".")[2], t.shape, t.dtype, t.trainable) for t in tensors),
+            tuple((name, child.signature) for name, child in self.children),
+        )
+        self.signature = signatures.setdefault(structure, len(signatures))
+        self._find_repeats()
+
+    def _find_repeats(self) -> None:
+        """Set ``repeat`` of two or more equal children whose names are consecutive numbers."""
+        run: list[tuple[int, str, Branch]] = []
+        for name, child in (*self.children, ("", None)):
+            number = _number(name)
+            if child is not None and run and number is not None:
+                last, _, before = run[-1]
+                if number == last + 1 and child.signature == before.signature:
+                    run.append((number, name, child))
+                    continue
+            if len(run) > 1:
+                repeat = Repeat(run[0][0], run[-1][0], len(run))
+                for _, member_name, member in run:
+                    if member.path == self.child_path(member_name):
+                        member.repeat = repeat
+            run = [(number, name, child)] if child is not None and number is not None else []
+
+    def node(self, total: int) -> ModuleNode:
+        """Return the module as plain data, in a model of ``total`` parameters."""
+        return ModuleNode(
+            path=self.path,
+            class_name=self.class_name,
+            depth=self.path.count(".") + 1 if self.path else 0,
+            parameters=self.parameters,
+            own_parameters=self.own,
+            trainable=self.trainable,
+            share=self.parameters / total if total else 0.0,
+            repeat=self.repeat,
+            attributes=self.attributes,
+            count_formula=str(self.parameters),
+            forward_formula=None,
+            class_module=self.class_module,
+        )
+
+
+def structure_from_names(checkpoint: Checkpoint, source: SourceInfo) -> Architecture:
+    """Return the modules that the dots in a checkpoint's tensor names imply.
+
+    Every tensor counts; those of integers are not trainable. Modules are sorted by name, numbers
+    by value.
+
+    Raises:
+        UserError: there are too many tensors, or a name has too many parts.
+    """
+    if len(checkpoint.tensors) > MAX_TENSORS:
+        raise UserError(
+            f"{source.name}: {len(checkpoint.tensors):,} tensors are too many to display"
+        )
+    tensors: list[TensorInfo] = []
+    own: dict[str, list[TensorInfo]] = {}
+    children: dict[str, dict[str, None]] = {}
+    for name in sorted(checkpoint.tensors, key=_sort_key):
+        if name.count(".") > MAX_PARTS:
+            raise UserError(f"{source.name}: {shown_name(name)} has too many levels")
+        stored = checkpoint.tensors[name]
+        dtype = TORCH_NAMES[stored.dtype]
+        is_trainable = "float" in dtype or "complex" in dtype
+        tensor = TensorInfo(name, stored.shape, dtype, is_trainable)
+        tensors.append(tensor)
+        own.setdefault(tensor.owner, []).append(tensor)
+        for path in ancestors(tensor.owner):
+            if path:
+                children.setdefault(path.rpartition(".")[0], {})[path] = None
+    branches: list[Branch] = []
+    signatures: dict[object, int] = {}
+
+    def walk(path: str) -> Branch:
+        branch = Branch(path, MODULE_CLASS if path else ROOT_CLASS)
+        branches.append(branch)
+        for child in children.get(path, ()):
+            branch.children.append((child[len(path) + 1 :] if path else child, walk(child)))
+        branch.finish(own.get(path, ()), signatures)
+        return branch
+
+    total = walk("").parameters
+    nodes = tuple(branch.node(total) for branch in branches)
+    costs = Costs((), {}, (), reason="the model's computation is unknown")
+    return Architecture(source, {}, (), nodes, tuple(tensors), costs)
 
 
 def why_not_run(name: str) -> str:
-    """Return the line that says why a structure of mere names cannot be run."""
+    """Return why a model whose structure is known from tensor names alone cannot be run."""
     return (
         f"{name} cannot be run: it has no config.json with a model_type that transformers knows, "
         "and the names and shapes of its tensors do not identify the model"
     )
 
 
-def structure(checkpoint: Checkpoint, source: SourceInfo) -> Architecture:
-    """Return modules and tensors as the dots in the tensors' names arrange them.
-
-    Every tensor counts, those of whole numbers too; these alone are not trainable. Modules stand
-    in the order of their names, numbers by their value. Equal neighbours with consecutive numbers
-    are repeats of one another, as layers are.
-
-    Raises:
-        UserError: there are too many tensors, or a name has too many levels.
-    """
-    if len(checkpoint.tensors) > MAX_TENSORS:
-        raise UserError(
-            f"{source.name}: {len(checkpoint.tensors):,} tensors are too many to display"
-        )
-    tensors = tuple(
-        _tensor(checkpoint.tensors[name]) for name in sorted(checkpoint.tensors, key=_order)
-    )
-    root = _Branch("")
-    branches = {"": root}
-    for tensor in tensors:
-        if tensor.name.count(".") > MAX_PARTS:
-            raise UserError(f"{source.name}: {shown_name(tensor.name)} has too many levels")
-        if tensor.owner not in branches:
-            for path in reversed(list(ancestors(tensor.owner))):
-                if path not in branches:
-                    branches[path] = branches[path.rpartition(".")[0]].add(path)
-        branches[tensor.owner].tensors.append(tensor)
-    # Parents were made before what is in them, so from the end on children come first.
-    numbers: dict[Any, int] = {}
-    for branch in reversed(branches.values()):
-        branch.add_up()
-        branch.signature = numbers.setdefault(branch.form, len(numbers))
-    for branch in branches.values():
-        _find_repeats(branch)
-    nodes = tuple(_node(branch, root.parameters) for branch in root.walk())
-    costs = Costs((), {}, (), reason="the model's computation is unknown")
-    return Architecture(source, {}, (), nodes, tensors, costs)
+def _number(name: str) -> int | None:
+    """Return the number that a module's name is, as layers have it."""
+    is_number = name.isascii() and name.isdigit() and len(name) <= MAX_DIGITS
+    return int(name) if is_number and name == str(int(name)) else None
 
 
-class _Branch:
-    """A module while the names are sorted into the tree."""
-
-    __slots__ = ("children", "own", "parameters", "path", "repeat", "signature", "tensors",
-                 "trainable")  # fmt: skip
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.children: list[_Branch] = []
-        self.tensors: list[TensorInfo] = []
-        self.parameters = self.own = self.trainable = 0
-        self.repeat: Repeat | None = None
-        self.signature = 0
-
-    @property
-    def name(self) -> str:
-        return self.path.rpartition(".")[2]
-
-    @property
-    def number(self) -> int | None:
-        """The name as a number, as layers have it."""
-        name = self.name
-        is_number = name.isascii() and name.isdigit() and len(name) <= MAX_NUMBER_DIGITS
-        return int(name) if is_number and name == str(int(name)) else None
-
-    def add(self, path: str) -> "_Branch":
-        child = _Branch(path)
-        self.children.append(child)
-        return child
-
-    @property
-    def form(self) -> Any:
-        """What is equal for two modules of the same structure; children need their signatures."""
-        own = tuple((t.name.rpartition(".")[2], t.shape, t.dtype) for t in self.tensors)
-        return own, tuple((child.name, child.signature) for child in self.children)
-
-    def add_up(self) -> None:
-        self.own = sum(t.numel for t in self.tensors)
-        self.parameters = self.own + sum(child.parameters for child in self.children)
-        self.trainable = sum(t.numel for t in self.tensors if t.trainable) + sum(
-            child.trainable for child in self.children
-        )
-
-    def walk(self) -> Iterable["_Branch"]:
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
-
-def _tensor(stored: StoredTensor) -> TensorInfo:
-    dtype = TORCH_NAMES[stored.dtype]
-    # Whole numbers are positions and the like; no training changes them.
-    return TensorInfo(
-        stored.name, stored.shape, dtype, any(k in dtype for k in ("float", "complex"))
-    )
-
-
-def _order(name: str) -> list[tuple[int, int, str]]:
-    """Sort numbers by their value and before words; ``layer.2`` stands before ``layer.10``."""
+def _sort_key(name: str) -> list[tuple[int, int, str]]:
+    """Return a key that sorts numbers by value, and before words."""
     return [
         (0, int(part), "")
-        if part.isascii() and part.isdigit() and len(part) <= MAX_NUMBER_DIGITS
+        if part.isascii() and part.isdigit() and len(part) <= MAX_DIGITS
         else (1, 0, part)
         for part in name.split(".")
     ]
-
-
-def _find_repeats(parent: _Branch) -> None:
-    run: list[_Branch] = []
-    for child in [*parent.children, None]:
-        number = None if child is None else child.number
-        if child is not None and run and number is not None:
-            last = run[-1]
-            if number == (last.number or 0) + 1 and child.signature == last.signature:
-                run.append(child)
-                continue
-        if len(run) > 1:
-            repeat = Repeat(run[0].number or 0, run[-1].number or 0, len(run))
-            for member in run:
-                member.repeat = repeat
-        run = [child] if child is not None and number is not None else []
-
-
-def _node(branch: _Branch, total: int) -> ModuleNode:
-    return ModuleNode(
-        path=branch.path,
-        class_name=MODULE_CLASS if branch.path else ROOT_CLASS,
-        depth=branch.path.count(".") + 1 if branch.path else 0,
-        parameters=branch.parameters,
-        own_parameters=branch.own,
-        trainable=branch.trainable,
-        share=branch.parameters / total if total else 0.0,
-        repeat=branch.repeat,
-        attributes={},
-        count_formula=str(branch.parameters),
-        forward_formula=None,
-    )

@@ -1,4 +1,4 @@
-"""A model's torch module with its weights: those of a checkpoint, or random ones."""
+"""A model's torch module with pretrained or random weights, within the memory that is free."""
 
 from functools import partial
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from msgspec import Struct
 from torch import nn
 
-from bertviewer.core.building.building import build_on_meta, build_random
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.building.models import build_on_meta, build_random
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.loading.layer_by_layer import (
     Reading,
@@ -30,9 +30,9 @@ class Loaded(Struct, frozen=True):
     """A module with a checkpoint's weights.
 
     Attributes:
-        module: it is in eval mode.
-        random: the names of the tensors that were drawn all the same.
-        reading: how weights are read while it runs; ``None`` where all are in memory.
+        module: in eval mode.
+        random: the names of tensors that the checkpoint lacks, which were initialized randomly.
+        reading: how weights are read layer by layer; ``None`` if all are in memory.
     """
 
     module: nn.Module
@@ -44,7 +44,7 @@ def random_module(source: ModelSource, config: Any) -> nn.Module:
     """Return the module in eval mode with seeded random weights.
 
     Raises:
-        UserError: it does not fit into memory, cannot be built, or is to be read layer by layer.
+        UserError: it does not fit into memory, cannot be built, or was requested layer by layer.
     """
     if source.offload:
         raise UserError(
@@ -64,14 +64,14 @@ def pretrained_module(  # noqa: PLR0917
     config: Any,
     architecture: Architecture,
     checkpoint: Checkpoint,
-    keys: KeyReport,
+    keys: LoadReport,
     progress: Progress,
 ) -> Loaded:
-    """Return the same with a checkpoint's weights: in memory if they fit, else layer by layer.
+    """Return the module with a checkpoint's weights: in memory if they fit, else layer by layer.
 
     Raises:
-        UserError: not even a layer fits into memory, what reads them layer by layer is not
-            installed, or the file is bad.
+        UserError: not even a layer fits into memory, accelerate is needed and not installed, or a
+            file is bad.
         Cancelled: by ``progress``.
     """
     like = build_on_meta(config, source.task, source.name, source.untied)
@@ -89,9 +89,9 @@ def pretrained_module(  # noqa: PLR0917
 
 
 def without_caches(module: nn.Module) -> nn.Module:
-    """Let no part of a model keep what it saw: nothing is generated, and a layer is called again.
+    """Disable the key/value cache of a module and its parts.
 
-    Not each of them can be told so when it is called.
+    Nothing is generated, and layers are called again. Not every ``forward`` has ``use_cache``.
     """
     for part in module.modules():
         config: Any = getattr(part, "config", None)
@@ -101,24 +101,25 @@ def without_caches(module: nn.Module) -> nn.Module:
 
 
 def move(module: nn.Module, name: str, device: str, back: str) -> None:
-    """Move a module to a device as torch names it; ``back`` is where it is now.
+    """Move a module to a torch device; ``back`` is where it is now.
 
     Raises:
-        UserError: the device does not take it, and it is back; ``name`` is in the message.
+        UserError: the device does not accept it, and it is back; ``name`` is the model's in the
+            message.
     """
     move_to = partial(move_rest, module) if absent_in(module) else module.to
     try:
         move_to(device)
     except (RuntimeError, AssertionError, TypeError) as error:  # MPS has no float64
-        move_to(back)  # what had been moved by then
+        move_to(back)  # a part may have been moved
         raise UserError(
             f"{name}: its weights cannot be moved to {device}: {library_message(error)}"
         ) from error
 
 
-def _check_plan(planned: Plan, source: ModelSource, whole: float, beside: int) -> None:
-    # A layer is there as it is stored and as it is used, for a moment.
-    needed = 2 * planned.largest + planned.rest + beside
+def _check_plan(planned: Plan, source: ModelSource, whole: float, buffers: int) -> None:
+    # For a moment a layer is in memory as stored and as used.
+    needed = 2 * planned.largest + planned.rest + buffers
     if not has_hooks():
         cause = "accelerate is not installed" if source.offload else shortage(whole)
         raise UserError(
@@ -132,5 +133,5 @@ def _check_plan(planned: Plan, source: ModelSource, whole: float, beside: int) -
 
 
 def _buffers(like: nn.Module) -> int:
-    # Masks for all positions, one a layer, may be larger than all weights.
+    # Masks of all positions in each layer may be larger than all weights.
     return sum(buffer.nbytes for buffer in like.buffers())

@@ -1,22 +1,19 @@
 """Pickled weights by consent: converted once, kept in the user's cache under the files' hash."""
 
-import contextlib
 import hashlib
-import os
 import shutil
 import tempfile
-import time
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
-from platformdirs import user_cache_path
 
 from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.pickles.contents import PickleContents, read_contents
 from bertviewer.core.pickles.converting import convert_pickle, pickle_files
 from bertviewer.core.saving.atomic_files import PREFIX
+from bertviewer.core.saving.disk_cache import cache_folder, evict, mark_used
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import sha256_of, unfinished
@@ -24,8 +21,7 @@ from bertviewer.core.util.log import write_log
 from bertviewer.core.util.progress import Progress, no_progress
 
 KEPT_BYTES = 20_000_000_000
-"""Converted weights are kept up to so many bytes; those not used for longest go first."""
-ABANDONED = 86_400  # seconds
+"""Of all converted weights; the least recently used are removed first."""
 
 
 def consented_checkpoint(
@@ -109,7 +105,7 @@ def kept_checkpoint(path: Path, key: str, progress: Progress = no_progress) -> P
     Raises:
         UserError: they cannot be converted, or the disk has no room for them.
     """
-    cache = user_cache_path("bertviewer", appauthor=False) / "converted"
+    cache = cache_folder("converted")
     folder = cache / key
     files = pickle_files(path)
     try:
@@ -141,7 +137,7 @@ def kept_checkpoint(path: Path, key: str, progress: Progress = no_progress) -> P
         raise UserError(
             f"{cache}: weights cannot be converted: {error.strerror or error}"
         ) from error
-    _tidy(cache, folder)
+    evict(cache, KEPT_BYTES, keep=folder)
     return folder
 
 
@@ -156,33 +152,9 @@ def _is_whole(folder: Path) -> bool:
         return False
     try:
         if find_checkpoint(folder) is not None:
-            _mark_used(folder)
+            mark_used(folder)
             return True
     except UserError as error:
         write_log(f"weights are converted again: {error}")
     shutil.rmtree(folder)
     return False
-
-
-def _mark_used(folder: Path) -> None:
-    # A cache that may only be read is one that nobody tidies.
-    with contextlib.suppress(OSError):
-        os.utime(folder)
-
-
-def _tidy(cache: Path, newest: Path) -> None:
-    """Remove the folders not used for longest until the cache is small enough."""
-    try:
-        total = 0
-        for folder in sorted(cache.iterdir(), key=_age):
-            total += sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-            # What has a temporary name is being written, or was left when that was cut short.
-            is_work = folder.name.startswith(PREFIX)
-            if folder != newest and (_age(folder) > ABANDONED if is_work else total > KEPT_BYTES):
-                shutil.rmtree(folder)
-    except OSError as error:
-        write_log(f"old converted weights were not removed: {error}")
-
-
-def _age(folder: Path) -> float:
-    return time.time() - folder.stat().st_mtime

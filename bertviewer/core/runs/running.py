@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from torch import Tensor, nn
 
 from bertviewer.core.analysis.layers import unit_paths
-from bertviewer.core.building.building import encoder_tasks
+from bertviewer.core.building.models import encoder_tasks
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.big_bird_attention import choose_attention
 from bertviewer.core.runs.capture import Capture

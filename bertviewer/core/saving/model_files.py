@@ -1,4 +1,4 @@
-"""The files that a model is made of, which nothing that is saved may replace."""
+"""The files that a model consists of, which saving never replaces."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -12,66 +12,70 @@ from bertviewer.core.util.errors import UserError
 NAMES = ("config.json", SINGLE, INDEX, *PICKLES, *READ_BY_TRANSFORMERS, "chat_template.jinja")
 TEMPLATES = "additional_chat_templates"
 EXPORTS = (".pdf", ".html", ".htm", ".tex", ".svg", ".png", ".csv", ".npy")
-"""What is saved has such names, and may replace what was saved before, in a model's folder too."""
+"""Suffixes of files that this program saves; they may be replaced in a model's folder too."""
 WEIGHTS = (".safetensors", ".bin", ".h5", ".gguf", ".ckpt", ".msgpack", ".onnx", ".pt", ".pth")
-"""Files with such names are a model's wherever they lie beside one: shards, and other formats."""
+"""Suffixes of weights, which are never replaced next to a model: shards and other formats."""
 IS_THE_MODELS = "it is one of the model's files"
 
 
 def check_no_model_file(path: Path, models: Iterable[ModelSource]) -> None:
-    """Return if what is at ``path``, if anything is, is no file of one of these models.
+    """Check that a file at ``path``, if any, does not belong to one of these models.
 
-    Files are compared and not their names: a hard link to a model's file, and what the hub's cache
-    links to, is the model's too.
+    Files are compared by inode: a hard link to a model's file, or the target of a link in the
+    Hub's cache, belongs to the model too.
 
     Raises:
-        UserError: it is one.
+        UserError: it does.
     """
     try:
-        there = path.stat()
+        existing = path.stat()
     except (OSError, ValueError):
-        return  # nothing is there, or what writes to it will say why not
+        return  # no such file, or writing it will report why not
     for model in models:
         if model.kind == "runs":
-            continue  # they are in memory, and a model's files they are not
-        if _is_among(path, model):
+            continue  # saved runs are in memory
+        if _is_among(path, model) or any(_is_same(existing, file) for file in _model_files(model)):
             raise UserError(f"cannot write {path}: {IS_THE_MODELS} {model.name}")
-        for file in _model_files(model):
-            try:
-                is_same = os.path.samestat(there, file.stat())
-            except OSError:
-                continue  # a model has some of the names, and links may lead nowhere
-            if is_same:
-                raise UserError(f"cannot write {path}: {IS_THE_MODELS} {model.name}")
+
+
+def _is_same(existing: os.stat_result, file: Path) -> bool:
+    try:
+        return os.path.samestat(existing, file.stat())
+    except OSError:
+        return False  # a model has only some of the names, and links may be broken
 
 
 def _model_files(model: ModelSource) -> Iterator[Path]:
-    """Yield where a model's files are, or would be."""
-    if model.kind == "hub" and model.path == Path():
-        return  # it is not here yet
+    """Yield the paths that a model's files may have."""
+    if _is_not_downloaded(model):
+        return
     folder = model.folder
     yield model.path
     yield from (folder / name for name in NAMES)
     yield from (folder / TEMPLATES).glob("*.jinja")
-    # Links lead to a model's files in the hub's cache, whose names say nothing.
-    endings = (".json", *WEIGHTS) if _is_whole_folder(model) else WEIGHTS
-    yield from (file for file in folder.glob("*") if file.suffix in endings)
-
-
-def _is_whole_folder(model: ModelSource) -> bool:
-    is_index = model.kind == "pickle" and model.path.suffix == ".json"
-    return model.path == model.folder or is_index
+    # Links lead to files in the Hub's cache, whose names are hashes.
+    suffixes = (".json", *WEIGHTS) if _is_whole_folder(model) else WEIGHTS
+    yield from (file for file in folder.glob("*") if file.suffix in suffixes)
 
 
 def _is_among(path: Path, model: ModelSource) -> bool:
-    """Tell whether what is at a path lies among a model's files.
+    """Return whether a path belongs to a model by its place and suffix.
 
-    A folder that was opened is the model's, with all below it that is no export. Beside a file
-    that was opened others' files may lie, but no other weights.
+    If the model is a folder, that is anything in it that is not an export; if it is a file, only
+    weights next to it.
     """
-    if model.kind == "hub" and model.path == Path():
+    if _is_not_downloaded(model):
         return False
     folder, file = model.folder.resolve(), path.resolve()
     if _is_whole_folder(model):
         return file.is_relative_to(folder) and file.suffix.lower() not in EXPORTS
     return file.parent == folder and file.suffix.lower() in WEIGHTS
+
+
+def _is_not_downloaded(model: ModelSource) -> bool:
+    return model.kind == "hub" and model.path == Path()
+
+
+def _is_whole_folder(model: ModelSource) -> bool:
+    is_index = model.kind == "pickle" and model.path.suffix == ".json"
+    return model.path == model.folder or is_index

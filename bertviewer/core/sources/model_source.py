@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.core.checkpoints.finding import has_checkpoint
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.tasks import Task
 
@@ -75,7 +75,7 @@ class ModelSource(Struct, frozen=True):
             return self.pickle_allowed
         return self.kind not in ("preset", "config", "runs") and has_checkpoint(self.path)
 
-    def info(self, keys: KeyReport | None) -> SourceInfo:
+    def info(self, keys: LoadReport | None) -> SourceInfo:
         """Return what an architecture says of its source before weights are read.
 
         ``keys`` is how a checkpoint fits the model, ``None`` for a model without weights.

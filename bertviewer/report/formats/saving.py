@@ -4,8 +4,14 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from bertviewer.core.saving.atomic_files import check_writable, followed, save
-from bertviewer.core.saving.sidecar_folder import Beside, check_folder, save_with_folder
+from bertviewer.core.saving.atomic_files import (
+    SidecarFolder,
+    check_folder,
+    check_writable,
+    resolved,
+    save,
+    save_with_folder,
+)
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.report.choices import Choices
@@ -32,7 +38,7 @@ def check_report(path: Path, form: ReportFormat, models: Iterable[ModelSource]) 
     """
     check_writable(path, models)
     if form.pictures:
-        check_folder(followed(path).parent / pictures_folder(path), FILES)
+        check_folder(resolved(path).parent / pictures_folder(path), FILES)
 
 
 def save_report(  # noqa: PLR0917
@@ -58,5 +64,5 @@ def save_report(  # noqa: PLR0917
         save(path, written.content, models)
         return
     # A report in another format may have its pictures in the same folder.
-    beside = Beside(folder, written.pictures, FILES, files_ending(re.escape(form.pictures)))
+    beside = SidecarFolder(folder, written.pictures, FILES, files_ending(re.escape(form.pictures)))
     save_with_folder(path, written.content, beside, models)

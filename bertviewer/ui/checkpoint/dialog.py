@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.theme import GRID, ROW
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.plots.fonts import weighted
 from bertviewer.report.key_report import key_lines
 from bertviewer.ui.labels import plain_label
@@ -41,7 +41,7 @@ class KeyReportDialog(QDialog):
 
     chosen = Signal(str)
 
-    def __init__(self, keys: KeyReport, parent: QWidget | None = None) -> None:
+    def __init__(self, keys: LoadReport, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._keys = keys
         self.setObjectName("keyReportDialog")
@@ -156,7 +156,7 @@ class KeyReportDialog(QDialog):
         QApplication.clipboard().setText("\n".join(key_lines(self._keys, None)))
 
 
-def show_key_report(keys: KeyReport, workspace: Workspace, window: QWidget, *_: object) -> None:
+def show_key_report(keys: LoadReport, workspace: Workspace, window: QWidget, *_: object) -> None:
     """Open the dialog over a window; what is chosen in it is looked into there."""
     dialog = KeyReportDialog(keys, window)
     dialog.chosen.connect(partial(show_tensor, workspace))

@@ -1,6 +1,6 @@
 """What the overview tells of the checkpoint, in a few lines."""
 
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.facts import Fact
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
@@ -21,7 +21,7 @@ _UNUSED_ONE = QT_TRANSLATE_NOOP("checkpoint", "1 of {1} tensors in the files: {2
 _UNUSED_MANY = QT_TRANSLATE_NOOP("checkpoint", "{0} of {1} tensors in the files, such as {2}")
 
 
-def checkpoint_facts(keys: KeyReport) -> list[Fact]:
+def checkpoint_facts(keys: LoadReport) -> list[Fact]:
     """Return the facts that there are; names in full are in the dialog."""
     name, size = next(iter(keys.files)), f"{keys.nbytes / 1e6:,.1f}"
     files = _ONE if len(keys.files) == 1 else _SEVERAL

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.check_step import Check
@@ -36,7 +36,7 @@ class Material(Struct, frozen=True, eq=False):
 
     source: ModelSource
     architecture: Architecture
-    keys: KeyReport | None
+    keys: LoadReport | None
     watched: WatchedRun | None
     watched_a: WatchedRun | None
     check: Check | None

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bertviewer.core.building.backend import torch, transformers
-from bertviewer.core.building.building import build_config, plain_config
+from bertviewer.core.building.configurations import build_config, plain_config
 from bertviewer.core.building.unused_keys import KeyUse, key_use
 from tests.small_models import small_configuration
 

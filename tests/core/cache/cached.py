@@ -4,12 +4,15 @@ from pathlib import Path
 from typing import Any
 
 from bertviewer.core.loading import cached_models as models
-from bertviewer.core.loading.cache_store import SUFFIX, Store
-from bertviewer.core.loading.cached_models import SeenModel, model_content
+from bertviewer.core.loading.cached_models import ModelSpec, spec_content
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.saving.disk_cache import SUFFIX, JsonStore
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.parsing import parse_source
+
+SOURCE = parse_source("bert-base-uncased")
+"""Not stored with a model."""
 
 
 def opened(path: Path, task: str = "base") -> LoadedModel:
@@ -23,12 +26,12 @@ def files(cache: Path, kind: str = "architectures") -> list[Path]:
 def change(cache: Path, kind: str, **changes: Any) -> None:
     """Change what a file says, and sign it anew as somebody could."""
     (file,) = files(cache, kind)
-    store, name = Store(file.parent, models.MOST_BYTES), file.name.removesuffix(SUFFIX)
+    store, name = JsonStore(file.parent, models.MAX_BYTES), file.name.removesuffix(SUFFIX)
     content = store.read(name, name)
     assert content is not None
     store.write(name, name, content | changes)
 
 
 def change_architecture(cache: Path, architecture: Architecture) -> None:
-    content = model_content(SeenModel(architecture, ("base",)))
+    content = spec_content(ModelSpec(SOURCE, architecture, ("base",)))
     change(cache, "architectures", **content)

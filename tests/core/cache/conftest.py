@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from bertviewer.core.loading import cached_models as models
+from bertviewer.core.saving import disk_cache
 from bertviewer.core.schema.architecture import Architecture
 from tests.core.cache.cached import opened
 
@@ -26,7 +27,7 @@ SIZES = {
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give an empty cache."""
     folder = tmp_path / "cache"
-    monkeypatch.setattr(models, "user_cache_path", lambda *_args, **_kwargs: folder)
+    monkeypatch.setattr(disk_cache, "user_cache_path", lambda *_args, **_kwargs: folder)
     return folder
 
 
@@ -61,7 +62,7 @@ def remembered(written: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return what the cache has of it once its formulas were derived."""
     place = tmp_path_factory.mktemp("remembered") / "cache"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "user_cache_path", lambda *_args, **_kwargs: place)
+        patch.setattr(disk_cache, "user_cache_path", lambda *_args, **_kwargs: place)
         opened(written).with_formulas()
     return place
 

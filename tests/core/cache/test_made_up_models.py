@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.loading.cached_models import SeenModel, model_content
+from bertviewer.core.loading.cached_models import ModelSpec, spec_content
 from bertviewer.core.schema.architecture import Architecture
-from tests.core.cache.cached import change, change_architecture, files, opened
+from tests.core.cache.cached import SOURCE, change, change_architecture, files, opened
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -156,7 +156,9 @@ def test_a_wrong_cost_is_noticed(
 
 def told(architecture: Architecture, part: str, field: str, value: object) -> dict[str, Any]:
     """Return what the cache says of an architecture, with a lie in it."""
-    document: dict[str, Any] = model_content(SeenModel(architecture, ("base",)))["architecture"]
+    document: dict[str, Any] = spec_content(ModelSpec(SOURCE, architecture, ("base",)))[
+        "architecture"
+    ]
     place = document[part] if part else document
     (place[-1] if isinstance(place, list) else place)[field] = value
     return document

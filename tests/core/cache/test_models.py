@@ -163,7 +163,7 @@ def test_without_room_for_a_cache_models_are_opened_all_the_same(
         def full(*_: object) -> None:
             raise UserError("cannot write: No space left on device")
 
-        monkeypatch.setattr("bertviewer.core.loading.cache_store.write_atomically", full)
+        monkeypatch.setattr("bertviewer.core.saving.disk_cache.write_atomically", full)
     first = opened(folder)
     assert opened(folder).architecture == first.architecture
     assert any("not cached" in note for note in notes)

@@ -18,7 +18,7 @@ from bertviewer.core.checkpoints.stored import (
     StoredTensor,
     bits_of,
 )
-from bertviewer.core.loading.state import read_state
+from bertviewer.core.loading.pretrained import read_state
 from bertviewer.core.util.errors import NOT_REGULAR, UserError
 from bertviewer.core.util.progress import no_progress
 from tests.core.tensors.made_up import stored_in

@@ -7,8 +7,9 @@ from weakref import WeakSet
 import torch
 import transformers
 
-from bertviewer.core.loading.inspection import inspect_module
-from bertviewer.core.loading.loaded_model import Blueprint, LoadedModel
+from bertviewer.core.loading.cached_models import ModelSpec
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
@@ -84,7 +85,7 @@ def small_model(family: str, task: str = "base", **changes: Any) -> LoadedModel:
         module = getattr(transformers, find_task(task).auto_class).from_config(config)
     info = SourceInfo("config", source.name, task, "none")
     architecture = inspect_module(module, info, config.to_dict())
-    return LoadedModel(source, architecture, Blueprint(config))
+    return LoadedModel(ModelSpec(source, architecture, config=config))
 
 
 def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) -> Capture:

@@ -20,7 +20,7 @@ from bertviewer.core.loading import layer_synchronizer as lockstep
 from bertviewer.core.loading.lazy_parameter import absent_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.loading.state import read_each
+from bertviewer.core.loading.pretrained import read_each
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import Cancelled, UserError
 from bertviewer.core.util.progress import Progress, no_progress

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.explain.explanation import Answer
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.modules import ModuleNode

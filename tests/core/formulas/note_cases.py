@@ -10,7 +10,8 @@ import torch
 from msgspec import Struct
 from torch import Tensor, nn
 
-from bertviewer.core.building.building import build_config, build_on_meta, build_random
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta, build_random
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode

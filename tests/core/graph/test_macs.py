@@ -6,7 +6,8 @@ import pytest
 from torch import Tensor, nn
 
 from bertviewer.core.building.backend import torch
-from bertviewer.core.building.building import build_config, build_on_meta, build_random
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta, build_random
 from bertviewer.core.graph.call_tracing import CallTracer
 from bertviewer.core.graph.inputs.texts import text_inputs
 from bertviewer.core.graph.products import ProductMode

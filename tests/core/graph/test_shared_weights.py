@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.building.building import build_random
+from bertviewer.core.building.models import build_random
 from bertviewer.core.graph.shared_weights import POOL, _sharing, build_shared, spread
 from bertviewer.core.sources.tasks import find_task
 

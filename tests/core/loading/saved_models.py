@@ -8,6 +8,7 @@ import transformers
 from msgspec.structs import replace
 
 from bertviewer.core.checkpoints.finding import find_checkpoint
+from bertviewer.core.loading.cached_models import ModelSpec
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.matching import match
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -35,7 +36,8 @@ def opened(folder: Path, family: str, task: str = "base", *, offload: bool) -> L
     with torch.device("meta"):
         keys = match(auto.from_config(plain.config), checkpoint)
     source = replace(plain.source, offload=offload)
-    return LoadedModel(source, plain.architecture, plain.blueprint, checkpoint, keys)
+    spec = ModelSpec(source, plain.architecture, keys=keys, config=plain.config)
+    return LoadedModel(spec, None, checkpoint)
 
 
 def assert_equal_runs(ours: ActivationRun, whole: ActivationRun) -> None:

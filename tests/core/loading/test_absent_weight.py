@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.checkpoints.stored import StoredTensor
 from bertviewer.core.loading.lazy_parameter import AbsentWeight, absent_in, weights_in
-from bertviewer.core.loading.state import read_each, unchanged
+from bertviewer.core.loading.pretrained import read_each, unchanged
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
 

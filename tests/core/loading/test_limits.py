@@ -48,7 +48,7 @@ def test_what_does_not_fit_the_budget_is_left_out_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: Budget, reason: str
 ) -> None:
     kept: list[Any] = []
-    monkeypatch.setattr(loaded_model, "keep_model", lambda *args: kept.append(args))
+    monkeypatch.setattr(loaded_model, "store_spec", lambda *args: kept.append(args))
     monkeypatch.setattr(loaded_model, "Budget", lambda: budget)
     model = _opened(tmp_path)
     kept.clear()

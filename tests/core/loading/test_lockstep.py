@@ -13,7 +13,7 @@ from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.loading.layer_by_layer import Reading
 from bertviewer.core.loading.layer_synchronizer import THREAD, Lockstep
 from bertviewer.core.loading.lazy_parameter import AbsentWeight, absent_in
-from bertviewer.core.loading.state import unchanged
+from bertviewer.core.loading.pretrained import unchanged
 from bertviewer.core.util.errors import Cancelled
 
 UNITS = ("0", "1", "2")

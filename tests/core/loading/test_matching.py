@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers.core_model_loading import Transpose, WeightConverter
 
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.loading.cached_models import NO_CACHE
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.model_source import ModelSource
@@ -68,7 +68,7 @@ def missing(source: ModelSource) -> tuple[str, ...]:
     return open_model(source).architecture.source.random_tensors
 
 
-def report(folder: Path, task: str = "base") -> KeyReport:
+def report(folder: Path, task: str = "base") -> LoadReport:
     keys = open_model(parse_source(str(folder), task)).keys
     assert keys is not None
     return keys

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 import bertviewer
-from bertviewer.core.building.backend import transformers
-from bertviewer.core.building.seeded import seeded
+from bertviewer.core.building.backend import seeded, transformers
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.parsing import parse_source

@@ -9,9 +9,9 @@ from safetensors.torch import save_file
 
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.checkpoints.stored import ITEM_BYTES, TORCH_NAMES, Checkpoint, StoredTensor
-from bertviewer.core.loading import structure as structure_module
+from bertviewer.core.loading import structure
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.loading.structure import structure
+from bertviewer.core.loading.structure import structure_from_names
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.schema.source_info import SourceInfo
@@ -34,7 +34,7 @@ SMALL = {
 
 
 def of(**shapes: tuple[int, ...]) -> Architecture:
-    """Return the structure of float32 tensors; two underscores stand for a dot."""
+    """Return the module tree of float32 tensors; two underscores stand for a dot."""
     return named({name.replace("__", "."): shape for name, shape in shapes.items()})
 
 
@@ -42,7 +42,9 @@ def named(shapes: dict[str, tuple[int, ...]], dtype: str = "F32") -> Architectur
     tensors = {
         name: StoredTensor(name, dtype, shape, Path("x"), 0, 0) for name, shape in shapes.items()
     }
-    return structure(Checkpoint((), tensors), SourceInfo("weights", "x", "base", "pretrained"))
+    return structure_from_names(
+        Checkpoint((), tensors), SourceInfo("weights", "x", "base", "pretrained")
+    )
 
 
 @pytest.fixture(params=SMALL)
@@ -136,7 +138,7 @@ def test_strange_names(names: tuple[str, ...]) -> None:
 def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"^x: '(a\.)+.*' has too many levels$"):
         named({"a." * 60 + "b": (1,)})
-    monkeypatch.setattr(structure_module, "MAX_TENSORS", 1_000)
+    monkeypatch.setattr(structure, "MAX_TENSORS", 1_000)
     with pytest.raises(UserError, match=r"^x: 1,001 tensors are too many to display$"):
         named({str(number): (1,) for number in range(1_001)})
 
@@ -145,7 +147,7 @@ def test_it_cannot_be_run_and_says_why(tmp_path: Path) -> None:
     file = tmp_path / "all.safetensors"
     save_file({"layer.0.weight": torch.ones(3, 2)}, file)
     model = open_model(parse_source(str(file)))
-    assert model.blueprint is None
+    assert model.data is None
     with pytest.raises(UserError) as raised:
         model.module(random_weights=True)
     assert str(raised.value) == f"{file} {WHY}"

@@ -10,7 +10,8 @@ import torch
 from msgspec.structs import replace
 from torch import Tensor, nn
 
-from bertviewer.core.building.building import build_config, build_random
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_random
 from bertviewer.core.graph.products import ProductMode
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model

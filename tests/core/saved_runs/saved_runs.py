@@ -13,9 +13,8 @@ CHECKS = {"": Check((CheckStep("", "output", None, 1e-6, False, "flow"),))}
 
 def run_file(model: LoadedModel, run: ActivationRun, run_a: ActivationRun | None = None) -> RunFile:
     """Return what is written of runs of a model."""
-    assert model.blueprint is not None
     kept = RunsToSave(run, run_a, "difference", CHECKS)
-    return create_run_file(model.source, model.blueprint.data, model.checkpoint, kept)
+    return create_run_file(model.source, model.data, model.checkpoint, kept)
 
 
 def write(path: Path, file: RunFile) -> None:

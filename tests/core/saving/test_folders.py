@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.saving.atomic_files import UMASK
+from bertviewer.core.saving.atomic_files import UMASK, SidecarFolder, check_folder, save_with_folder
 from bertviewer.core.saving.model_files import IS_THE_MODELS
-from bertviewer.core.saving.sidecar_folder import Beside, check_folder, save_with_folder
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
 
@@ -15,8 +14,10 @@ KNOWN = re.compile(r"[a-z]\.(svg|pdf)")
 SVG = re.compile(r"[a-z]\.svg")
 
 
-def beside(**files: bytes) -> Beside:
-    return Beside("figures", {f"{name}.svg": text for name, text in files.items()}, KNOWN, SVG)
+def beside(**files: bytes) -> SidecarFolder:
+    return SidecarFolder(
+        "figures", {f"{name}.svg": text for name, text in files.items()}, KNOWN, SVG
+    )
 
 
 def texts(folder: Path) -> dict[str, str]:

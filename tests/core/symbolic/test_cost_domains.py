@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.expressions.domains import holds_in, letters_in
 from bertviewer.core.schema.costs import Costs
 from bertviewer.core.sources.tasks import find_task

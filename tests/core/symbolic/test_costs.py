@@ -11,7 +11,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from bertviewer.core.building.building import build_config, build_on_meta, build_random
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta, build_random
 from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.runs.macs import RunCounter
 from bertviewer.core.schema.costs import Costs

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.building.building import plain_config
+from bertviewer.core.building.configurations import plain_config
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.loading.deriving import builder, with_costs, with_counts, with_flows
-from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow, Node
 from bertviewer.core.schema.source_info import SourceInfo

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.tracing_models import LENGTHS, meta_trace
 from bertviewer.core.loading.deriving import with_flows
-from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.parsing import parse_source

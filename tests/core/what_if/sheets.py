@@ -9,8 +9,9 @@ import torch
 import transformers
 from msgspec.structs import replace
 
-from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta
+from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SourceInfo

@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.expressions.letters import LABELS_KEY
 from bertviewer.core.expressions.symbols import Symbol
-from bertviewer.core.loading.scenario_model import rebuild
+from bertviewer.core.loading.deriving import rebuild
 from bertviewer.core.schema.costs import Costs, ModuleCosts
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.parsing import parse_source

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.saving import sidecar_folder as folders
+from bertviewer.core.saving import atomic_files
 from bertviewer.core.saving.atomic_files import UMASK
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
@@ -102,7 +102,7 @@ def test_a_failure_at_any_step_leaves_what_was_there(
     if step == "fsync":
         monkeypatch.setattr(os, "fsync", fail)
     elif step == "save":
-        monkeypatch.setattr(folders, "save", fail)
+        monkeypatch.setattr(atomic_files, "save", fail)
     else:
         rename = Path.rename
 
@@ -126,7 +126,7 @@ def test_without_an_old_one_nothing_stays_of_a_failure(
     def fail(path: Path, _content: bytes, _models: Iterable[ModelSource]) -> None:
         raise UserError(f"cannot write {path}: full")
 
-    monkeypatch.setattr(folders, "save", fail)
+    monkeypatch.setattr(atomic_files, "save", fail)
     with pytest.raises(UserError, match="full"):
         save(tmp_path / "report.md", OTHER)
     assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ import torch
 from msgspec import Struct
 from torch import Tensor, nn
 
-from bertviewer.core.building.config_values import config_value
+from bertviewer.core.building.configurations import config_value
 from bertviewer.core.graph.inputs.texts import SENTENCES, parts_of, token_ids
 from bertviewer.core.graph.shared_weights import spread
 

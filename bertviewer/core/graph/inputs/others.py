@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bertviewer.core.building.config_values import config_value
+from bertviewer.core.building.configurations import config_value
 from bertviewer.core.graph.inputs.forward_signature import Dimension, Form, ForwardSignature
 from bertviewer.core.graph.inputs.sounds import SAMPLES
 from bertviewer.core.graph.inputs.texts import SENTENCES, TOKENS

@@ -9,7 +9,7 @@ from msgspec import Struct
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from bertviewer.core.building.config_values import config_value
+from bertviewer.core.building.configurations import config_value
 
 SENTENCES = "B"
 TOKENS = "S"

@@ -1,7 +1,6 @@
-"""What a model's files say that qualifies its figures: guesses, code that is not run, quantization.
+"""Notices that qualify a model's figures: code that is not run, quantization, unused tensors.
 
-These are the notices of ``SourceInfo``; those on keys that the model does not use are found when it
-is built, see ``unused_keys``.
+Notices on keys that the model does not use come from ``building.unused_keys``.
 """
 
 import re
@@ -9,7 +8,7 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from bertviewer.core.checkpoints.keys import KeyReport
+from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.checkpoints.quantization import Quantization, packed_weights, quantization_of
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.schema.architecture import Architecture
@@ -17,22 +16,27 @@ from bertviewer.core.sources.configuration import CodeSettings
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import shortened
 
-_MOST_NAME = 80
-_MOST_CLASSES = 10
+_MAX_NAME = 80
+_MAX_CLASSES = 10
 _ADAPTERS = re.compile(r"\.(lora_|ia3_|oft_|vera_|hada_|lokr_)|(^|\.)adapters?\.")
 _FLOATS = ("F64", "F32", "F16", "BF16")
 
 
 def file_notices(settings: CodeSettings, quantization: Quantization | None) -> tuple[str, ...]:
-    """Return the notices that follow from what was left out of a configuration.
+    """Return the notices on what was removed from a configuration before it was used.
 
     Args:
-        settings: what was left out before any library read it.
+        settings: what was removed.
         quantization: of the weights, ``None`` if they are plain numbers.
     """
     found = []
     if settings.classes:
-        found.append(_own_code(settings.classes))
+        names = ", ".join(shortened(name, _MAX_NAME) for name in settings.classes[:_MAX_CLASSES])
+        found.append(
+            f"The configuration's auto_map names the checkpoint's own code ({names}), which "
+            "bertviewer never runs. The transformers class is used instead, so the results match "
+            "the trained model only if both compute the same."
+        )
     if quantization is not None:
         found.append(_quantized(quantization))
     elif settings.quantization:
@@ -44,68 +48,47 @@ def file_notices(settings: CodeSettings, quantization: Quantization | None) -> t
     return tuple(found)
 
 
-def with_facts(
+def with_notices(
     architecture: Architecture,
     quantization: Quantization | None = None,
     key_notices: tuple[str, ...] = (),
-    keys: KeyReport | None = None,
+    keys: LoadReport | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Architecture:
-    """Return an architecture whose source has all notices.
+    """Return an architecture whose source has all notices and the quantized tensors.
 
     Args:
-        architecture: what the model is made of.
+        architecture: of the model.
         quantization: of its weights.
         key_notices: on keys of its configuration that it does not use.
         keys: how the checkpoint fits it.
         checkpoint: where the weights are stored.
     """
-    unused = _unused_tensors(architecture, keys, checkpoint) if key_notices else ()
-    evidence: tuple[str, ...] = ()
-    if unused:
+    found = [*architecture.source.notices, *key_notices]
+    if key_notices and (unused := _unused_tensors(architecture, keys, checkpoint)):
         one = "One tensor in the file, {1}, belongs to a layer and is not used by {2}."
         many = "{0} tensors in the file belong to layers and are not used by {2}, such as {1}."
-        name = shortened(unused[0], _MOST_NAME)
-        evidence = (count_text(len(unused), one, many, name, architecture.root.class_name),)
+        name = shortened(unused[0], _MAX_NAME)
+        found.append(count_text(len(unused), one, many, name, architecture.root.class_name))
     adapters = () if keys is None else tuple(filter(_ADAPTERS.search, keys.unexpected))
     if adapters:
         one = "1 tensor of an adapter in the file, {1}, is not applied to the model."
         many = "{0} tensors of an adapter in the file, such as {1}, are not applied to the model."
-        name = shortened(adapters[0], _MOST_NAME)
-        evidence = (*evidence, count_text(len(adapters), one, many, name))
+        found.append(count_text(len(adapters), one, many, shortened(adapters[0], _MAX_NAME)))
     source = replace(
         architecture.source,
-        notices=tuple(dict.fromkeys((*architecture.source.notices, *key_notices, *evidence))),
+        notices=tuple(dict.fromkeys(found)),
         quantization=quantization,
         quantized_tensors=_quantized_names(keys, checkpoint),
     )
     return replace(architecture, source=source)
 
 
-def _quantized_names(keys: KeyReport | None, checkpoint: Checkpoint | None) -> tuple[str, ...]:
-    """Return the model's names of quantized tensors; without ``keys`` those in the file."""
-    packed = {} if checkpoint is None else packed_weights(checkpoint.tensors)
-    if keys is None:
-        return tuple(packed)
-    unexpected = set(keys.unexpected)
-    names = (keys.renamed.get(key, key) for key in packed if key not in unexpected)
-    return tuple(dict.fromkeys(names))
-
-
 def why_quantized(name: str, quantization: Quantization) -> str:
-    """Return the line that refuses to run a model with quantized weights."""
+    """Return why a model with quantized weights cannot be run."""
     return (
         f"{name} cannot be run: its weights are quantized ({quantization.title}), and bertviewer "
         "does not decode them; open the model's unquantized weights to run it"
-    )
-
-
-def _own_code(classes: tuple[str, ...]) -> str:
-    names = ", ".join(shortened(name, _MOST_NAME) for name in classes[:_MOST_CLASSES])
-    return (
-        f"The configuration's auto_map names the checkpoint's own code ({names}), which "
-        "bertviewer never runs. The transformers class is used instead, so the results match the "
-        "trained model only if both compute the same."
     )
 
 
@@ -116,19 +99,29 @@ def _quantized(quantization: Quantization) -> str:
             f"The configuration describes quantized weights ({title}), which are missing: "
             "everything is computed with plain numbers instead."
         )
-    one = "1 tensor is stored as codes"
-    many = "{0} tensors are stored as codes"
+    count = count_text(
+        quantization.tensors, "1 tensor is stored as codes", "{0} tensors are stored as codes"
+    )
     return (
-        f"The weights are quantized ({title}): {count_text(quantization.tensors, one, many)}, "
-        "which are not decoded. Their values are neither shown nor compared, and the model cannot "
-        "be run."
+        f"The weights are quantized ({title}): {count}, which are not decoded. Their values are "
+        "neither shown nor compared, and the model cannot be run."
     )
 
 
+def _quantized_names(keys: LoadReport | None, checkpoint: Checkpoint | None) -> tuple[str, ...]:
+    """Return the model's names of quantized tensors; without ``keys`` those in the file."""
+    packed = {} if checkpoint is None else packed_weights(checkpoint.tensors)
+    if keys is None:
+        return tuple(packed)
+    unexpected = set(keys.unexpected)
+    names = (keys.renamed.get(key, key) for key in packed if key not in unexpected)
+    return tuple(dict.fromkeys(names))
+
+
 def _unused_tensors(
-    architecture: Architecture, keys: KeyReport | None, checkpoint: Checkpoint | None
+    architecture: Architecture, keys: LoadReport | None, checkpoint: Checkpoint | None
 ) -> tuple[str, ...]:
-    """Return the keys of trained tensors that lie inside of a layer and are not used."""
+    """Return the keys of trained tensors that belong to a layer and are not used."""
     if keys is None or checkpoint is None:
         return ()
     layers = {
@@ -137,12 +130,12 @@ def _unused_tensors(
     return tuple(
         key
         for key in keys.unexpected
-        if checkpoint.tensors[key].dtype in _FLOATS and _lies_in(key, layers)
+        if checkpoint.tensors[key].dtype in _FLOATS and _is_in_layer(key, layers)
     )
 
 
-def _lies_in(key: str, layers: Collection[str]) -> bool:
-    """Return whether a key contains a layer's path, after any prefix of up to two parts."""
+def _is_in_layer(key: str, layers: Collection[str]) -> bool:
+    """Return whether a key contains a layer's path, after a prefix of up to two parts."""
     parts = key.split(".")[:-1]
     return any(
         ".".join(parts[start:end]) in layers

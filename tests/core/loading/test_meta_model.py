@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from bertviewer.core.formulas import catalogue
-from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode, Repeat
 from bertviewer.core.schema.source_info import SourceInfo

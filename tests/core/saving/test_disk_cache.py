@@ -10,20 +10,21 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import ValidationError
 
-from bertviewer.core.loading import cache_store as module
-from bertviewer.core.loading.cache_store import SUFFIX, OddContent, Store
+from bertviewer.core.saving import disk_cache as module
+from bertviewer.core.saving.disk_cache import SUFFIX, JsonStore
 from bertviewer.core.util.errors import UserError
 
 CONTENT = {"numbers": [1, 2.5, None], "text": "名"}
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "kept", 1_000_000)
+def store(tmp_path: Path) -> JsonStore:
+    return JsonStore(tmp_path / "kept", 1_000_000)
 
 
-def the_file(store: Store) -> Path:
+def the_file(store: JsonStore) -> Path:
     (file,) = store.folder.glob(f"*{SUFFIX}")
     return file
 
@@ -32,21 +33,21 @@ def signed(packed: bytes) -> bytes:
     return hashlib.sha256(packed).digest() + packed
 
 
-def test_what_is_written_is_read(store: Store) -> None:
+def test_what_is_written_is_read(store: JsonStore) -> None:
     assert store.read("name", "key") is None
     store.write("name", "key", CONTENT)
     assert store.read("name", "key") == CONTENT
     assert store.read("other", "key") is None
 
 
-def test_numbers_and_texts_that_json_does_not_have(store: Store) -> None:
+def test_numbers_and_texts_that_json_does_not_have(store: JsonStore) -> None:
     store.write("name", "key", {"most": [float("inf"), 1.0]})
     assert store.read("name", "key") == {"most": [float("inf"), 1.0]}
     with pytest.raises(UserError, match="not valid Unicode"):
         store.write("name", "key", ["\ud800"])
 
 
-def test_of_another_key_nothing_is_read_and_the_file_stays(store: Store) -> None:
+def test_of_another_key_nothing_is_read_and_the_file_stays(store: JsonStore) -> None:
     store.write("preset", "of this version", CONTENT)
     assert store.read("preset", "of the next version") is None
     assert store.read("preset", "of this version") == CONTENT
@@ -56,14 +57,14 @@ def test_of_another_key_nothing_is_read_and_the_file_stays(store: Store) -> None
 def test_damage_is_noticed(
     tmp_path_factory: pytest.TempPathFactory, cut: int, place: int, bit: int
 ) -> None:
-    store = Store(tmp_path_factory.mktemp("damaged"), 1_000_000)
+    store = JsonStore(tmp_path_factory.mktemp("damaged"), 1_000_000)
     store.write("name", "key", CONTENT)
     file = the_file(store)
     whole = bytearray(file.read_bytes())
     whole[place % len(whole)] ^= 1 << bit
     for damaged in (bytes(whole), file.read_bytes()[: cut % len(whole)]):
         file.write_bytes(damaged)
-        with pytest.raises(OddContent):
+        with pytest.raises(ValidationError):
             store.read("name", "key")
 
 
@@ -79,31 +80,31 @@ def test_damage_is_noticed(
         zlib.compress(b"{}" * 10)[:-3],
     ],
 )
-def test_what_somebody_else_wrote_is_noticed(store: Store, packed: bytes) -> None:
+def test_what_somebody_else_wrote_is_noticed(store: JsonStore, packed: bytes) -> None:
     store.write("name", "key", CONTENT)
     the_file(store).write_bytes(signed(packed))
-    with pytest.raises(OddContent):
+    with pytest.raises(ValidationError):
         store.read("name", "key")
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "{}", '{"key": 5}', '{"content": {}}'])
-def test_other_json_is_of_no_key(store: Store, text: str) -> None:
+def test_other_json_is_of_no_key(store: JsonStore, text: str) -> None:
     store.write("name", "key", CONTENT)
     the_file(store).write_bytes(signed(zlib.compress(text.encode())))
     assert store.read("name", "key") is None
 
 
 def test_a_small_file_that_unpacks_to_a_large_one_is_not_unpacked(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: JsonStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.write("name", "key", ["x" * 2_000_000])
-    monkeypatch.setattr(module, "MOST_CONTENT", 1_000_000)
-    with pytest.raises(OddContent, match="too large"):
+    monkeypatch.setattr(module, "MAX_CONTENT", 1_000_000)
+    with pytest.raises(ValidationError, match="too large"):
         store.read("name", "key")
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "device", "huge"])
-def test_what_is_no_file_of_ours_is_not_even_opened(store: Store, kind: str) -> None:
+def test_what_is_no_file_of_ours_is_not_even_opened(store: JsonStore, kind: str) -> None:
     store.folder.mkdir()
     path = store.folder / f"name{SUFFIX}"
     if kind == "folder":
@@ -114,13 +115,13 @@ def test_what_is_no_file_of_ours_is_not_even_opened(store: Store, kind: str) -> 
         path.symlink_to("/dev/zero")
     else:
         path.touch()
-        os.truncate(path, module.MOST_CONTENT + 1)
+        os.truncate(path, module.MAX_CONTENT + 1)
     assert store.read("name", "key") is None
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "link"])
 def test_what_is_in_a_files_place_is_removed_and_no_link_is_followed(
-    store: Store, tmp_path: Path, kind: str
+    store: JsonStore, tmp_path: Path, kind: str
 ) -> None:
     store.folder.mkdir()
     path, other = store.folder / f"name{SUFFIX}", tmp_path / "somebody's"
@@ -138,16 +139,16 @@ def test_what_is_in_a_files_place_is_removed_and_no_link_is_followed(
 
 
 def test_what_would_not_be_read_again_is_not_written(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: JsonStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_CONTENT", 100)
+    monkeypatch.setattr(module, "MAX_CONTENT", 100)
     with pytest.raises(UserError, match="too large to cache"):
         store.write("name", "key", ["x" * 100])
     assert not store.folder.exists()
 
 
 def test_a_moments_trouble_is_no_reason_to_throw_a_file_away(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: JsonStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.write("name", "key", CONTENT)
     with monkeypatch.context() as patch:
@@ -166,10 +167,10 @@ def test_a_moments_trouble_is_no_reason_to_throw_a_file_away(
     assert store.read("name", "key") == CONTENT
 
 
-def test_what_came_with_the_program_is_only_read(store: Store) -> None:
+def test_what_came_with_the_program_is_only_read(store: JsonStore) -> None:
     store.write("name", "key", CONTENT)
     os.utime(the_file(store), (1, 1))
-    fixed = Store(store.folder, None)
+    fixed = JsonStore(store.folder, None)
     assert fixed.read("name", "key") == CONTENT
     fixed.remove("name")
     assert the_file(store).stat().st_mtime == 1
@@ -177,7 +178,7 @@ def test_what_came_with_the_program_is_only_read(store: Store) -> None:
     assert the_file(store).stat().st_mtime > 1
 
 
-def test_what_a_program_that_was_ended_left_is_removed(store: Store) -> None:
+def test_what_a_program_that_was_ended_left_is_removed(store: JsonStore) -> None:
     store.folder.mkdir()
     old, new = store.folder / ".bertviewer-old", store.folder / ".bertviewer-new"
     for path in (old, new):
@@ -189,28 +190,28 @@ def test_what_a_program_that_was_ended_left_is_removed(store: Store) -> None:
 
 
 def test_those_not_used_for_longest_make_room(tmp_path: Path) -> None:
-    small = Store(tmp_path, 1_000_000)
+    small = JsonStore(tmp_path, 1_000_000)
     for number in range(5):
         small.write(str(number), "key", os.urandom(5_000).hex())
         file = tmp_path / f"{number}{SUFFIX}"
         os.utime(file, (number, number))
     small.read("0", "key")  # used just now
     of_three = 100 + 3 * max(file.stat().st_size for file in tmp_path.iterdir())
-    Store(tmp_path, of_three).write("5", "key", os.urandom(5_000).hex())
+    JsonStore(tmp_path, of_three).write("5", "key", os.urandom(5_000).hex())
     left = {file.name.removesuffix(SUFFIX) for file in tmp_path.iterdir()}
     assert left == {"0", "4", "5"}
 
 
 def test_a_folder_that_takes_nothing_is_told(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("a file stands where the folder would be")
-    store = Store(tmp_path / "kept", 1_000_000)
+    store = JsonStore(tmp_path / "kept", 1_000_000)
     with pytest.raises(UserError, match=r"kept: (File exists|Not a directory)"):
         store.write("name", "key", CONTENT)
     assert store.read("name", "key") is None
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
-def test_a_folder_that_may_only_be_read_is_read(store: Store) -> None:
+def test_a_folder_that_may_only_be_read_is_read(store: JsonStore) -> None:
     store.write("name", "key", CONTENT)
     store.folder.chmod(0o555)
     assert store.read("name", "key") == CONTENT
@@ -219,7 +220,7 @@ def test_a_folder_that_may_only_be_read_is_read(store: Store) -> None:
     store.folder.chmod(0o755)
 
 
-def test_two_at_once_read_and_write_whole_files(store: Store) -> None:
+def test_two_at_once_read_and_write_whole_files(store: JsonStore) -> None:
     contents = [json.loads(json.dumps([number] * 20_000)) for number in range(4)]
     odd: list[object] = []
 

@@ -160,7 +160,7 @@ def test_without_a_configuration_they_are_not_values_either(folder: Path) -> Non
     (folder / "config.json").unlink()
     exchange(folder, f"{QUERY}weight", {QUERY + part: t for part, t in CODES["gptq"].items()})
     model = opened(folder)
-    assert model.blueprint is None
+    assert model.data is None
     assert model.stored(f"{QUERY}qweight") is None
     assert model.stored(f"{QUERY}bias") is not None
     with pytest.raises(UserError, match="its weights are quantized"):

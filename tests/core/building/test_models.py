@@ -1,6 +1,7 @@
 """Configurations that transformers builds, and those that it does not."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 import torch
 import transformers
 
-from bertviewer.core.building.building import auto_class, build_config, build_random, heads_of
+from bertviewer.core.building.backend import seeded
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import auto_class, build_random, heads_of
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.tasks import TASKS, find_task
@@ -35,7 +38,7 @@ TINY = {
 def test_numbers_of_layers_that_multiply(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bertviewer.core.building.building.MOST_MODULES", 1000)
+    monkeypatch.setattr("bertviewer.core.building.models.MAX_MODULES", 1000)
     more = {"num_attention_heads": 2, "num_hidden_layers": 20} if "hidden_size" in config else {}
     (tmp_path / "config.json").write_text(json.dumps({**config, **more}))
     with pytest.raises(UserError, match="more than 1,000 modules, too many to show"):
@@ -160,3 +163,38 @@ def test_a_bare_infinity_is_read_and_not_written(family: str, tmp_path: Path) ->
         assert model.architecture.config["time_step_limit"] == [0.0, float("inf")]
         written = json.dumps(model.architecture.to_json(), allow_nan=False)
         assert '[0.0, {"__float__": "Infinity"}]' in written
+
+
+def drawn() -> list[float]:
+    config = transformers.BertConfig(
+        vocab_size=50,
+        hidden_size=32,
+        num_attention_heads=2,
+        num_hidden_layers=8,
+        intermediate_size=64,
+    )
+    module = build_random(config, find_task("base"), "random")
+    return [float(tensor.detach().sum()) for tensor in module.parameters()]
+
+
+def test_models_of_several_threads() -> None:
+    alone, found = drawn(), []
+    threads = [threading.Thread(target=lambda: found.append(drawn())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [alone] * 4
+
+
+def test_the_processs_own_chance_goes_on() -> None:
+    torch.manual_seed(3)
+    first = torch.rand(2)
+    torch.manual_seed(3)
+    with seeded(0):
+        inside = torch.rand(1)
+        with seeded():
+            torch.rand(5)
+    assert torch.equal(torch.rand(2), first)
+    with seeded(0):
+        assert torch.equal(torch.rand(1), inside)

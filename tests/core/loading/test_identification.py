@@ -12,9 +12,9 @@ from safetensors.torch import save_file
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
+from bertviewer.core.loading.identification import configuration_from_weights
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.loading.rebuilding import rebuilt
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
@@ -91,7 +91,7 @@ def test_the_sizes_are_read_off(
     name: str, sizes: Mapping[str, Any], model_type: str, tmp_path: Path
 ) -> None:
     model = build(name, sizes)
-    found = rebuilt(checkpoint(tensors_of(model), tmp_path), "bare.safetensors")
+    found = configuration_from_weights(checkpoint(tensors_of(model), tmp_path), "bare.safetensors")
     assert found is not None
     config, guess = found
     assert config["model_type"] == model_type
@@ -110,7 +110,7 @@ def test_the_labels_are_read_off(tmp_path: Path) -> None:
         ("DistilBertForSequenceClassification", DISTILBERT),
     ):
         tensors = tensors_of(build(name, sizes, num_labels=5))
-        found = rebuilt(checkpoint(tensors, tmp_path), "x")
+        found = configuration_from_weights(checkpoint(tensors, tmp_path), "x")
         assert found is not None
         assert found[0]["num_labels"] == 5
 
@@ -123,7 +123,7 @@ def test_old_names_and_counting_buffers(tmp_path: Path) -> None:
         for key, tensor in tensors_of(build("BertForMaskedLM", SIZES)).items()
     }
     tensors["bert.embeddings.position_ids"] = torch.arange(34)[None]
-    found = rebuilt(checkpoint(tensors, tmp_path), "x")
+    found = configuration_from_weights(checkpoint(tensors, tmp_path), "x")
     assert found is not None
     assert (found[0]["model_type"], found[0]["num_hidden_layers"]) == ("bert", 3)
 
@@ -163,7 +163,9 @@ def test_the_guess_is_told(tmp_path: Path) -> None:
 
 
 def test_no_epsilon_is_guessed_where_there_is_only_one(tmp_path: Path) -> None:
-    found = rebuilt(checkpoint(tensors_of(build("DistilBertModel", DISTILBERT)), tmp_path), "x")
+    found = configuration_from_weights(
+        checkpoint(tensors_of(build("DistilBertModel", DISTILBERT)), tmp_path), "x"
+    )
     assert found is not None
     assert found[1].endswith("is: 2 heads of 64 columns, the activation function gelu.")
 
@@ -173,7 +175,9 @@ def test_no_epsilon_is_guessed_where_there_is_only_one(tmp_path: Path) -> None:
 )
 def test_how_many_heads(width: int, heads: int, tmp_path: Path) -> None:
     sizes = {**SIZES, "hidden_size": width, "num_attention_heads": 1, "num_hidden_layers": 1}
-    found = rebuilt(checkpoint(tensors_of(build("BertModel", sizes)), tmp_path), "x")
+    found = configuration_from_weights(
+        checkpoint(tensors_of(build("BertModel", sizes)), tmp_path), "x"
+    )
     assert found is not None
     assert found[0]["num_attention_heads"] == heads
 
@@ -222,8 +226,8 @@ def test_what_is_nearly_a_bert_is_none(
     change: Callable[[Checkpoint], Checkpoint], tmp_path: Path
 ) -> None:
     base = checkpoint(tensors_of(build("BertModel", SIZES)), tmp_path)
-    assert rebuilt(base, "x") is not None
-    assert rebuilt(change(base), "x") is None
+    assert configuration_from_weights(base, "x") is not None
+    assert configuration_from_weights(change(base), "x") is None
 
 
 @pytest.mark.parametrize(
@@ -243,8 +247,8 @@ def test_what_is_nearly_a_distilbert_is_none(
     change: Callable[[Checkpoint], Checkpoint], tmp_path: Path
 ) -> None:
     base = checkpoint(tensors_of(build("DistilBertModel", DISTILBERT)), tmp_path)
-    assert rebuilt(base, "x") is not None
-    assert rebuilt(change(base), "x") is None
+    assert configuration_from_weights(base, "x") is not None
+    assert configuration_from_weights(change(base), "x") is None
 
 
 def test_a_familys_name_before_anothers_tensors_is_none(tmp_path: Path) -> None:
@@ -253,7 +257,7 @@ def test_a_familys_name_before_anothers_tensors_is_none(tmp_path: Path) -> None:
         ("BertModel", SIZES, "distilbert."),
     ):
         tensors = {prefix + key: tensor for key, tensor in tensors_of(build(name, sizes)).items()}
-        assert rebuilt(checkpoint(tensors, tmp_path), "x") is None
+        assert configuration_from_weights(checkpoint(tensors, tmp_path), "x") is None
 
 
 @pytest.mark.parametrize(
@@ -268,4 +272,4 @@ def test_other_families_are_none(name: str, tmp_path: Path) -> None:
         key: StoredTensor(key, "F32", tuple(tensor.shape), file, 0, tensor.numel() * 4)
         for key, tensor in model.state_dict().items()
     }
-    assert rebuilt(Checkpoint((), tensors), "x") is None
+    assert configuration_from_weights(Checkpoint((), tensors), "x") is None

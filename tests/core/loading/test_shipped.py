@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from bertviewer.core.loading import cached_models as models
-from bertviewer.core.loading.cache_store import SUFFIX, Store
+from bertviewer.core.saving.disk_cache import SUFFIX, JsonStore
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.files import resources_folder
 from tests import seen
@@ -21,8 +21,8 @@ EVERY = 4
 
 @pytest.fixture(autouse=True)
 def _what_comes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def shipped(kind: str) -> Store:
-        return Store(resources_folder() / "seen" / kind, None)
+    def shipped(kind: str) -> JsonStore:
+        return JsonStore(resources_folder() / "seen" / kind, None)
 
     for module in (models, seen):
         monkeypatch.setattr(module, "shipped", shipped)
