@@ -1,18 +1,23 @@
-"""Cosines are numpy's, and say nothing where there is no direction."""
+"""Cosines of tokens and words, paths through the states, and anisotropy."""
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from bertviewer.core.analysis.similarity import (
+    anisotropy,
     cosine_matrix,
     cosines,
     nearest_tokens,
     same_words,
     token_pair_path,
+    token_path,
     word_path,
 )
 from tests.core.analysis.runs import demo_run, plain_cosine, run_of, tokens_of
@@ -186,3 +191,80 @@ def test_runs_of_other_sizes() -> None:
 def test_a_path_has_gaps_where_there_is_no_vector() -> None:
     run = run_of(tokens_of("x", "y"), [[1.0, 0.0], [2.0, 0.0]], [[np.nan, np.nan], [1.0, 0.0]])
     assert token_pair_path(run, 0, 1) == (1.0, None)
+
+
+def test_a_path_worked_by_hand() -> None:
+    run = run_of(
+        tokens_of("x", "y"),
+        [[9.0, 9.0], [3.0, 4.0]],
+        [[9.0, 9.0], [0.0, 2.0]],
+        [[9.0, 9.0], [-6.0, -8.0]],
+    )
+    path = token_path(run, 1)
+    assert path.norms == (5.0, 2.0, 10.0)
+    assert path.to_start == pytest.approx((1.0, 0.8, -1.0))
+    assert path.to_before[0] is None
+    assert path.to_before[1:] == pytest.approx((0.8, -0.8))
+
+
+def test_a_state_that_is_not_there_leaves_gaps() -> None:
+    path = token_path(run_of(tokens_of("x"), [[1.0, 0.0]], [[np.nan, np.nan]], [[0.0, 0.0]]), 0)
+    assert path.norms == (1.0, None, 0.0)
+    assert path.to_start == (1.0, None, None)
+    assert path.to_before == (None, None, None)
+
+
+def test_without_states_the_norms_remain() -> None:
+    run = run_of(tokens_of("x"), [[3.0, 4.0]], [[0.0, 1.0]])
+    path = token_path(replace(run, hidden_states=()), 0)
+    assert path.norms == (5.0, 1.0)
+    assert path.to_start == path.to_before == (None, None)
+
+
+def test_the_path_of_the_demo_is_the_plain_one() -> None:
+    run = demo_run("the cat sat on the mat")
+    path = token_path(run, 2)
+    vectors = [state[2] for state in run.hidden_states]
+    assert path.norms == pytest.approx([float(np.linalg.norm(v)) for v in vectors])
+    starts = [plain_cosine(vectors[0], v) for v in vectors]
+    assert path.to_start == pytest.approx(starts, abs=1e-12)
+    befores = [plain_cosine(a, b) for a, b in pairwise(vectors)]
+    assert path.to_before[1:] == pytest.approx(befores, abs=1e-12)
+
+
+def test_it_is_the_mean_of_all_cosines_of_different_tokens() -> None:
+    state = np.random.default_rng(0).normal(size=(7, 12)) + 0.4
+    found = anisotropy(state)
+    assert found is not None
+    cosines = cosine_matrix(state)
+    assert found.mean == pytest.approx(cosines[~np.eye(7, dtype=bool)].mean(), abs=1e-12)
+    assert found.parts.sum() == pytest.approx(found.mean, abs=1e-12)
+
+
+def test_each_feature_has_the_part_that_its_products_have() -> None:
+    state = np.random.default_rng(1).normal(size=(5, 4))
+    units = state / np.linalg.norm(state, axis=1, keepdims=True)
+    pairs = [(i, j) for i in range(5) for j in range(5) if i != j]
+    found = anisotropy(state)
+    assert found is not None
+    for feature in range(4):
+        by_hand = np.mean([units[i, feature] * units[j, feature] for i, j in pairs])
+        assert found.parts[feature] == pytest.approx(by_hand, abs=1e-12)
+
+
+def test_a_feature_that_is_large_everywhere_makes_all_alike() -> None:
+    state = np.random.default_rng(2).normal(size=(20, 64))
+    state[:, 5] = 30.0
+    found = anisotropy(state)
+    assert found is not None
+    assert found.mean > 0.9
+    assert found.largest(1) == (5,)
+    assert found.share((5,)) == pytest.approx(1.0, abs=0.02)
+
+
+def test_tokens_without_a_direction_do_not_count() -> None:
+    state = np.array([[1.0, 0.0], [0.0, 0.0], [np.nan, 1.0], [1.0, 1.0]])
+    found = anisotropy(state)
+    assert found is not None
+    assert found.mean == pytest.approx(0.5**0.5)
+    assert anisotropy(state[1:3]) is None

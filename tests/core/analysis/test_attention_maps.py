@@ -1,4 +1,4 @@
-"""Figures of heads, against the same sums as plain loops."""
+"""Measures of heads, compared with plain sums."""
 
 from math import isnan, log
 

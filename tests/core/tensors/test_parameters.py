@@ -1,3 +1,5 @@
+"""Values of parameters, stored and in memory."""
+
 from pathlib import Path
 
 import numpy as np

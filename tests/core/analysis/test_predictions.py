@@ -1,4 +1,4 @@
-"""What classifiers say, against transformers' pipelines and plain arithmetic."""
+"""Scores of classes and of the vocabulary."""
 
 import math
 from typing import Any
@@ -8,7 +8,13 @@ import pytest
 import torch
 from msgspec.structs import replace
 
-from bertviewer.core.analysis.predictions import LONGEST_ANSWER, ClassScores, classification
+from bertviewer.core.analysis.predictions import (
+    LONGEST_ANSWER,
+    ClassScores,
+    VocabularyScores,
+    classification,
+)
+from bertviewer.core.replay.predictions import predictions_at
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.source_info import SourceInfo
 from tests.core.analysis.runs import run_of, tokens_of
@@ -167,3 +173,45 @@ def test_infinite_scores() -> None:
     assert found is not None
     assert found.probabilities is not None
     assert np.isnan(found.probabilities[0, 0])
+
+
+def vocabulary_scores(logits: torch.Tensor) -> VocabularyScores:
+    return VocabularyScores(logits.numpy(), logits.double().logsumexp(-1).numpy())
+
+
+def test_probabilities_and_ranks_of_all_tokens_are_torchs() -> None:
+    logits = torch.randn(3, 50, generator=torch.Generator().manual_seed(2)) * 5
+    scores = vocabulary_scores(logits)
+    probabilities = logits.double().softmax(-1)
+    order = logits.argsort(-1, descending=True)
+    for state in range(3):
+        for rank, token in enumerate(order[state].tolist(), start=1):
+            assert scores.logit(token, state) == float(logits[state, token])
+            expected = float(probabilities[state, token])
+            assert scores.probability(token, state) == pytest.approx(expected, rel=1e-12)
+            assert scores.rank(token, state) == rank
+
+
+def test_the_same_score_shares_the_best_rank() -> None:
+    scores = vocabulary_scores(torch.tensor([[1.0, 2.0, 2.0, 0.0]]))
+    assert [scores.rank(token) for token in range(4)] == [3, 1, 1, 4]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_there_is_none_where_scores_are_not_finite(bad: float) -> None:
+    scores = vocabulary_scores(torch.tensor([[0.0, bad], [0.0, 1.0]]))
+    assert (scores.probability(0, 0), scores.rank(0, 0)) == (None, None)
+    assert scores.rank(0, 1) == 2
+
+
+def test_predictions_carry_those_of_every_layer() -> None:
+    it = known("bert", "masked-lm")
+    found = predictions_at(it.model, it.run, it.kept, 2)
+    assert found.scores is not None
+    for state, guess in enumerate(found.layers):
+        for rank, one in enumerate(guess.top, start=1):
+            assert found.scores.rank(one.id, state) == rank
+            assert found.scores.logit(one.id, state) == one.logit
+            assert found.scores.probability(one.id, state) == pytest.approx(
+                one.probability, rel=1e-12
+            )

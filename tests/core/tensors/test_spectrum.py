@@ -1,3 +1,5 @@
+"""Singular values, compared with numpy on the whole matrix."""
+
 import math
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Statistics, norms and histograms of tensors."""
+
 from typing import Any
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Which way attention looks, against what changing a later token does to the model itself."""
+"""Causal attention, compared with the effect of later tokens."""
 
 import json
 from pathlib import Path
