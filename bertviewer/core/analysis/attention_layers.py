@@ -68,7 +68,7 @@ def attention_layers(architecture: Architecture, run: ActivationRun) -> tuple[At
         for stack in layer_stacks(architecture)
     ]
     stacks = [stack for stack in stacks if any(inner for _, inner in stack)]
-    is_encoder_decoder = bool(architecture.config.get("is_encoder_decoder"))
+    is_encoder_decoder = architecture.is_encoder_decoder
     found: list[AttentionLayer] = []
     for stack in stacks:
         side = _side(stack[0][0]) if len(stacks) > 1 else ""

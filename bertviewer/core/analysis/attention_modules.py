@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from bertviewer.core.analysis.layers import layer_list, outermost_layer
+from bertviewer.core.analysis.tokens import positions_of
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flows, Node
@@ -59,10 +60,10 @@ def attention_tokens(
 
     The third value is whether they belong to two texts: in a decoder's cross-attention.
     """
-    every = tuple(range(len(run.tokens)))
     if not is_encoder_decoder:
+        every = tuple(range(len(run.tokens)))
         return every, every, False
-    source, target = (tuple(n for n in every if run.tokens[n].segment == s) for s in (0, 1))
+    source, target = positions_of(run, 0), positions_of(run, 1)
     parts = path.split(".")
     if next((part for part in parts if part in ("encoder", "decoder")), "") != "decoder":
         return source, source, False

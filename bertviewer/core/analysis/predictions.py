@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from bertviewer.core.analysis.attention_modules import is_causal
-from bertviewer.core.analysis.tokens import segments_of
+from bertviewer.core.analysis.tokens import positions_of, segments_of
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.special_tokens import MASKS
@@ -144,9 +144,8 @@ def predicted_places(run: ActivationRun, architecture: Architecture) -> tuple[in
     if run.source.task in _WITHOUT_VOCABULARY or len(shape) != 3 or shape[2] != vocabulary:
         return ()
     every = tuple(range(len(run.tokens)))
-    if architecture.config.get("is_encoder_decoder"):
-        every = tuple(n for n in every if run.tokens[n].segment == 1)
-    return every if len(every) == shape[1] else ()
+    places = positions_of(run, 1) if architecture.is_encoder_decoder else every
+    return places if len(places) == shape[1] else ()
 
 
 def expected_places(run: ActivationRun, architecture: Architecture) -> dict[int, int | None]:
@@ -159,7 +158,7 @@ def expected_places(run: ActivationRun, architecture: Architecture) -> dict[int,
     places = predicted_places(run, architecture)
     if not places or not predicts_next(architecture):
         return dict(zip(places, places, strict=True))
-    if architecture.config.get("is_encoder_decoder"):
+    if architecture.is_encoder_decoder:
         return {place: row for row, place in enumerate(places)}
     return dict(zip(places, (*places[1:], None), strict=True))
 
@@ -175,7 +174,7 @@ def predicts_next(architecture: Architecture) -> bool:
 
     Without traced attention (Mamba, Reformer), the task or the class's name decides.
     """
-    if architecture.config.get("is_encoder_decoder"):
+    if architecture.is_encoder_decoder:
         return True
     causal = is_causal(architecture)
     if causal is not None:

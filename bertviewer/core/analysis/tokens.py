@@ -103,6 +103,11 @@ def segments_of(run: ActivationRun) -> tuple[int | None, ...]:
     )
 
 
+def positions_of(run: ActivationRun, segment: int) -> tuple[int, ...]:
+    """Return the positions of a segment: of an encoder-decoder's source, 0, or target, 1."""
+    return tuple(n for n, token in enumerate(run.tokens) if token.segment == segment)
+
+
 def text_starts(tokens: Sequence[Token]) -> tuple[int, ...]:
     """Return the positions at which a further text begins: a second sentence, a decoder's input.
 

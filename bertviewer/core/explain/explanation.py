@@ -108,7 +108,7 @@ class Context(Struct, frozen=True, eq=False):
 
     @property
     def _has_two_stacks(self) -> bool:
-        return bool(self.architecture.config.get("is_encoder_decoder"))
+        return self.architecture.is_encoder_decoder
 
     @property
     def start_token(self) -> str:

@@ -59,7 +59,7 @@ def _one_segment(context: Context) -> Numbers | None:
 
 
 def _in_segments(context: Context) -> Numbers | None:
-    if not context.tokens or context.architecture.config.get("is_encoder_decoder"):
+    if not context.tokens or context.architecture.is_encoder_decoder:
         return None
     first, second = (sum(token.segment == n for token in context.tokens) for n in (0, 1))
     return {"first": str(first), "second": str(second)}

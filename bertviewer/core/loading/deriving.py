@@ -130,7 +130,7 @@ def with_flows(
     If the budget does not suffice, ``Flows.missing`` says why a module has none; earlier flows stay
     if there are more of them.
     """
-    is_pair = bool(architecture.config.get("is_encoder_decoder"))
+    is_pair = architecture.is_encoder_decoder
     lengths = {key: size for key, size in LENGTHS.items() if key != TARGET_TOKENS or is_pair}
     letters: Mapping[int, SymbolicShape] = {}
     is_first = architecture.costs is None  # counts and costs need time as well

@@ -90,6 +90,11 @@ class Architecture(PartialEquality, Struct, frozen=True):
         return {**self.config, **{k: v for k, v in self.unused.items() if "." not in k}}
 
     @property
+    def is_encoder_decoder(self) -> bool:
+        """Whether an encoder and a decoder read a text each."""
+        return bool(self.config.get("is_encoder_decoder"))
+
+    @property
     def root(self) -> ModuleNode:
         """The model itself."""
         return self.modules[0]

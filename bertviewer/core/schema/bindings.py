@@ -28,7 +28,7 @@ def two_sides(
     architecture: Architecture, tokens: Sequence[Token]
 ) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
     """Return what the encoder and what the decoder reads; all for the one where there is one."""
-    if not architecture.config.get("is_encoder_decoder"):
+    if not architecture.is_encoder_decoder:
         return tuple(tokens), ()
     return (
         tuple(token for token in tokens if not token.segment),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from bertviewer.core.analysis.attention_modules import Positions, attention_tokens
+from bertviewer.core.analysis.tokens import positions_of
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
@@ -132,12 +133,11 @@ def _candidates(
     run: ActivationRun, architecture: Architecture, path: str, name: str
 ) -> tuple[tuple[Positions, ...], tuple[Positions, ...]]:
     """Return the tokens that rows and columns can be, the most likely first."""
-    if not architecture.config.get("is_encoder_decoder"):
+    if not architecture.is_encoder_decoder:
         every = (tuple(range(len(run.tokens))),)
         return every, every
     parts = path.split(".")
-    source = attention_tokens(run, "encoder", True)[0]
-    target = attention_tokens(run, "decoder", True)[0]
+    source, target = positions_of(run, 0), positions_of(run, 1)
     if "encoder" in parts:
         return (source,), (source,)
     if "decoder" in parts:

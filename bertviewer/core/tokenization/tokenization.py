@@ -74,7 +74,7 @@ def reads_text(architecture: Architecture) -> bool:
 
 def reads_target(architecture: Architecture) -> bool:
     """Return whether the model has a decoder with its own input."""
-    has_both = bool(architecture.config.get("is_encoder_decoder"))
+    has_both = architecture.is_encoder_decoder
     # A classifier of T5's tokens has the encoder alone.
     return has_both and _takes("decoder_input_ids", architecture)
 

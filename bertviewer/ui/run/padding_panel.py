@@ -52,7 +52,7 @@ class PaddingPanel(SentencePart[Padding]):
             return
         if self._of is not watched:
             self._of = watched
-            is_apart = bool(architecture.config.get("is_encoder_decoder"))
+            is_apart = architecture.is_encoder_decoder
             own = [t for t in watched.run.tokens if not is_apart or t.segment == 0]
             self._pair.setVisible(watched.run.sentence.pair is not None and not is_apart)
             self._offer(len(own), table_room(architecture))
