@@ -81,7 +81,7 @@ def test_looking_runs_nothing(tmp_path: Path) -> None:
 
 
 def test_a_program_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pickle_contents, "MAX_INSTRUCTIONS", 1000)
+    monkeypatch.setattr(pickle_contents, "MAX_OPCODES", 1000)
     file = tmp_path / "pytorch_model.bin"
     file.write_bytes(zipped(("archive/data.pkl", program([None] * 2000))))
     assert said_of(file) == f"{file}: it lists too many tensors"
