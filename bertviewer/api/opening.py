@@ -14,7 +14,7 @@ from bertviewer.api.model import Model
 from bertviewer.api.tables import Row
 from bertviewer.api.telling import told
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.pickles.consent import refusal_of
+from bertviewer.core.pickles.consent import consent_message
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import PRESETS
@@ -174,7 +174,7 @@ def source_of(name: str, task: str, allow_pickle: bool) -> ModelSource:
     """
     source = parse_source(name, task)
     if source.kind == "pickle" and not allow_pickle:
-        raise UserError(refusal_of(source))
+        raise UserError(consent_message(source))
     return replace(source, pickle_allowed=allow_pickle)
 
 

@@ -36,9 +36,9 @@ class WeightsConsent(QObject):
         if source.kind != "pickle" or source.pickle_allowed:
             self._use(source)
             return
-        from bertviewer.core.pickles.consent import examine
+        from bertviewer.core.pickles.consent import review
 
-        work = partial(examine, source.path)
+        work = partial(review, source.path)
         self._workspace.scheduler.start("examine", work, partial(self._on_examined, source))
 
     def _on_examined(self, source: ModelSource, examined: "PickleReview") -> None:

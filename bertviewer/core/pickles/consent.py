@@ -1,4 +1,4 @@
-"""Pickled weights by consent: converted once, kept in the user's cache under the files' hash."""
+"""Pickled weights that the user allowed to read: converted once, and cached by their hash."""
 
 import hashlib
 import shutil
@@ -20,28 +20,28 @@ from bertviewer.core.util.files import sha256_of, unfinished
 from bertviewer.core.util.log import write_log
 from bertviewer.core.util.progress import Progress, no_progress
 
-KEPT_BYTES = 20_000_000_000
-"""Of all converted weights; the least recently used are removed first."""
+CACHE_BYTES = 20_000_000_000
+"""Size of the cache; the least recently used weights are removed first."""
 
 
 def consented_checkpoint(
     source: ModelSource, allowed: bool, progress: Progress = no_progress
 ) -> Checkpoint:
-    """Return the source's pickled weights as the safetensors files that were made from them.
+    """Return the checkpoint of safetensors files that a source's pickles are converted to.
 
     Args:
         source: of the kind ``pickle``; its path is a folder, a file or an index.
-        allowed: whether the person who opens it has agreed to these files being read.
-        progress: told how far hashing and converting are.
+        allowed: whether the user allowed to read these files.
+        progress: called while hashing and converting.
 
     Raises:
-        UserError: it is not allowed; or a file is damaged, holds more than tensors, or the child
-            process that read it died.
+        UserError: it is not allowed, a file is damaged or contains more than tensors, or the helper
+            process failed.
     """
     files = pickle_files(source.path)
     if not allowed:
-        raise UserError(refusal_of(source))
-    folder = kept_checkpoint(source.path, digest(files, progress), progress)
+        raise UserError(consent_message(source))
+    folder = converted_folder(source.path, digest(files, progress), progress)
     checkpoint = find_checkpoint(folder)
     assert checkpoint is not None
     made = sorted(checkpoint.files, key=lambda file: file.path.name)  # numbered as they were read
@@ -52,8 +52,8 @@ def consented_checkpoint(
     return replace(checkpoint, files=own)
 
 
-def refusal_of(source: ModelSource) -> str:
-    """Return the line for a source whose weights nobody has agreed to read."""
+def consent_message(source: ModelSource) -> str:
+    """Return the error message for a source whose weights the user did not allow to read."""
     instead = "" if source.config_file is None else f"; {source.config_file} opens without them"
     return (
         f"{pickle_files(source.path)[0]} is a pickle, which can run code when it is loaded; "
@@ -63,11 +63,11 @@ def refusal_of(source: ModelSource) -> str:
 
 
 class PickleReview(Struct, frozen=True):
-    """What somebody should know who is asked to agree.
+    """What the user should know before allowing to read pickles.
 
     Attributes:
-        files: what each file asks for.
-        key: the hash of them all; the consent is to these bytes and to no others.
+        files: the contents of each file.
+        key: the hash of all files; the consent is to these bytes only.
     """
 
     files: tuple[PickleContents, ...]
@@ -75,15 +75,15 @@ class PickleReview(Struct, frozen=True):
 
     @property
     def refusal(self) -> str:
-        """Why they will not be read, whoever agrees; empty if they hold nothing but tensors."""
+        """Why they are not read in any case; empty if they contain nothing but tensors."""
         return next((file.refusal for file in self.files if file.refusal), "")
 
 
-def examine(path: Path, progress: Progress = no_progress) -> PickleReview:
-    """Find out what the files behind ``path`` ask for; nothing of them is carried out.
+def review(path: Path, progress: Progress = no_progress) -> PickleReview:
+    """Return what the pickles of a folder, an index or a file contain, without running them.
 
     Raises:
-        UserError: one cannot be read, or is something else than saved weights.
+        UserError: one cannot be read, or does not contain weights.
     """
     files = pickle_files(path)
     contents = []
@@ -94,13 +94,13 @@ def examine(path: Path, progress: Progress = no_progress) -> PickleReview:
 
 
 def digest(files: tuple[Path, ...], progress: Progress = no_progress) -> str:
-    """Return the SHA-256 of a file's bytes; of several, that of their hashes in a row."""
+    """Return the SHA-256 of a file; of several, that of their concatenated hashes."""
     hashes = [sha256_of(file, progress) for file in files]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
-def kept_checkpoint(path: Path, key: str, progress: Progress = no_progress) -> Path:
-    """Return the folder of the weights whose hash is ``key``, which are converted if need be.
+def converted_folder(path: Path, key: str, progress: Progress = no_progress) -> Path:
+    """Return the cached folder of weights with the hash ``key``; convert them if necessary.
 
     Raises:
         UserError: they cannot be converted, or the disk has no room for them.
@@ -109,9 +109,9 @@ def kept_checkpoint(path: Path, key: str, progress: Progress = no_progress) -> P
     folder = cache / key
     files = pickle_files(path)
     try:
-        if _is_whole(folder):
+        if _is_valid(folder):
             return folder
-        before = [_state(file) for file in files]
+        before = [_version(file) for file in files]
         nbytes = sum(size for size, _ in before)
         cache.mkdir(parents=True, exist_ok=True)
         if shutil.disk_usage(cache).free < nbytes:
@@ -125,29 +125,29 @@ def kept_checkpoint(path: Path, key: str, progress: Progress = no_progress) -> P
             work = Path(made) / key
             work.mkdir()
             convert_pickle(path, work, progress)
-            if [_state(file) for file in files] != before:
+            if [_version(file) for file in files] != before:
                 raise UserError(f"{files[0]}: the file changed while it was being read")
             try:
                 work.replace(folder)
             except OSError:
-                # Another window may have been quicker.
-                if not _is_whole(folder):
+                # Another process may have been faster.
+                if not _is_valid(folder):
                     raise
     except OSError as error:
         raise UserError(
             f"{cache}: weights cannot be converted: {error.strerror or error}"
         ) from error
-    evict(cache, KEPT_BYTES, keep=folder)
+    evict(cache, CACHE_BYTES, keep=folder)
     return folder
 
 
-def _state(file: Path) -> tuple[int, int]:
+def _version(file: Path) -> tuple[int, int]:
     state = file.stat()
     return state.st_size, state.st_mtime_ns
 
 
-def _is_whole(folder: Path) -> bool:
-    """Tell whether a folder of converted weights is there; one that is damaged is removed."""
+def _is_valid(folder: Path) -> bool:
+    """Return whether a folder of converted weights exists; a damaged one is removed."""
     if not folder.is_dir():
         return False
     try:

@@ -1,9 +1,10 @@
-"""What a pickle asks for, read off its instructions without carrying out any of them.
+"""The contents of a pickle: its globals and opcodes, read without running it.
 
-torch saves weights as pickles: small programs that build objects, and may call anything. Here the
-program is only listed, with ``pickletools`` of the standard library. What it asks for is compared
-with the few names that tensors need, and its instructions with those that torch itself reads under
-``weights_only=True``; anything else is refused before torch sees the file.
+A pickle is a program that builds objects and may call any function. ``pickletools`` of the standard
+library lists its opcodes. A pickle is refused before torch sees it if it needs other globals than
+tensors do, or has other opcodes than torch reads with ``weights_only=True``. (torch's own
+``get_unsafe_globals_in_checkpoint`` needs the import of torch, reads the zip file in C++, and knows
+only the newer of the two file formats.)
 """
 
 import errno
@@ -19,14 +20,14 @@ from msgspec import Struct
 from bertviewer.core.util.errors import UserError
 
 MAX_PROGRAM_BYTES = 16_000_000
-"""A tensor takes some 130 bytes of the program, so this is room for 100,000 of them."""
-MAX_INSTRUCTIONS = 3_000_000
+"""Room for 100,000 tensors of about 130 bytes each."""
+MAX_OPCODES = 3_000_000
 NAMES_SHOWN = 4
 NAME_LENGTH = 80
 
-# What torch.save writes at the beginning of a file of its first format, from before version 1.6.
+# The beginning of a file in the format of torch.save before version 1.6.
 _MAGIC = 0x1950A86A20F9469CFC6C
-# After the magic number: the protocol's version, the machine, the object, the storages' keys.
+# After the magic number: protocol version, machine, object, keys of the storages.
 _PICKLES_AFTER_MAGIC = 4
 
 _DTYPES = (
@@ -36,7 +37,7 @@ _DTYPES = (
 _STORAGES = (
     "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool",
 )  # fmt: skip
-_NEEDED = frozenset(
+_SAFE_GLOBALS = frozenset(
     (
         "collections.OrderedDict",
         "torch._utils._rebuild_tensor",
@@ -53,9 +54,9 @@ _NEEDED = frozenset(
         *(f"torch.{name}Tensor" for name in _STORAGES),
     )
 )
-"""The names behind tensors, and behind the plain containers that they are saved in."""
+"""The globals of tensors, and of the containers that they are saved in."""
 
-_READ_BY_TORCH = (
+_SAFE_OPCODES = (
     "APPEND", "APPENDS", "BINFLOAT", "BINGET", "BININT", "BININT1", "BININT2", "BINPERSID",
     "BINPUT", "BINUNICODE", "BUILD", "EMPTY_DICT", "EMPTY_LIST", "EMPTY_SET", "EMPTY_TUPLE",
     "GLOBAL", "LONG1", "LONG_BINGET", "LONG_BINPUT", "MARK", "NEWFALSE", "NEWOBJ", "NEWTRUE",
@@ -71,7 +72,7 @@ _DAMAGED = (
     EOFError,
     NotImplementedError,
     struct.error,
-    Warning,  # of a backslash in a text instruction, where warnings are made errors
+    Warning,  # about a backslash in a text, where warnings are errors
 )
 
 
@@ -79,50 +80,50 @@ _ENCRYPTED = 1  # a zip entry's flag
 
 
 class _TooLongError(Exception):
-    """The pickle is longer than any that saved weights need."""
+    """The pickle is longer than saved weights need."""
 
 
 class PickleContents(Struct, frozen=True):
-    """What a file of pickled weights asks for.
+    """The contents of a file of pickled weights.
 
     Attributes:
         file: the file.
         nbytes: its size.
-        globals: every class and function that it names, sorted: ``torch.FloatStorage``.
-        instructions: instructions in it that torch does not write, sorted; mostly none.
+        globals: all classes and functions in it, sorted: ``torch.FloatStorage``.
+        unsafe_opcodes: the opcodes that torch does not write, sorted; usually none.
     """
 
     file: Path
     nbytes: int
     globals: tuple[str, ...]
-    instructions: tuple[str, ...] = ()
+    unsafe_opcodes: tuple[str, ...] = ()
 
     @property
-    def refused(self) -> tuple[str, ...]:
-        """The classes and functions that tensors have no need of."""
-        return tuple(name for name in self.globals if name not in _NEEDED)
+    def unsafe_globals(self) -> tuple[str, ...]:
+        """The classes and functions that tensors do not need."""
+        return tuple(name for name in self.globals if name not in _SAFE_GLOBALS)
 
     @property
     def refusal(self) -> str:
-        """Why it will not be read, one line; empty if it holds nothing but tensors."""
-        if self.refused:
-            names = _listed(self.refused)
+        """Why it is not read, in one line; empty if it contains nothing but tensors."""
+        if self.unsafe_globals:
+            names = _listed(self.unsafe_globals)
             of_training = self.file.suffix in (".ckpt", ".pt", ".pth")
             instead = "; save only the model's state_dict and open that" if of_training else ""
             return f"{self.file}: refused: it asks for {names}, which tensors never need{instead}"
-        if self.instructions:
+        if self.unsafe_opcodes:
             return (
                 f"{self.file}: refused: its pickle has opcodes that torch never writes "
-                f"({_listed(self.instructions)})"
+                f"({_listed(self.unsafe_opcodes)})"
             )
         return ""
 
 
 def read_contents(file: Path) -> PickleContents:
-    """List what a file that torch saved asks for; nothing of it is carried out.
+    """Return the contents of a file that torch saved, without running it.
 
     Raises:
-        UserError: it cannot be read, is damaged, or is something else than saved weights.
+        UserError: it cannot be read, is damaged, or does not contain weights.
     """
     walk = _Walk()
     try:
@@ -137,13 +138,13 @@ def read_contents(file: Path) -> PickleContents:
     except _TooLongError as error:
         raise UserError(f"{file}: it lists too many tensors") from error
     except OSError as error:
-        # A zip that is cut off may lead to a place before its beginning.
+        # A truncated zip may point to a place before its beginning.
         cause = "truncated or corrupt" if error.errno == errno.EINVAL else error.strerror or error
         raise UserError(f"{file}: {cause}") from error
     except _DAMAGED as error:
         raise UserError(f"{file}: truncated or corrupt") from error
     contents = PickleContents(
-        file, nbytes, tuple(sorted(walk.globals)), tuple(sorted(walk.instructions))
+        file, nbytes, tuple(sorted(walk.globals)), tuple(sorted(walk.unsafe_opcodes))
     )
     if not (is_zip or walk.has_magic or contents.refusal):
         raise UserError(f"{file}: a pickle that was not saved by torch")
@@ -163,17 +164,17 @@ def _refuse_other_files(file: Path, start: bytes) -> None:
         raise UserError(f"{file}: in torch's oldest format (tar), which is not supported")
     if start[8:9] == b"{":
         raise UserError(f"{file}: a safetensors file; name it model.safetensors")
-    # Every protocol from 2 on begins like this, and torch has never saved an older one.
+    # Pickle protocols since 2; torch never used an older one.
     if start[:1] != b"\x80":
         raise UserError(f"{file}: not a file saved by torch")
 
 
 def _program_of_zip(file: Path, nbytes: int) -> bytes:
-    """Return the pickle in a zip of torch's layout, once the zip is known to be a plain one."""
+    """Return the pickle in a zip file in torch's format."""
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
         names = {entry.filename for entry in entries}
-        # torch stores everything as it is: what is packed was made by something else.
+        # torch stores entries without compression.
         if any(e.compress_type != zipfile.ZIP_STORED or e.flag_bits & _ENCRYPTED for e in entries):
             raise UserError(
                 f"{file}: its entries are compressed or encrypted, which torch never does"
@@ -194,38 +195,38 @@ def _program_of_zip(file: Path, nbytes: int) -> bytes:
 
 
 class _Walk:
-    """Collects the names and the foreign instructions of pickles, one after the other."""
+    """Collects the globals and unsafe opcodes of pickles."""
 
     def __init__(self) -> None:
         self.globals: set[str] = set()
-        self.instructions: set[str] = set()
+        self.unsafe_opcodes: set[str] = set()
         self.has_magic = False
-        self._left = MAX_INSTRUCTIONS
+        self._left = MAX_OPCODES
 
     def read_first_format(self, stream: io.BytesIO) -> None:
-        """Go through the pickles at the beginning of a file of torch's first format."""
+        """Read the pickles at the beginning of a file in the format before torch 1.6."""
         self.read(stream)
         if self.has_magic:
             for _ in range(_PICKLES_AFTER_MAGIC):
                 self.read(stream)
 
     def read(self, stream: io.BytesIO) -> None:
-        """Go through one pickle, up to its end.
+        """Read one pickle up to its end.
 
         Raises:
-            _TooLongError: it has too many instructions.
-            Exception: one of ``_DAMAGED``, where it makes no sense or does not end.
+            _TooLongError: it has too many opcodes.
+            Exception: one of ``_DAMAGED``: it is invalid or truncated.
         """
-        # What a later STACK_GLOBAL takes from the stack are the two texts pushed last.
+        # A later STACK_GLOBAL takes the two texts that were pushed last from the stack.
         pushed: list[str] = ["?", "?"]
         memo: dict[int, str] = {}
-        for instruction, argument, _ in pickletools.genops(stream):
-            name = instruction.name
+        for opcode, argument, _ in pickletools.genops(stream):
+            name = opcode.name
             self._left -= 1
             if self._left < 0:
                 raise _TooLongError
-            if name not in _READ_BY_TORCH:
-                self.instructions.add(name)
+            if name not in _SAFE_OPCODES:
+                self.unsafe_opcodes.add(name)
             if name in ("GLOBAL", "INST"):
                 self._add(*str(argument).split(" ", 1))
             elif name == "STACK_GLOBAL":
@@ -238,7 +239,7 @@ class _Walk:
                 memo[len(memo)] = pushed[-1]
             elif name in ("GET", "BINGET", "LONG_BINGET"):
                 pushed = [pushed[-1], memo.get(int(argument or 0), "?")]
-            elif instruction.stack_after:
+            elif opcode.stack_after:
                 pushed = [pushed[-1], argument if isinstance(argument, str) else "?"]
 
     def _add(self, module: str, name: str = "?") -> None:
@@ -253,6 +254,6 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return the text fit for one line: whatever the file put into a name stays harmless."""
+    """Return a name from the file for a message of one line."""
     kept = "".join(character if character.isprintable() else "�" for character in text)
     return kept if len(kept) <= NAME_LENGTH else f"{kept[:NAME_LENGTH]}…"

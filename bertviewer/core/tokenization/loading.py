@@ -59,12 +59,12 @@ def load_tokenizer(folder: Path, *, has_code: bool) -> tuple[Any, bool]:
     return tokenizer, is_bert
 
 
-def special_ids(tokenizer: Any) -> list[int]:
+def special_ids(tokenizer: Any) -> frozenset[int]:
     """Return the ids of the special tokens."""
     added = tokenizer.added_tokens_decoder.items()
     special = {number for number, token in added if token.special}
     special.update(tokenizer.all_special_ids)
-    return sorted(number for number in special if isinstance(number, int))
+    return frozenset(number for number in special if isinstance(number, int))
 
 
 def _config(config: Mapping[str, Any]) -> Any:
@@ -129,7 +129,7 @@ def _check_vocabulary(tokenizer: Any, folder: Path) -> None:
     names = _vocabulary_files(type(tokenizer))
     if not names or any((folder / name).is_file() for name in names):
         return
-    special = set(special_ids(tokenizer))
+    special = special_ids(tokenizer)
     words = tokenizer.get_vocab().items()
     if not any(len(word) > 1 and number not in special for word, number in words):
         kind = type(tokenizer).__name__

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import convert
+from msgspec.structs import replace
 
 from bertviewer.core.schema.activation_run import Token
 from bertviewer.core.sources.configuration import segment_kinds
@@ -17,7 +18,6 @@ from bertviewer.core.tokenization import worker
 from bertviewer.core.tokenization.private_copy import write_private_copy
 from bertviewer.core.tokenization.tokenizer import Tokenizer
 from bertviewer.core.tokenization.tokens import EncodedText, TokenIds
-from bertviewer.core.tokenization.worker import EncodedToken, LoadedTokenizer
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.helper_process import Helper, HelperProcess
 from bertviewer.core.util.progress import Progress, no_progress
@@ -92,39 +92,29 @@ class ModelTokenizer(Tokenizer):
         self, texts: Sequence[str], place: int | None, progress: Progress
     ) -> Sequence[Token]:
         try:
-            answer = self._call("encode", {"texts": texts}, progress, _READING)
+            answer = self._call("tokens", {"texts": texts}, progress, _READING)
         except UserError as error:
             raise UserError(f"the tokenizer cannot read this text: {error}") from error
-        return [self._token(token, place) for token in convert(answer, list[EncodedToken])]
-
-    def _token(self, token: EncodedToken, place: int | None) -> Token:
-        # A typed "[UNK]" is not unknown; nor is GPT-2's end of text, which is its unknown token.
-        is_text = token.sentence is not None
-        is_unknown = is_text and token.id == self._unknown and token.written != token.text
-        is_special = not is_text or (token.id in self._special and not is_unknown)
-        return Token(
-            token.id,
-            token.text,
-            (token.segment if self._has_segments else 0) if place is None else place,
-            token.word,
-            is_special,
-            is_unknown,
-            token.written,
-            place if is_text and place is not None else token.sentence,
-        )
+        tokens = convert(answer, list[Token])
+        if place is not None:
+            return [
+                replace(token, segment=place, sentence=None if token.sentence is None else place)
+                for token in tokens
+            ]
+        if not self._has_segments:
+            return [replace(token, segment=0) for token in tokens]
+        return tokens
 
     def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[EncodedText]:
         """Return the tokens of each text alone, or why it cannot be read."""
         answer = self._call("ids", {"texts": texts}, progress, _READING)
         return [one if isinstance(one, str) else self._token_ids(*one) for one in answer]
 
-    def _token_ids(self, ids: list[int], segments: list[int], added: list[int]) -> TokenIds:
-        are_special = (
-            bool(is_added) or (number in self._special and number != self._unknown)
-            for number, is_added in zip(ids, added, strict=True)
-        )
+    def _token_ids(
+        self, ids: list[int], segments: list[int], special: list[bool], added: list[bool]
+    ) -> TokenIds:
         own = segments if self._has_segments else [0] * len(ids)
-        return TokenIds(tuple(ids), tuple(own), tuple(are_special), tuple(map(bool, added)))
+        return TokenIds(tuple(ids), tuple(own), tuple(special), tuple(added))
 
     def text_of(self, number: int) -> str:
         """Return how the vocabulary writes the token with that id, "#id" if it has none."""
@@ -158,11 +148,9 @@ class ModelTokenizer(Tokenizer):
         except OSError as error:
             raise UserError(f"tokenizers cannot be read: {error.strerror or error}") from error
         del helper.closed[: len(closed)]
-        loaded = convert(answer, LoadedTokenizer)
         self._process = process
-        self.kind = "bert" if loaded.is_bert else "model"
-        self.keeps_end = loaded.keeps_end
-        self._unknown, self._special = loaded.unknown, frozenset(loaded.special)
+        self.kind = "bert" if answer["is_bert"] else "model"
+        self.keeps_end = answer["keeps_end"]
 
     def _call(
         self, function: str, arguments: Mapping[str, Any], progress: Progress, label: str

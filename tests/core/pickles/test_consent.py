@@ -14,7 +14,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.pickles.consent import (
     consented_checkpoint,
     digest,
-    examine,
+    review,
 )
 from bertviewer.core.pickles.converting import pickle_files
 from bertviewer.core.sources.parsing import parse_source
@@ -125,12 +125,12 @@ class TestFiles:
 
 
 def test_what_is_asked_about(folder: Path) -> None:
-    found = examine(folder)
+    found = review(folder)
     assert found.refusal == ""
     assert found.key == digest(pickle_files(folder))
-    assert found.files[0].refused == ()
+    assert found.files[0].unsafe_globals == ()
     torch.save({"a": SYSTEM}, folder / "pytorch_model.bin")
-    assert "refused: it asks for posix.system" in examine(folder).refusal
+    assert "refused: it asks for posix.system" in review(folder).refusal
 
 
 class TestCommands:

@@ -37,7 +37,7 @@ def test_tensors_ask_for_little(is_zip: bool, tmp_path: Path) -> None:
     weights = OrderedDict(a=torch.zeros(2, 3), b=torch.nn.Parameter(torch.ones(4)))
     torch.save(weights, file, _use_new_zipfile_serialization=is_zip)
     found = read_contents(file)
-    assert (found.refusal, found.refused, found.instructions) == ("", (), ())
+    assert (found.refusal, found.unsafe_globals, found.unsafe_opcodes) == ("", (), ())
     assert set(TENSORS) <= set(found.globals)
     assert found.nbytes == file.stat().st_size
 
@@ -64,7 +64,7 @@ def test_every_dtype_that_can_be_read_is_allowed(dtype: str, tmp_path: Path) -> 
 def test_what_is_more_than_a_tensor_is_named(thing: object, asked: str, tmp_path: Path) -> None:
     file = tmp_path / "pytorch_model.bin"
     torch.save({"a": thing}, file)
-    assert asked in read_contents(file).refused
+    assert asked in read_contents(file).unsafe_globals
 
 
 def test_looking_runs_nothing(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_looking_runs_nothing(tmp_path: Path) -> None:
     for is_zip in (True, False):
         thing = {"a": torch.zeros(2), "b": Call(os.system, f"touch {marker}")}
         torch.save(thing, file, _use_new_zipfile_serialization=is_zip)
-        assert read_contents(file).refused == (f"{os.system.__module__}.system",)
+        assert read_contents(file).unsafe_globals == (f"{os.system.__module__}.system",)
     assert not marker.exists()
     # It would have run.
     os.system(f"touch {marker}")
@@ -81,7 +81,7 @@ def test_looking_runs_nothing(tmp_path: Path) -> None:
 
 
 def test_a_program_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pickle_contents, "MAX_INSTRUCTIONS", 1000)
+    monkeypatch.setattr(pickle_contents, "MAX_OPCODES", 1000)
     file = tmp_path / "pytorch_model.bin"
     file.write_bytes(zipped(("archive/data.pkl", program([None] * 2000))))
     assert said_of(file) == f"{file}: it lists too many tensors"

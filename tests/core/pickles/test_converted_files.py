@@ -9,8 +9,8 @@ import pytest
 
 from bertviewer.core.pickles import consent as pickle_consent
 from bertviewer.core.pickles.consent import (
+    converted_folder,
     digest,
-    kept_checkpoint,
 )
 from bertviewer.core.pickles.converting import pickle_files
 from bertviewer.core.util.errors import UserError
@@ -33,15 +33,15 @@ class TestCache:
 
         monkeypatch.setattr(pickle_consent, "convert_pickle", convert)
         key = digest(pickle_files(folder))
-        made = kept_checkpoint(folder, key)
+        made = converted_folder(folder, key)
         assert made == cache / key
         assert [path.name for path in cache.iterdir()] == [key]
-        assert kept_checkpoint(folder, key) == made
+        assert converted_folder(folder, key) == made
         assert calls == [folder]
         # One that was damaged since is made anew.
         content = (made / "model.safetensors").read_bytes()
         (made / "model.safetensors").write_bytes(content[:-1])
-        assert kept_checkpoint(folder, key) == made
+        assert converted_folder(folder, key) == made
         assert (made / "model.safetensors").read_bytes() == content
         assert calls == [folder, folder]
 
@@ -61,7 +61,7 @@ class TestCache:
             return work
 
         monkeypatch.setattr(pickle_consent, "convert_pickle", convert)
-        assert kept_checkpoint(folder, key) == cache / key
+        assert converted_folder(folder, key) == cache / key
         assert [path.name for path in cache.iterdir()] == [key]
 
     def test_a_cache_that_may_only_be_read(
@@ -75,12 +75,12 @@ class TestCache:
             raise PermissionError(1, "Operation not permitted")
 
         monkeypatch.setattr(os, "utime", refused)
-        assert kept_checkpoint(folder, key) == cache / key
+        assert converted_folder(folder, key) == cache / key
         # A damaged one that cannot be removed is told, and no trace is shown.
         (cache / key / "model.safetensors").write_bytes(b"")
         monkeypatch.setattr(shutil, "rmtree", refused)
         with pytest.raises(UserError, match="weights cannot be converted: Operation not permitted"):
-            kept_checkpoint(folder, key)
+            converted_folder(folder, key)
 
     def test_the_key_is_that_of_the_bytes(self, folder: Path) -> None:
         files = pickle_files(folder)
@@ -102,7 +102,7 @@ class TestCache:
 
         monkeypatch.setattr(pickle_consent, "convert_pickle", convert)
         with pytest.raises(UserError, match="the file changed while it was being read"):
-            kept_checkpoint(folder, "0" * 64)
+            converted_folder(folder, "0" * 64)
         assert list(cache.iterdir()) == []
 
     def test_no_room(self, folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,19 +110,19 @@ class TestCache:
         with pytest.raises(
             UserError, match=r"not enough disk space for 0\.\d GB of converted weights"
         ):
-            kept_checkpoint(folder, "0" * 64)
+            converted_folder(folder, "0" * 64)
         assert list(cache.iterdir()) == []
 
     def test_a_cache_that_cannot_be_written(self, folder: Path, cache: Path) -> None:
         cache.parent.mkdir(parents=True)
         cache.write_text("in the way")
         with pytest.raises(UserError, match="weights cannot be converted: File exists"):
-            kept_checkpoint(folder, "0" * 64)
+            converted_folder(folder, "0" * 64)
 
     def test_the_oldest_go(
         self, folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pickle_consent, "KEPT_BYTES", 2_500)
+        monkeypatch.setattr(pickle_consent, "CACHE_BYTES", 2_500)
         for age, name in ((1000, "old"), (100, "newer"), (90_000, ".bertviewer-left"),
                           (50, ".bertviewer-work")):  # fmt: skip
             (cache / name).mkdir(parents=True)
@@ -135,5 +135,5 @@ class TestCache:
             return work
 
         monkeypatch.setattr(pickle_consent, "convert_pickle", convert)
-        kept_checkpoint(folder, "0" * 64)
+        converted_folder(folder, "0" * 64)
         assert {path.name for path in cache.iterdir()} == {"0" * 64, "newer", ".bertviewer-work"}
