@@ -99,9 +99,10 @@ def test_a_group_keeps_no_more_than_the_largest_layer(
     absent: LoadedModel, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[tuple[int, int]] = []
+    grouped = running.grouped
 
     def noted(*given: Any) -> Iterator[list[running.Item]]:
-        for group in running.grouped(*given):
+        for group in grouped(*given):
             kept = sum(item.kept for item in group)
             sizes.append((sum(item.batch is not None for item in group), kept))
             assert len({item.shard for item in group}) == 1  # sums are larger than any layer
