@@ -127,14 +127,13 @@ class Corpus:
             quantiles: shares from 0 to 1; ``q5`` is the value below which 5 % lie. They are read
                 off bins a quarter of their lower end wide at most.
         """
-        from bertviewer.core.corpus.comparing import whole_calls
         from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
 
         if not all(0 <= share <= 1 for share in quantiles):
             raise UserError(f"quantiles must be from 0 to 1, not {list(quantiles)}")
         names, shares = quantile_names(quantiles), tuple(quantiles)
         classes = {module["path"]: module["class"] for module in self.data.manifest["modules"]}
-        rows = self.data.rows if by_class else whole_calls(self.data).values()
+        rows = self.data.rows if by_class else self.data.calls.values()
         return [
             {
                 "path": row.path,
@@ -235,7 +234,7 @@ class Corpus:
     @in_one_line
     def compare(self, right: Corpus) -> CorpusComparison:
         """Compare another corpus with this one: modules, heads and outlier features."""
-        from bertviewer.core.corpus.comparing import compare_corpora
+        from bertviewer.core.corpus.comparison import compare_corpora
 
         return CorpusComparison(compare_corpora(self.data, right.data))
 
@@ -248,7 +247,7 @@ class Corpus:
 
 def _own_model(folder: Path, data: core.Corpus) -> LoadedModel:
     """Open the model that a corpus is of, if it comes with the program."""
-    from bertviewer.core.corpus.as_run import check_model
+    from bertviewer.core.corpus.corpus import check_model
     from bertviewer.core.loading.opening import open_model
     from bertviewer.core.sources.parsing import parse_source
 

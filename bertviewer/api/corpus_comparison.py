@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from bertviewer.api.tables import Row, quantile_names
 
 if TYPE_CHECKING:
-    from bertviewer.core.corpus import comparing as core
+    from bertviewer.core.corpus import comparison as core
 
 _SIDES = ("left", "right")
 

@@ -58,7 +58,7 @@ def open_corpus(folder: str | PathLike[str], model: Model | None = None) -> Corp
         model: the model that it is of, which figures need; the demo and presets are opened when
             they are needed.
     """
-    from bertviewer.core.corpus.as_run import check_model
+    from bertviewer.core.corpus.corpus import check_model
     from bertviewer.core.corpus.reading import read_corpus
 
     found = read_corpus(Path(folder))

@@ -153,7 +153,7 @@ class ReportPlan:
     ) -> "Subject":
         """Gather what is told."""
         from bertviewer.core.comparison.comparison import check_same_structure
-        from bertviewer.core.corpus.as_run import check_model
+        from bertviewer.core.corpus.corpus import check_model
         from bertviewer.report.looking import looked_at, origin_of_model
         from bertviewer.report.looks import Looks
         from bertviewer.report.subject import Subject

@@ -19,9 +19,9 @@ from bertviewer.core.util.progress import Progress
 from bertviewer.report.recipe import SavedRun, corpus_command
 
 if TYPE_CHECKING:
-    from bertviewer.core.corpus.choices import Choices
     from bertviewer.core.corpus.corpus import Corpus
     from bertviewer.core.corpus.making import Part
+    from bertviewer.core.corpus.options import CorpusOptions
 
 
 class CorpusWishes(TypedDict, total=False):
@@ -105,7 +105,7 @@ def corpus_of(
         raise UserError("a corpus needs data; give a file of sentences")
     model.check_weights(choices.random_weights)
     model.prepare_tokenizer()
-    from bertviewer.core.corpus.making import CorpusWish, make_corpus
+    from bertviewer.core.corpus.making import CorpusRequest, make_corpus
     from bertviewer.core.runs.device import find_device
     from bertviewer.core.util import libraries
 
@@ -115,21 +115,21 @@ def corpus_of(
     # In another folder it is the same.
     command = corpus_command(model.source, data, Path(folder.name or folder), choices)
     stdin = None if sys.stdin is None else sys.stdin.buffer
-    wish = CorpusWish(tuple(data), choices, folder, command)
+    wish = CorpusRequest(tuple(data), choices, folder, command)
     return make_corpus(model, wish, progress, part, stdin)
 
 
-def check_corpus(source: ModelSource, folder: Path, wishes: CorpusWishes) -> "Choices":
+def check_corpus(source: ModelSource, folder: Path, wishes: CorpusWishes) -> "CorpusOptions":
     """Check what can be before a model is open; return what figures and shards hang on.
 
     Raises:
         UserError: a number is out of bounds, or the folder does not take a corpus.
     """
-    from bertviewer.core.corpus.choices import Choices
     from bertviewer.core.corpus.making import check_folder
+    from bertviewer.core.corpus.options import CorpusOptions
 
     check_wishes("a corpus", wishes, CorpusWishes)
-    choices = Choices(**wishes)
+    choices = CorpusOptions(**wishes)
     choices = replace(choices, device=choices.device.partition(":")[0])
     choices.check()
     check_folder(folder, source)

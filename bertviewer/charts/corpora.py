@@ -16,8 +16,7 @@ from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
 from bertviewer.core.analysis.attention_maps import HeadFigures, Measure
 from bertviewer.core.analysis.layers import layer_series
-from bertviewer.core.corpus.as_run import as_run
-from bertviewer.core.corpus.corpus import QUANTILES, ClassSums, Corpus, OutlierRow, Outliers
+from bertviewer.core.corpus.corpus import QUANTILES, ClassSums, Corpus, OutlierRow, Outliers, as_run
 from bertviewer.core.corpus.histogram import counts_between, edges
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.util.numbers import with_minus

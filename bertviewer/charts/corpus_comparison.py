@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from bertviewer.charts.figures import Figure, FigureColumn, FigureTable, number, words
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
-from bertviewer.core.corpus.comparing import ComparedModule, CorpusComparison
+from bertviewer.core.corpus.comparison import ComparedModule, CorpusComparison
 from bertviewer.core.corpus.corpus import ClassSums
 from bertviewer.core.corpus.corpus import Place as Call
 

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from bertviewer.core.corpus.comparing import HEAD_FIGURES, CorpusComparison
-from bertviewer.core.corpus.corpus import Corpus, Place
+from bertviewer.core.corpus.comparison import CorpusComparison
+from bertviewer.core.corpus.corpus import HEAD_FIGURES, Corpus, Place
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.report.numbers import number

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import fields
 
-from bertviewer.core.corpus.choices import Choices as CorpusChoices
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.tasks import AUTO, BASE
@@ -132,14 +132,14 @@ def sentence_run(run: ActivationRun, model: str = "") -> SentenceRun:
 
 
 def corpus_command(
-    source: ModelSource, data: Sequence[Path], folder: Path, choices: CorpusChoices
+    source: ModelSource, data: Sequence[Path], folder: Path, choices: CorpusOptions
 ) -> str:
     """Return the command line that makes a corpus."""
     return shlex.join(_words_of_corpus(source, data, folder, choices))
 
 
 def _words_of_corpus(
-    source: ModelSource, data: Sequence[Path], folder: Path, choices: CorpusChoices
+    source: ModelSource, data: Sequence[Path], folder: Path, choices: CorpusOptions
 ) -> Iterator[str]:
     names = (str(file) if str(file) == "-" else _no_option(str(file)) for file in data)
     yield from ("bertviewer", "corpus", _no_option(source.name), *names)

@@ -15,12 +15,19 @@ import torch
 from torch import nn
 
 from bertviewer.core.corpus import making
-from bertviewer.core.corpus.batches import Batch, ClassNames, batch_of, together
-from bertviewer.core.corpus.choices import Choices
-from bertviewer.core.corpus.making import CorpusWish, Part, make_corpus
-from bertviewer.core.corpus.recorder import Recorder, ShardSums
-from bertviewer.core.corpus.texts import Texts, called, step_by_step
-from bertviewer.core.corpus.trial import look
+from bertviewer.core.corpus.batches import (
+    Batch,
+    Texts,
+    TokenClassifier,
+    batch_of,
+    batched,
+    run_batch,
+)
+from bertviewer.core.corpus.making import CorpusRequest, Part, make_corpus
+from bertviewer.core.corpus.options import CorpusOptions
+from bertviewer.core.corpus.probe import probe
+from bertviewer.core.corpus.recorder import Recorder, showing_attention
+from bertviewer.core.corpus.shards import ShardSums
 from bertviewer.core.loading.layer_synchronizer import Lockstep
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
@@ -60,7 +67,11 @@ def corpus() -> dict[str, float]:
             "per second, 2 processes": SENTENCES / _two_processes(data, folder / "two"),
             "per second, batch 1": ALONE
             / _seconds(
-                model, data, folder / "alone", threads=1, choices=Choices(limit=ALONE, batch_size=1)
+                model,
+                data,
+                folder / "alone",
+                threads=1,
+                choices=CorpusOptions(limit=ALONE, batch_size=1),
             ),
             "memory added": _memory(folder),
         }
@@ -80,16 +91,16 @@ def _ratios(model: LoadedModel, texts: list[str]) -> dict[str, float]:
     torch.set_num_threads(1)
     try:
         tokens = [one for one in model.tokenizer().ids_of(texts) if not isinstance(one, str)]
-        names = ClassNames(model.tokenizer())
+        names = TokenClassifier(model.tokenizer())
         batches = [
             batch_of([tokens[place] for place in places], names, 0)
-            for places in together(tokens, Choices())
+            for places in batched(tokens, CorpusOptions())
         ]
         bare = [partial(_bare, module, batch, config) for batch in batches]
         fused = sum(map(_median, bare))
-        with step_by_step(module, config), torch.no_grad():
+        with showing_attention(module, config), torch.no_grad():
             lockstep = Lockstep(module, None, lambda: None)
-            measured = look(module, model.architecture, "*", lockstep)
+            measured = probe(module, model.architecture, "*", lockstep)
             recorder, sums = Recorder(module, measured), ShardSums(measured)
             alone = sum(map(_median, bare))
             with recorder.watching():
@@ -101,7 +112,7 @@ def _ratios(model: LoadedModel, texts: list[str]) -> dict[str, float]:
 
 def _bare(module: nn.Module, batch: Batch, config: Mapping[str, Any]) -> object:
     texts = Texts(batch.source.ids, batch.mask, batch.segments)
-    return called(module, texts, config, gives_states=False)
+    return run_batch(module, texts, config, gives_states=False)
 
 
 def _median(work: Callable[[], object]) -> float:
@@ -120,18 +131,20 @@ def _seconds(
     folder: Path,
     *,
     threads: int,
-    choices: Choices = Choices(shards=_SHARDS),  # noqa: B008 - it is frozen
+    choices: CorpusOptions = CorpusOptions(shards=_SHARDS),  # noqa: B008 - it is frozen
 ) -> float:
     start = time.perf_counter()
-    make_corpus(model, CorpusWish((data,), choices, folder, ""), no_progress, Part(threads=threads))
+    make_corpus(
+        model, CorpusRequest((data,), choices, folder, ""), no_progress, Part(threads=threads)
+    )
     return time.perf_counter() - start
 
 
 _PROCESS = """
 import sys, time
 from pathlib import Path
-from bertviewer.core.corpus.choices import Choices
-from bertviewer.core.corpus.making import CorpusWish, Part, make_corpus
+from bertviewer.core.corpus.options import CorpusOptions
+from bertviewer.core.corpus.making import CorpusRequest, Part, make_corpus
 from bertviewer.core.loading.layer_synchronizer import Lockstep
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.util.progress import no_progress
@@ -142,7 +155,7 @@ model.module(random_weights=False)
 model.tokenizer()
 print("ready", flush=True)
 sys.stdin.readline()
-wish = CorpusWish((Path(data),), Choices(shards=int(shards)), Path(folder), "")
+wish = CorpusRequest((Path(data),), CorpusOptions(shards=int(shards)), Path(folder), "")
 make_corpus(model, wish, no_progress, Part(int(rank), 2))
 """
 
@@ -185,7 +198,7 @@ def _memory(folder: Path) -> float:
             seen[done] = resident_memory()
 
     model = open_model(parse_source(str(folder / "tiny")))
-    wish = CorpusWish((data,), Choices(), folder / "many", "")
-    make_corpus(model, wish, watch, making.ALONE)
+    wish = CorpusRequest((data,), CorpusOptions(), folder / "many", "")
+    make_corpus(model, wish, watch, making.SINGLE_PROCESS)
     first = max(memory for done, memory in seen.items() if done <= MANY // 5)
     return (max(seen.values()) - first) / 1e6

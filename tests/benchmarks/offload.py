@@ -16,9 +16,9 @@ import torch
 from msgspec.structs import replace
 
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.corpus import groups
-from bertviewer.core.corpus.choices import Choices
-from bertviewer.core.corpus.making import CorpusWish, make_corpus
+from bertviewer.core.corpus import running
+from bertviewer.core.corpus.making import CorpusRequest, make_corpus
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.capture import Capture
@@ -73,7 +73,7 @@ def _write_bert_large(folder: Path) -> None:
 def _corpus(folder: Path, way: str) -> dict[str, float]:
     """Run 200 short sentences through the model in a folder."""
     if way == "batches outside":
-        groups.MOST = 1
+        running.MOST_BATCHES = 1
     chance = random.Random(1)
     data, out = folder / "lines.txt", folder / way
     lines = (" ".join(chance.choices(TINY_WORDS, k=chance.randint(4, 12))) for _ in range(200))
@@ -84,7 +84,7 @@ def _corpus(folder: Path, way: str) -> dict[str, float]:
     before = resident_memory()
     with most_memory() as most:
         start, read = time.process_time(), _read()
-        wish = CorpusWish((data,), Choices(batch_size=8), out, "")
+        wish = CorpusRequest((data,), CorpusOptions(batch_size=8), out, "")
         make_corpus(model, wish, no_progress)
         seconds, read = time.process_time() - start, _read() - read
     return {

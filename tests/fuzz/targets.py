@@ -29,16 +29,15 @@ from bertviewer.core.analysis.similarity import same_words, token_path
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.configurations import build_config, plain_config
 from bertviewer.core.building.models import heads_of
-from bertviewer.core.corpus.as_run import check_model
-from bertviewer.core.corpus.choices import Choices
-from bertviewer.core.corpus.comparing import compare_corpora
-from bertviewer.core.corpus.corpus import Corpus, outlier_rows
-from bertviewer.core.corpus.making import CorpusWish, Part, make_corpus
+from bertviewer.core.corpus.comparison import compare_corpora
+from bertviewer.core.corpus.corpus import Corpus, check_model, outlier_rows
+from bertviewer.core.corpus.data_files import scan, sentences
+from bertviewer.core.corpus.making import CorpusRequest, Part, make_corpus
 from bertviewer.core.corpus.merging import merge_corpora
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.plan import FOLDER, NAME
-from bertviewer.core.corpus.reading import read_corpus
-from bertviewer.core.corpus.survey import sentences, survey
-from bertviewer.core.corpus.writing import FEATURES, MANIFEST, STATISTICS, write_corpus
+from bertviewer.core.corpus.reading import FEATURES, MANIFEST, STATISTICS, read_corpus
+from bertviewer.core.corpus.writing import write_corpus
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.pickles import worker as pickle_worker
 from bertviewer.core.pickles.contents import read_contents
@@ -138,8 +137,8 @@ def _save_corpora(folder: Path) -> None:
     """Write a corpus of the model that lies there, and the shards of one."""
     model = open_model(parse_source(str(folder)))
     data = (folder / DATA[0],)
-    make_corpus(model, CorpusWish(data, Choices(), folder / CORPUS, "fuzz"), no_progress)
-    wish = CorpusWish(data, Choices(shards=2), folder / PART, "fuzz")
+    make_corpus(model, CorpusRequest(data, CorpusOptions(), folder / CORPUS, "fuzz"), no_progress)
+    wish = CorpusRequest(data, CorpusOptions(shards=2), folder / PART, "fuzz")
     make_corpus(model, wish, no_progress, Part(1, 2))
     second = folder / SHARD_FILES[2]
     second.with_name("00000.shard").write_bytes(second.read_bytes())
@@ -265,7 +264,7 @@ def _tell(corpus: Corpus) -> None:
 def _survey(folder: Path) -> None:
     """Read each form of the data, of which one is damaged."""
     for name in DATA:
-        files = survey([(folder / name, name)], None)
+        files = scan([(folder / name, name)], None)
         list(sentences(files, None, 0, files[0].sentences))
 
 

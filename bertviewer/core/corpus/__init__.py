@@ -1,1 +1,5 @@
-"""Many sentences: sums over a corpus, in shards that any number of processes may share."""
+"""Statistics of a model over many sentences, in shards that several processes can run.
+
+``making`` runs a corpus from data files to a folder; ``corpus`` is its content as plain data;
+``reading``, ``merging`` and ``comparison`` work on finished folders without torch.
+"""

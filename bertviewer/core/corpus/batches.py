@@ -1,45 +1,50 @@
-"""Sentences of like length side by side, and which of their rows are tokens, of which class."""
+"""Batches of sentences of similar length: ids, padding, token classes, and the model's inputs."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from msgspec import Struct
-from numpy.typing import NDArray
+from torch import nn
 
-from bertviewer.core.corpus.choices import Choices
-from bertviewer.core.corpus.layouts import Kind
-from bertviewer.core.corpus.sums import Ints, Singles
+from bertviewer.core.corpus.corpus import Ints, Singles
+from bertviewer.core.corpus.measured import TOKEN_CLASSES
+from bertviewer.core.corpus.options import MOST_TOKENS, CorpusOptions
+from bertviewer.core.graph.length_measuring import length_limits
+from bertviewer.core.runs.inputs import model_inputs, text_inputs
 from bertviewer.core.sources.special_tokens import MASKS, SEPARATORS, STARTS
 from bertviewer.core.tokenization.tokens import TokenIds
 
 if TYPE_CHECKING:
     from bertviewer.core.tokenization.tokenizer import Tokenizer
 
-TOKEN_CLASSES = ("content", "cls", "sep", "mask", "special")
-"""Each token is of one of these, as ``token_classes`` has them; other special ones are special."""
-SENTENCE = "sentence"
-"""The class of what a module gives once for a sentence, as a pooler does."""
 _CONTENT, _CLS, _SEP, _MASK, _SPECIAL = range(len(TOKEN_CLASSES))
+_PADDING = ("pad_token_id", "eos_token_id")
 
 
-OF_TARGET = "decoder_"
-"""What the classes of a decoder's tokens begin with, where an encoder has its own."""
+class Texts(Struct, frozen=True, eq=False):
+    """Token ids of a batch, [B, S] each.
 
+    Attributes:
+        source: ids of the model's, or its encoder's, tokens.
+        mask: 1 for tokens, 0 for padding; of both stacks.
+        segments: segment ids of the source.
+        target: ids of the decoder's tokens in an encoder-decoder, otherwise ``None``.
+    """
 
-def classes_of(kind: Kind, *, is_target: bool = False) -> tuple[str, ...]:
-    """Return the classes that the rows of a tensor are sorted into."""
-    if kind == "sentences":
-        return (SENTENCE,)
-    return tuple(f"{OF_TARGET}{name}" for name in TOKEN_CLASSES) if is_target else TOKEN_CLASSES
+    source: Ints
+    mask: Ints
+    segments: Ints
+    target: Ints | None = None
 
 
 class Rows(Struct, frozen=True, eq=False):
-    """Which rows of a tensor are of which class, for ``RowSums.add``.
+    """Rows of a tensor by class, for ``RowSums.add``.
 
     Attributes:
-        places: of the rows, class by class.
-        starts: of each class among these, and the end.
+        places: indices of the rows, sorted by class.
+        starts: start of each class in ``places``, and its length.
     """
 
     places: Ints
@@ -47,12 +52,12 @@ class Rows(Struct, frozen=True, eq=False):
 
 
 class Side(Struct, frozen=True, eq=False):
-    """What one stack of a model reads.
+    """The tokens of one stack.
 
     Attributes:
         ids: [B, S].
-        tokens: the rows of [B·S, …] that are tokens.
-        positions: the same for a tensor [S, …] that all sentences share.
+        tokens: rows of a tensor [B·S, …] that are tokens.
+        positions: the same rows of a tensor [S, …] that all sentences share.
         is_cls: 1 at such tokens, [B, S].
         is_sep: 1 at such tokens.
     """
@@ -65,15 +70,15 @@ class Side(Struct, frozen=True, eq=False):
 
 
 class Batch(Struct, frozen=True, eq=False):
-    """Sentences that are run together; what stands behind a shorter one is padding.
+    """Sentences that are run together, padded at their ends.
 
     Attributes:
-        source: what the model reads, or its encoder.
-        target: what its decoder reads, ``None`` if it has none beside an encoder: as many tokens.
-        mask: 1 where there is a token, [B, S].
-        segments: [B, S].
-        lengths: how many tokens each sentence has.
-        sentences: the rows of [B, …], all of one class.
+        source: tokens of the model, or of its encoder.
+        target: tokens of the decoder in an encoder-decoder, of the same lengths.
+        mask: 1 for tokens, [B, S].
+        segments: segment ids, [B, S].
+        lengths: number of tokens of each sentence.
+        sentences: rows of a tensor [B, …].
     """
 
     source: Side
@@ -84,44 +89,50 @@ class Batch(Struct, frozen=True, eq=False):
     sentences: Rows
 
     def side(self, *, is_target: bool) -> Side:
-        """Return what the decoder reads, or the only stack or the encoder."""
+        """Return the decoder's tokens, or those of the encoder or of the only stack."""
         return self.target if is_target and self.target is not None else self.source
 
+    @property
+    def texts(self) -> Texts:
+        """The ids."""
+        target = None if self.target is None else self.target.ids
+        return Texts(self.source.ids, self.mask, self.segments, target)
 
-class ClassNames:
-    """Tells the class of a special token by how the vocabulary writes it, each looked up once."""
+
+class TokenClassifier:
+    """Classifies tokens; special ones by their text in the vocabulary, memoized."""
 
     def __init__(self, tokenizer: "Tokenizer") -> None:
         self._tokenizer = tokenizer
-        self._known: dict[int, int] = {}
+        self._special: dict[int, int] = {}
 
-    def of(self, tokens: TokenIds) -> list[int]:
-        """Return the place in ``TOKEN_CLASSES`` of each token."""
+    def classes_of(self, tokens: TokenIds) -> list[int]:
+        """Return the index in ``TOKEN_CLASSES`` of each token."""
         pairs = zip(tokens.ids, tokens.are_special, strict=True)
-        return [self._special(number) if special else _CONTENT for number, special in pairs]
+        return [self._class_of(token) if special else _CONTENT for token, special in pairs]
 
-    def _special(self, number: int) -> int:
-        if number not in self._known:
-            text = self._tokenizer.text_of(number)
+    def _class_of(self, token: int) -> int:
+        if token not in self._special:
+            text = self._tokenizer.text_of(token)
             kinds = ((STARTS, _CLS), (SEPARATORS, _SEP), (MASKS, _MASK))
-            self._known[number] = next((kind for names, kind in kinds if text in names), _SPECIAL)
-        return self._known[number]
+            self._special[token] = next((kind for names, kind in kinds if text in names), _SPECIAL)
+        return self._special[token]
 
 
-def together(
-    sentences: Sequence[TokenIds], choices: Choices, *, equal_lengths: bool = False
+def batched(
+    sentences: Sequence[TokenIds], options: CorpusOptions, *, equal_lengths: bool = False
 ) -> Iterator[list[int]]:
-    """Yield which sentences are run together: of the shortest, first, and of equal ones in order.
+    """Yield the indices of the sentences of each batch, shortest sentences first.
 
-    With ``equal_lengths`` there is no padding.
+    With ``equal_lengths`` a batch has no padding.
     """
     order = sorted(range(len(sentences)), key=lambda place: len(sentences[place]))
     chosen: list[int] = []
     for place in order:
         length = len(sentences[place])
         count = len(chosen) + 1
-        is_full = count * length > choices.batch_tokens or (
-            choices.batch_size is not None and count > choices.batch_size
+        is_full = count * length > options.batch_tokens or (
+            options.batch_size is not None and count > options.batch_size
         )
         is_other = equal_lengths and chosen and len(sentences[chosen[0]]) != length
         if chosen and (is_full or is_other):
@@ -134,13 +145,13 @@ def together(
 
 def batch_of(
     sentences: Sequence[TokenIds],
-    names: ClassNames,
+    classifier: TokenClassifier,
     padding: int,
     targets: Sequence[TokenIds] | None = None,
 ) -> Batch:
-    """Return the sentences side by side; ``padding`` is the token behind the shorter ones.
+    """Return a batch of sentences, padded with the token ``padding``.
 
-    ``targets`` are what a decoder reads with each of them, as many tokens.
+    ``targets`` are the decoder's tokens of each sentence, of the same lengths.
     """
     lengths = np.array([len(sentence) for sentence in sentences], np.int64)
     shape = len(sentences), int(lengths.max())
@@ -148,8 +159,8 @@ def batch_of(
     for row, sentence in enumerate(sentences):
         segments[row, : len(sentence)] = sentence.segments
     return Batch(
-        _side(sentences, names, padding, shape),
-        None if targets is None else _side(targets, names, padding, shape),
+        _side(sentences, classifier, padding, shape),
+        None if targets is None else _side(targets, classifier, padding, shape),
         (np.arange(shape[1]) < lengths[:, None]).astype(np.int64),
         segments,
         lengths,
@@ -158,24 +169,49 @@ def batch_of(
 
 
 def _side(
-    texts: Sequence[TokenIds], names: ClassNames, padding: int, shape: tuple[int, int]
+    texts: Sequence[TokenIds], classifier: TokenClassifier, padding: int, shape: tuple[int, int]
 ) -> Side:
     ids, classes = np.full(shape, padding, np.int64), np.full(shape, -1, np.int64)
     for row, text in enumerate(texts):
-        ids[row, : len(text)], classes[row, : len(text)] = text.ids, names.of(text)
+        ids[row, : len(text)], classes[row, : len(text)] = text.ids, classifier.classes_of(text)
     flat = classes.reshape(-1)
-    # Those of one class stay in order.
     order = np.argsort(flat, kind="stable")
     starts = np.searchsorted(flat[order], np.arange(len(TOKEN_CLASSES) + 1)).astype(np.int64)
-    return Side(
-        ids,
-        Rows(order, starts),
-        Rows(order % shape[1], starts),
-        _marks(classes, _CLS),
-        _marks(classes, _SEP),
+    is_cls, is_sep = ((classes == kind).astype(np.float32) for kind in (_CLS, _SEP))
+    return Side(ids, Rows(order, starts), Rows(order % shape[1], starts), is_cls, is_sep)
+
+
+def run_batch(
+    module: nn.Module, texts: Texts, config: Mapping[str, Any], *, gives_states: bool
+) -> Any:
+    """Return the model's output; with ``gives_states`` it contains all hidden states."""
+    device = next(module.parameters()).device
+    ids, mask, segments = (
+        torch.from_numpy(array).to(device) for array in (texts.source, texts.mask, texts.segments)
     )
+    if texts.target is None:
+        inputs = text_inputs(module, ids, mask, segments, config)
+    else:
+        given = {"input_ids": ids, "attention_mask": mask, "decoder_attention_mask": mask}
+        target = torch.from_numpy(texts.target).to(device)
+        inputs = model_inputs(module, {**given, "decoder_input_ids": target})
+    return module(**{**inputs, "output_hidden_states": gives_states})
 
 
-def _marks(classes: Ints, kind: int) -> NDArray[np.float32]:
-    marks: NDArray[np.float32] = (classes == kind).astype(np.float32)
-    return marks
+def token_limit(config: Mapping[str, Any], max_tokens: int | None) -> int:
+    """Return the length to which sentences are truncated."""
+    limits = length_limits(config)
+    if max_tokens is None:
+        # By default no text is longer than those in training.
+        max_tokens = min(MOST_TOKENS, limits.trained or MOST_TOKENS)
+    return max_tokens if limits.shared is None else min(limits.shared, max_tokens)
+
+
+def padding_of(config: Mapping[str, Any]) -> int:
+    """Return the id of the padding token, one that the embedding has."""
+    rows = config.get("vocab_size")
+    for key in _PADDING:
+        number = config.get(key)
+        if isinstance(number, int) and number >= 0 and (not isinstance(rows, int) or number < rows):
+            return number
+    return 0

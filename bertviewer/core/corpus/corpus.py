@@ -1,41 +1,54 @@
-"""What a model does to many sentences, as plain data: what the folder of a corpus holds."""
+"""Statistics of a model over many sentences, as plain data: the contents of a corpus's folder."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from bertviewer.core.corpus.histogram import quantiles
-from bertviewer.core.corpus.sums import Floats, Ints, Singles
+from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, Sentence
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.schema.statistics import Statistics
+from bertviewer.core.util.errors import UserError
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 
 SCHEMA = "bertviewer.corpus/1"
 
 FEW_SENTENCES = 0.05
-"""A feature that is an outlier in fewer of the sentences is none of the model's."""
+"""A feature that is an outlier in a smaller fraction of the sentences is not listed."""
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-"""Those that are told where no others are asked for."""
+"""The quantiles that are reported by default."""
+
+Place = tuple[str, int]
+"""A call: the module's path, and the number of the call in a forward pass."""
 
 
 class ClassSums(Struct, frozen=True, eq=False):
-    """What one call of a module gave at the tokens of one class: a row of statistics.parquet.
+    """Output of one call of a module at the tokens of one class: a row of statistics.parquet.
 
     Attributes:
-        path: of the module.
-        call: which of its calls in a forward pass.
-        token_class: "content", "cls", "sep", "mask" or "special"; "sentence" for what a module
-            gives once for a sentence.
-        count: all values.
-        total: the sum of the finite ones.
-        squares: that of their squares.
-        min: the smallest, ``None`` if there is no finite one.
-        max: the largest.
-        zeros: how many are exactly 0.
-        nan: how many are NaN.
-        inf: how many are infinite.
-        histogram: the finite ones, in the bins of ``histogram``.
+        path: path of the module.
+        call: number of the call in a forward pass.
+        token_class: "content", "cls", "sep", "mask" or "special"; "sentence" for outputs with one
+            vector per sentence.
+        count: number of values.
+        total: sum of the finite values.
+        squares: sum of their squares.
+        min: smallest finite value, ``None`` without one.
+        max: largest finite value.
+        zeros: values that are exactly 0.
+        nan: NaN values.
+        inf: infinite values.
+        histogram: counts of the finite values in the bins of ``histogram``.
     """
 
     path: str
@@ -52,30 +65,29 @@ class ClassSums(Struct, frozen=True, eq=False):
     histogram: Ints
 
     @property
+    def place(self) -> Place:
+        """The call."""
+        return self.path, self.call
+
+    @property
     def statistics(self) -> Statistics:
-        """The figures that a run has of a module."""
+        """The same statistics as those of a run."""
         finite = self.count - self.nan - self.inf
-        apart = self.squares - self.total * self.total / finite if finite else 0.0
+        deviations = self.squares - self.total * self.total / finite if finite else 0.0
         return Statistics(
-            self.count,
-            self.nan,
-            self.inf,
-            self.zeros,
-            self.total,
-            max(apart, 0.0),
-            self.min,
-            self.max,
+            *(self.count, self.nan, self.inf, self.zeros, self.total, max(deviations, 0.0)),
+            *(self.min, self.max),
         )
 
     def quantiles(self, shares: tuple[float, ...] = QUANTILES) -> tuple[float, ...] | None:
-        """Return quantiles of the finite values; ``None`` if there are none."""
+        """Return quantiles of the finite values, ``None`` without one."""
         if self.min is None or self.max is None:
             return None
         found = quantiles(self.histogram, np.array(shares), self.min, self.max, self.zeros)
         return tuple(found.tolist())
 
-    def added(self, other: "ClassSums") -> "ClassSums":
-        """Return what both gave together."""
+    def merge(self, other: "ClassSums") -> "ClassSums":
+        """Return the sums of both; ``token_class`` is "all" for two classes."""
         lows = [low for low in (self.min, other.min) if low is not None]
         highs = [high for high in (self.max, other.max) if high is not None]
         return ClassSums(
@@ -95,14 +107,14 @@ class ClassSums(Struct, frozen=True, eq=False):
 
 
 class Features(Struct, frozen=True, eq=False):
-    """The features of one call of a module over all tokens: [D] each.
+    """Statistics of each feature of a call's output over all tokens, [D] each.
 
     Attributes:
-        count: finite values.
-        mean: their mean, NaN where there are none.
-        variance: their population variance.
-        min: the smallest.
-        max: the largest.
+        count: number of finite values.
+        mean: mean, NaN without a finite value.
+        variance: population variance.
+        min: smallest value.
+        max: largest value.
     """
 
     count: Ints
@@ -111,34 +123,34 @@ class Features(Struct, frozen=True, eq=False):
     min: Singles
     max: Singles
 
-    def added(self, other: "Features") -> "Features":
-        """Return those of both together (Chan, Golub & LeVeque 1983)."""
+    def merge(self, other: "Features") -> "Features":
+        """Return the statistics of both (Chan, Golub & LeVeque 1983)."""
         count = self.count + other.count
         some = np.maximum(count, 1)
         means = [np.where(one.count > 0, one.mean, 0.0) for one in (self, other)]
-        spreads = [np.where(one.count > 0, one.variance, 0.0) for one in (self, other)]
+        variances = [np.where(one.count > 0, one.variance, 0.0) for one in (self, other)]
         mean = (self.count * means[0] + other.count * means[1]) / some
-        apart = (means[0] - means[1]) ** 2 * self.count * other.count / some
-        variance = (self.count * spreads[0] + other.count * spreads[1] + apart) / some
-        is_none = count == 0
+        between = (means[0] - means[1]) ** 2 * self.count * other.count / some
+        variance = (self.count * variances[0] + other.count * variances[1] + between) / some
+        is_empty = count == 0
         return Features(
             count,
-            np.where(is_none, np.nan, mean),
-            np.where(is_none, np.nan, variance),
+            np.where(is_empty, np.nan, mean),
+            np.where(is_empty, np.nan, variance),
             np.fmin(self.min, other.min),
             np.fmax(self.max, other.max),
         )
 
 
 class Heads(Struct, frozen=True, eq=False):
-    """The heads of one call of an attention, means over all queries: [A] each.
+    """Statistics of each head of a call of an attention: means over all queries, [A] each.
 
     Attributes:
-        queries: how many there were.
-        entropy: in nats.
-        distance: in tokens.
-        cls: the share that goes to the token that stands for the whole text.
-        sep: the share that goes to those that end a sentence.
+        queries: number of queries.
+        entropy: entropy of the attention weights, in nats.
+        distance: mean distance between query and key, in tokens.
+        cls: weight on the token that represents the sequence.
+        sep: weight on separators.
     """
 
     queries: Floats
@@ -147,30 +159,64 @@ class Heads(Struct, frozen=True, eq=False):
     cls: Floats
     sep: Floats
 
+    def merge(self, other: "Heads") -> "Heads":
+        """Return the means over the queries of both."""
+        queries = self.queries + other.queries
+        some = np.where(queries > 0, queries, np.nan)
+        pairs = ((getattr(self, name), getattr(other, name)) for name in HEAD_FIGURES)
+        return Heads(
+            queries,
+            *(
+                np.where(
+                    np.isnan(one) & np.isnan(two),
+                    np.nan,
+                    (self.queries * np.nan_to_num(one) + other.queries * np.nan_to_num(two)) / some,
+                )
+                for one, two in pairs
+            ),
+        )
+
+
+HEAD_FIGURES = Heads.__struct_fields__[1:]
+
 
 class Outliers(Struct, frozen=True, eq=False):
-    """The outliers of each hidden state by feature, as ``outlier_features`` has them of a run.
+    """Outliers of each hidden state by feature, as ``outlier_features`` of a run: [N + 1, D].
 
     Attributes:
-        tokens: at how many tokens a feature is one, [N + 1, D].
-        sentences: in how many sentences.
-        farthest: the farthest from its sentence's mean, in standard deviations, signed.
+        tokens: number of tokens at which the feature is an outlier.
+        sentences: number of sentences with such a token.
+        farthest: largest deviation from a sentence's mean, in standard deviations, signed.
     """
 
     tokens: Ints
     sentences: Ints
     farthest: Singles
 
+    def merge(self, other: "Outliers") -> "Outliers":
+        """Return the outliers of both."""
+        return Outliers(
+            self.tokens + other.tokens,
+            self.sentences + other.sentences,
+            larger(self.farthest, other.farthest),
+        )
+
+
+def larger(left: Singles, right: Singles) -> Singles:
+    """Return the elements of larger magnitude; of equal ones the first."""
+    chosen: Singles = np.where(np.abs(right) > np.abs(left), right, left)
+    return chosen
+
 
 class OutlierRow(Struct, frozen=True):
-    """A feature that is an outlier, in the hidden state where it is one in most sentences.
+    """An outlier feature in the hidden state where it is one in most sentences.
 
     Attributes:
-        feature: its number.
-        state: the state's.
-        share: in what share of the sentences.
-        tokens: at how many tokens.
-        farthest: the farthest from its sentence's mean, in standard deviations, signed.
+        feature: index of the feature.
+        state: index of the hidden state.
+        share: fraction of the sentences.
+        tokens: number of tokens.
+        farthest: largest deviation from a sentence's mean, in standard deviations, signed.
     """
 
     feature: int
@@ -180,19 +226,15 @@ class OutlierRow(Struct, frozen=True):
     farthest: float
 
 
-Place = tuple[str, int]
-"""A module's path, and which of its calls is meant."""
-
-
 class Corpus(Struct, frozen=True, eq=False):
-    """Many sentences' way through a model.
+    """Statistics of a model over many sentences.
 
     Attributes:
-        manifest: what manifest.json says: model, data, versions, choices, shards, modules.
-        rows: sums by module, call and class of token, in the order of the architecture.
-        features: of each call whose tensor no other call gave before.
-        heads: of each attention that shows its shares.
-        outliers: of the hidden states, ``None`` where the model gives none.
+        manifest: content of manifest.json: model, data, versions, choices, shards, modules.
+        rows: sums by module, call and token class, in the order of the architecture.
+        features: statistics of each distinct output tensor.
+        heads: statistics of each attention that returns its weights.
+        outliers: outliers of the hidden states, ``None`` for models that return none.
     """
 
     manifest: Mapping[str, Any]
@@ -203,32 +245,40 @@ class Corpus(Struct, frozen=True, eq=False):
 
     @property
     def sentences(self) -> int:
-        """How many sentences were run."""
+        """The number of sentences that were run."""
         return int(self.manifest["sentences"])
 
     @property
     def tokens(self) -> int:
-        """How many tokens, without padding."""
+        """The number of tokens, without padding."""
         return int(self.manifest["tokens"])
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """The calls that were measured, in order."""
-        return tuple(dict.fromkeys((row.path, row.call) for row in self.rows))
+        """The measured calls, in order."""
+        return tuple(dict.fromkeys(row.place for row in self.rows))
 
     @property
     def stacks(self) -> tuple[int, ...]:
-        """How many hidden states each stack has: an encoder's are before its decoder's."""
+        """The number of hidden states of each stack, the encoder's first."""
         count = 0 if self.outliers is None else len(self.outliers.sentences)
         stacks = tuple(self.manifest.get("stacks") or ())
         return stacks if sum(stacks) == count else (count,)
 
+    @property
+    def calls(self) -> dict[Place, ClassSums]:
+        """The sums of each call over all token classes."""
+        found: dict[Place, ClassSums] = {}
+        for row in self.rows:
+            found[row.place] = found[row.place].merge(row) if row.place in found else row
+        return found
+
     def of(self, path: str, call: int | None = None) -> ClassSums | None:
-        """Return what a module gave at all tokens, in one of its calls or in all."""
+        """Return the sums of a module over all token classes, in one or all of its calls."""
         found = None
         for row in self.rows:
             if row.path == path and call in (None, row.call):
-                found = row if found is None else found.added(row)
+                found = row if found is None else found.merge(row)
         return found
 
 
@@ -249,3 +299,40 @@ def outlier_rows(corpus: Corpus) -> tuple[OutlierRow, ...]:
         for feature in np.argsort(-most, kind="stable").tolist()
     )
     return tuple(row for row in rows if row.share >= FEW_SENTENCES)
+
+
+def as_run(corpus: Corpus) -> ActivationRun:
+    """Return a corpus as a run without tokens, with the statistics of each call of each module."""
+    calls: dict[str, list[Statistics]] = {}
+    for (path, _call), found in corpus.calls.items():
+        calls.setdefault(path, []).append(found.statistics)
+    classes = {module["path"]: module["class"] for module in corpus.manifest["modules"]}
+    return ActivationRun(
+        source=SourceInfo.from_json(corpus.manifest["source"]),
+        sentence=Sentence(f"{corpus.sentences:,} sentences"),
+        tokenizer="model",
+        tokens=(),
+        modules=tuple(
+            ModuleActivation(path, classes.get(path, ""), None, (), tuple(statistics), None)
+            for path, statistics in calls.items()
+        ),
+        token_norms=(),
+        seconds_forward=0.0,
+        seconds_total=0.0,
+    )
+
+
+def check_model(corpus: Corpus, architecture: Architecture) -> None:
+    """Check that a corpus belongs to a model with this configuration.
+
+    Raises:
+        UserError: it belongs to another model.
+    """
+    if corpus.manifest["model"].get("configuration") != configuration_digest(architecture.config):
+        name = corpus.manifest["source"].get("name")
+        raise UserError(f"the corpus was made with another model: {name}")
+
+
+def configuration_digest(config: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a configuration, independent of the order of its keys."""
+    return hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode()).hexdigest()

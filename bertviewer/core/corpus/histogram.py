@@ -1,7 +1,8 @@
-"""A histogram of fixed bins for any float32: by sign, exponent and the two bits behind it.
+"""Mergeable histograms: fixed bins for all float32, by sign, exponent and two fraction bits.
 
-The bins of a corpus, of another one and of another machine are the same, so that counts add. A bin
-is as wide as a quarter of its lower end at most, a quantile of one is off by no more.
+All corpora have the same bins, so counts can be added. A bin is at most a quarter of its lower edge
+wide, which bounds the error of quantiles. Histograms of one tensor, whose range is known, have bins
+of equal width: ``analysis.histogram_data``.
 """
 
 from functools import cache
@@ -13,7 +14,7 @@ BINS = 2048
 _SHIFT = 21
 _HALF = BINS // 2
 _FINITE = 0x7F800000 >> _SHIFT
-"""The first of those bins, for either sign, that only Inf and NaN would fall in."""
+"""The first bin, for either sign, of Inf and NaN."""
 
 
 def bins_of(values: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -24,9 +25,9 @@ def bins_of(values: NDArray[np.float32]) -> NDArray[np.int64]:
 
 @cache
 def edges() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the bins of finite values, the least first, and the edges around them.
+    """Return the bins of finite values in ascending order, and their edges.
 
-    The bins of 0 and of -0 meet at 0: what is smaller than any other number is in one of these.
+    The bins of 0 and -0, which contain the smallest subnormal numbers, meet at 0.
     """
     sizes = (np.arange(_FINITE + 1, dtype=np.uint32) << _SHIFT).view(np.float32).astype(np.float64)
     sizes[-1] = 2.0**128  # where Inf begins
@@ -35,7 +36,7 @@ def edges() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
 
 
 def in_order(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the counts of the finite bins from the least to the largest: [..., bins]."""
+    """Return the counts of finite bins in ascending order: [..., bins]."""
     ordered: NDArray[np.int64] = counts[..., edges()[0]]
     return ordered
 
@@ -43,14 +44,14 @@ def in_order(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 def quantiles(
     counts: NDArray[np.int64], shares: NDArray[np.float64], low: float, high: float, zeros: int = 0
 ) -> NDArray[np.float64]:
-    """Return the values below which such shares of all lie, straight within a bin.
+    """Return quantiles, interpolated linearly within a bin.
 
     Args:
-        counts: of all bins.
-        shares: from 0 to 1.
-        low: the smallest value.
-        high: the largest.
-        zeros: how many are exactly 0: they are no line within a bin.
+        counts: counts of all bins.
+        shares: fractions from 0 to 1.
+        low: smallest value.
+        high: largest value.
+        zeros: number of values that are exactly 0, which are not interpolated.
     """
     heights, places = _cumulated(counts, zeros)
     if not heights[-1]:
@@ -65,9 +66,9 @@ def quantiles(
 def counts_between(
     counts: NDArray[np.int64], ends: NDArray[np.float64], zeros: int = 0
 ) -> NDArray[np.float64]:
-    """Return how many values lie from each of some edges to the next, as even as within a bin.
+    """Return the number of values between consecutive ``ends``, uniform within a bin.
 
-    Zeros are all in the last of these that reaches to 0.
+    Zeros are counted in the last interval that reaches to 0.
     """
     heights, places = _cumulated(counts, zeros)
     below = np.interp(ends, places, heights)
@@ -78,7 +79,7 @@ def counts_between(
 def _cumulated(
     counts: NDArray[np.int64], zeros: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how many values lie below each edge, and the edges: that at 0 twice, for the zeros."""
+    """Return the cumulative counts and their edges; the edge at 0 twice, for the zeros."""
     order, ends = edges()
     ordered = counts[order].astype(np.float64)
     middle = len(ordered) // 2
@@ -92,7 +93,7 @@ def _cumulated(
 
 
 def distance(left: NDArray[np.int64], right: NDArray[np.int64]) -> float:
-    """Return the Jensen-Shannon distance of two histograms: 0 where equal, 1 where apart.
+    """Return the Jensen-Shannon distance of two histograms: 0 for equal, 1 for disjoint ones.
 
     It is the square root of the divergence to base 2 (Endres & Schindelin 2003).
     """

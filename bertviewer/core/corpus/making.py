@@ -1,4 +1,4 @@
-"""Makes the folder of a corpus: looks at data and model, runs what is left, merges at the end."""
+"""Makes a corpus: inspects data and model, runs the missing shards, merges them at the end."""
 
 import hashlib
 import json
@@ -10,29 +10,33 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer import __version__
-from bertviewer.core.corpus.as_run import configuration_digest
-from bertviewer.core.corpus.choices import Choices
-from bertviewer.core.corpus.corpus import Corpus
-from bertviewer.core.corpus.layouts import SECOND
+from bertviewer.core.corpus.corpus import Corpus, configuration_digest
+from bertviewer.core.corpus.data_files import DataFile, scan
+from bertviewer.core.corpus.heartbeat import (
+    DEFAULT_TIMEOUTS,
+    HeartbeatMonitor,
+    Timeouts,
+    heartbeat,
+)
+from bertviewer.core.corpus.measured import SECOND
 from bertviewer.core.corpus.merging import merge_shards
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.plan import (
     FOLDER,
     NAME,
     STDIN_FILE,
     Plan,
-    check_plan,
-    made,
+    cleanup,
+    foreign_files,
     read_plan,
     shard_count,
-    strangers_in,
-    take_away,
+    shards_folder,
+    store_plan,
 )
-from bertviewer.core.corpus.reading import is_corpus, read_corpus, read_manifest
+from bertviewer.core.corpus.reading import FEATURES, MANIFEST, is_corpus, read_corpus, read_manifest
 from bertviewer.core.corpus.records import STDIN
-from bertviewer.core.corpus.shard_files import shard_file
-from bertviewer.core.corpus.survey import DataFile, survey
-from bertviewer.core.corpus.waiting import PATIENT, Others, Patience, working
-from bertviewer.core.corpus.writing import FEATURES, MANIFEST, names_in, write_corpus
+from bertviewer.core.corpus.shards import shard_file
+from bertviewer.core.corpus.writing import names_in, write_corpus
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.failures import as_user_error
 from bertviewer.core.saving.atomic_files import write_atomically
@@ -45,18 +49,18 @@ from bertviewer.core.util.files import sha256_of
 from bertviewer.core.util.progress import Progress
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
-_LOOKING = "Inspecting the modules' outputs"
+_INSPECTING = "Inspecting the modules' outputs"
 _BLOCK = 1 << 20
 
 
 class Part(Struct, frozen=True):
-    """Which part of the shards this process runs: rank, rank + world and so on.
+    """The shards of one process: rank, rank + world and so on.
 
     Attributes:
-        rank: which process this is.
-        world: how many there are.
-        threads: how many shards it runs side by side.
-        device: as torch names it.
+        rank: rank of the process.
+        world: number of processes.
+        threads: number of shards that it runs at once.
+        device: torch's name of its device.
     """
 
     rank: int = 0
@@ -65,48 +69,45 @@ class Part(Struct, frozen=True):
     device: str = "cpu"
 
 
-ALONE = Part()
-"""What one process runs that has no others beside it."""
+SINGLE_PROCESS = Part()
 
 
-class CorpusWish(Struct, frozen=True):
-    """What is to be made.
+class CorpusRequest(Struct, frozen=True):
+    """A corpus to make.
 
     Attributes:
-        data: the files; ``-`` is the standard input.
-        choices: what the figures hang on.
-        folder: where the corpus is written.
-        command: what the manifest says that makes it again.
+        data: data files; ``-`` is the standard input.
+        choices: the options.
+        folder: folder of the corpus.
+        command: command for the manifest that makes the same corpus.
     """
 
     data: tuple[Path, ...]
-    choices: Choices
+    choices: CorpusOptions
     folder: Path
     command: str
 
 
 def check_folder(folder: Path, source: ModelSource) -> None:
-    """Return if a corpus of a model can be written into a folder; it is made if it is not there.
+    """Check that a model's corpus can be written into a folder, which is created if necessary.
 
     Raises:
-        UserError: it cannot be, or pyarrow is not installed.
+        UserError: it cannot, or pyarrow is not installed.
     """
     for name in (FEATURES, MANIFEST):
         check_no_model_file(folder / name, [source])
     others = names_in(folder)
-    if others and not is_corpus(folder) and FOLDER not in others:
+    place, foreign = folder, others if not is_corpus(folder) and FOLDER not in others else []
+    if not foreign:
+        place, foreign = folder / FOLDER, foreign_files(folder)
+    if foreign:
         raise UserError(
-            f"cannot write {folder}: the folder contains other files, such as {others[0]}"
-        )
-    if strangers := strangers_in(folder):
-        raise UserError(
-            f"cannot write {folder / FOLDER}: the folder contains other files, such as "
-            f"{strangers[0]}"
+            f"cannot write {place}: the folder contains other files, such as {foreign[0]}"
         )
 
 
 def threads_for(device: str) -> int:
-    """Return how many shards a process runs side by side: as many as torch would use threads."""
+    """Return how many shards a process runs at once: torch's number of threads on the CPU."""
     import torch
 
     return torch.get_num_threads() if device == "cpu" else 1
@@ -114,33 +115,33 @@ def threads_for(device: str) -> int:
 
 def make_corpus(
     model: LoadedModel,
-    wish: CorpusWish,
+    request: CorpusRequest,
     progress: Progress,
-    part: Part = ALONE,
+    part: Part = SINGLE_PROCESS,
     stdin: BinaryIO | None = None,
     *,
-    patience: Patience = PATIENT,
+    timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> Corpus | None:
-    """Run a model over the data; a folder that has a part of it already is gone on with.
+    """Run a model over the data; an interrupted run in the folder is continued.
 
-    Where there are several processes, the first one waits for the others' shards, with
-    ``patience``, and merges; the others return ``None``.
+    The first of several processes waits for the others' shards and merges them; the others return
+    ``None``.
 
     Raises:
-        UserError: something that the user can mend; what is finished stays in the folder.
-        Cancelled: by ``progress``, likewise.
+        UserError: something that the user can fix; finished shards are kept.
+        Cancelled: by ``progress``; finished shards are kept.
     """
-    choices, folder = wish.choices, wish.folder
-    choices.check()
+    options, folder = request.choices, request.folder
+    options.check()
     check_folder(folder, model.source)
-    if [*map(str, wish.data)].count(STDIN) > 1:
+    if [*map(str, request.data)].count(STDIN) > 1:
         raise UserError("-: standard input can be read only once")
-    places = [_place(path, folder, part, stdin) for path in wish.data]
-    files = survey(places, choices.column, choices.limit, progress)
-    plan = _plan(model, files, choices, part.device, progress)
+    places = [_data_place(path, folder, part, stdin) for path in request.data]
+    files = scan(places, options.column, options.limit, progress)
+    plan = _plan(model, files, options, part.device, progress)
     digest = hashlib.sha256(json.dumps(plan.to_json(), sort_keys=True).encode()).hexdigest()
     if is_corpus(folder):
-        take_away(folder)  # where the data came from the standard input once more
+        cleanup(folder)  # of the copy of the standard input
         if read_manifest(folder).get("plan") != digest:
             raise UserError(
                 f"{folder}: the folder already holds another corpus; choose another folder"
@@ -150,23 +151,22 @@ def make_corpus(
 
     own = range(part.rank, plan.shards, part.world)
     if part.rank == 0:
-        check_plan(folder, plan)
-        others = Others(folder, part.world, patience)
+        store_plan(folder, plan)
+        monitor = HeartbeatMonitor(folder, part.world, timeouts)
         run_shards(model, plan, folder, own, progress, threads=part.threads)
-        others.wait(plan.shards, progress)
-        return _finish(folder, wish.command, digest, progress)
+        monitor.wait(plan.shards, progress)
+        return _finish(folder, request.command, digest, progress)
     if any(not shard_file(folder, shard).exists() for shard in own):
-        check_plan(folder, plan)
-        with working(folder, part.rank):
+        store_plan(folder, plan)
+        with heartbeat(folder, part.rank):
             run_shards(model, plan, folder, own, progress, threads=part.threads)
     return None
 
 
 def _finish(folder: Path, command: str, digest: str, progress: Progress) -> Corpus:
-    """Merge all shards, and take them away once the result is written."""
+    """Merge all shards, and remove them after the corpus is written."""
     found = merge_shards([folder], read_plan(folder / FOLDER / NAME), command, progress)
-    manifest = {**found.manifest, "plan": digest}
-    corpus = Corpus(manifest, found.rows, found.features, found.heads, found.outliers)
+    corpus = replace(found, manifest={**found.manifest, "plan": digest})
     if not corpus.sentences:
         raise UserError(
             "no sentence could be run: the tokenizer rejects all of them, or --max-tokens leaves "
@@ -174,31 +174,31 @@ def _finish(folder: Path, command: str, digest: str, progress: Progress) -> Corp
         )
     progress(0, 0, "Writing the corpus")
     write_corpus(folder, corpus)
-    take_away(folder)
+    cleanup(folder)
     return corpus
 
 
-def _place(path: Path, folder: Path, part: Part, stdin: BinaryIO | None) -> tuple[Path, str]:
-    """Return where a file of the data is, and its name; what comes from stdin is kept as a file."""
+def _data_place(path: Path, folder: Path, part: Part, stdin: BinaryIO | None) -> tuple[Path, str]:
+    """Return path and name of a data file; the standard input is copied to a file."""
     if str(path) != STDIN:
         return path, path.name or str(path)
     if part.world > 1:
         raise UserError("-: several processes cannot share standard input; give a file")
     if stdin is None:
         raise UserError("-: standard input is not available")
-    kept = made(folder) / STDIN_FILE
-    write_atomically(kept, iter(lambda: stdin.read(_BLOCK), b""))
-    return kept, STDIN
+    copy = shards_folder(folder) / STDIN_FILE
+    write_atomically(copy, iter(lambda: stdin.read(_BLOCK), b""))
+    return copy, STDIN
 
 
 def _plan(
     model: LoadedModel,
     files: tuple[DataFile, ...],
-    choices: Choices,
+    options: CorpusOptions,
     device: str,
     progress: Progress,
 ) -> Plan:
-    """Load the weights, and find out what of the model is measured."""
+    """Load the weights, and find out what is measured of the model."""
     model.confirm(progress)
     architecture = model.architecture
     config = architecture.config
@@ -208,44 +208,44 @@ def _plan(
     limit = model.length_limits().shared
     if limit is not None and limit < SECOND.tokens:
         raise UserError(f"{kind} reads {limit} tokens at most, too few for a corpus")
-    module = model.module(choices.random_weights, progress, device)
+    module = model.module(options.random_weights, progress, device)
     model.tokenizer(progress)
-    progress(0, 0, _LOOKING)
-    from bertviewer.core.corpus.texts import settle_attention, step_by_step
-    from bertviewer.core.corpus.trial import eager_gives_the_same, look
+    progress(0, 0, _INSPECTING)
+    from bertviewer.core.corpus.probe import eager_is_equivalent, probe
+    from bertviewer.core.corpus.recorder import settle_attention, showing_attention
     from bertviewer.core.loading.layer_synchronizer import Lockstep
 
-    settle_attention(module, architecture.whole_config, choices.max_tokens)
+    settle_attention(module, architecture.whole_config, options.max_tokens)
     problem = f"{model.source.name}: the model cannot run a batch"
-    lockstep = Lockstep(module, model.reading, lambda: progress(0, 0, _LOOKING))
+    lockstep = Lockstep(module, model.reading, lambda: progress(0, 0, _INSPECTING))
     with as_user_error(module, problem):
-        is_eager = eager_gives_the_same(module, architecture, lockstep)
-        with step_by_step(module, config, is_eager=is_eager):
-            measured = look(module, model.architecture, choices.modules, lockstep)
+        is_eager = eager_is_equivalent(module, architecture, lockstep)
+        with showing_attention(module, config, is_eager=is_eager):
+            measured = probe(module, model.architecture, options.modules, lockstep)
     measured = replace(measured, is_eager=is_eager)
     if not measured.calls:
         raise UserError(
-            f"--modules {choices.modules}: no module with such a path has one output vector per "
+            f"--modules {options.modules}: no module with such a path has one output vector per "
             "token"
         )
     count = sum(file.sentences for file in files)
     return Plan(
         _digests(model, progress),
         {"bertviewer": __version__, **{name: version(name) for name in LIBRARIES}},
-        choices,
+        options,
         files,
-        shard_count(count, choices),
+        shard_count(count, options),
         _source(model),
         measured,
     )
 
 
 def _digests(model: LoadedModel, progress: Progress) -> dict[str, Any]:
-    """Return the digests of all that a model is made of."""
+    """Return the digests of the configuration and of all files of a model."""
     files = [] if model.checkpoint is None else [file.own for file in model.checkpoint.files]
     if model.source.kind not in ("preset", "runs"):
-        beside = (model.source.folder / name for name in READ_BY_TRANSFORMERS)
-        files += [file for file in beside if file.is_file()]
+        others = (model.source.folder / name for name in READ_BY_TRANSFORMERS)
+        files += [file for file in others if file.is_file()]
     return {
         "configuration": configuration_digest(model.architecture.config),
         "files": {file.name: sha256_of(file, progress) for file in files},
@@ -253,7 +253,7 @@ def _digests(model: LoadedModel, progress: Progress) -> dict[str, Any]:
 
 
 def _source(model: LoadedModel) -> dict[str, Any]:
-    """Return what is said of a model's source, wherever it lies and however it is read."""
+    """Return a model's source as JSON, independent of its folder and of offloading."""
     found = replace(model.architecture.source, offloaded=False).to_json()
     if model.source.kind not in ("preset", "demo", "hub"):
         found["name"] = Path(found["name"]).name

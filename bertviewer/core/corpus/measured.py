@@ -1,24 +1,119 @@
-"""What of a model is measured, as plain data: the same for every batch and every shard."""
+"""What is measured of a model, as plain data: calls, axes of their outputs, attentions, states.
 
-from collections.abc import Mapping
-from typing import Any
+The size of an axis does not identify it: a batch of 32 sentences may have 32 features. So the
+model is run on two small batches of other sizes (``probe``), and the axis whose size changes with
+the number of sentences, or of tokens, is that axis.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from bertviewer.core.corpus.batches import classes_of
-from bertviewer.core.corpus.layouts import Layout
 from bertviewer.core.util.serialization import convert
+
+TOKEN_CLASSES = ("content", "cls", "sep", "mask", "special")
+"""Classes of tokens; ``special`` are all other special tokens."""
+TARGET_PREFIX = "decoder_"
+"""Prefix of the classes of a decoder's tokens in an encoder-decoder."""
+
+Kind = Literal["tokens", "positions", "sentences"]
+"""Rows for each token; for each position, shared by all sentences; for each sentence."""
+
+Shape = tuple[int, ...]
+
+
+class Sizes(Struct, frozen=True):
+    """The sizes of a batch: [B, S]."""
+
+    sentences: int
+    tokens: int
+
+
+FIRST, SECOND = Sizes(2, 9), Sizes(3, 11)
+"""The sizes of the two batches; all of them, and their products, are distinct."""
+
+
+class Layout(Struct, frozen=True, array_like=True):
+    """Axes of an output tensor.
+
+    Attributes:
+        kind: what a row belongs to.
+        axes: order of the axes in which those of rows are first and those within a row last.
+        width: values of a row.
+        sentence_axis: index in ``axes``, -1 without such an axis.
+        token_axis: likewise; both are 0 for a tensor [B·S, …].
+    """
+
+    kind: Kind
+    axes: tuple[int, ...]
+    width: int
+    sentence_axis: int
+    token_axis: int
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the axes are already in that order."""
+        return self.axes == tuple(range(len(self.axes)))
+
+    def fits(self, shape: Shape, sizes: Sizes) -> bool:
+        """Whether a tensor of a batch of these sizes can have this layout."""
+        ordered = [shape[axis] for axis in self.axes] if len(shape) == len(self.axes) else []
+        if not ordered:
+            return False
+        expected = {self.sentence_axis: sizes.sentences, self.token_axis: sizes.tokens}
+        if self.sentence_axis == self.token_axis:
+            expected = {0: sizes.sentences * sizes.tokens}
+        expected.pop(-1, None)
+        return all(ordered[axis] == size for axis, size in expected.items())
+
+
+def layout_of(first: Shape, second: Shape) -> Layout | str:
+    """Return the layout of an output with these shapes in both batches, or why it has no rows."""
+    sizes = {
+        (FIRST.sentences, SECOND.sentences): "sentences",
+        (FIRST.tokens, SECOND.tokens): "tokens",
+        (FIRST.sentences * FIRST.tokens, SECOND.sentences * SECOND.tokens): "both",
+    }
+    pairs = [*zip(first, second, strict=False)]
+    meanings = ["fixed" if one == other else sizes.get((one, other), "") for one, other in pairs]
+    if len(first) != len(second) or "" in meanings:
+        return "its shape depends on the sentences"
+    tokens, sentences = _axes(meanings, "tokens"), _axes(meanings, "sentences")
+    both, fixed = _axes(meanings, "both"), _axes(meanings, "fixed")
+    if len(tokens) + len(both) > 1 or len(sentences) + len(both) > 1:
+        return "each value belongs to a pair of tokens"
+    width = prod(first[axis] for axis in fixed)
+    if not width:
+        return "it is empty"
+    if both:
+        return Layout("tokens", (*both, *fixed), width, 0, 0)
+    if tokens and sentences:
+        return Layout("tokens", (*sentences, *tokens, *fixed), width, 0, 1)
+    if tokens:
+        return Layout("positions", (*tokens, *fixed), width, -1, 0)
+    if sentences and len(fixed) > 1:
+        # Longformer pads sentences to its window.
+        return "its values belong to neither a token nor a sentence"
+    if sentences:
+        return Layout("sentences", (*sentences, *fixed), width, 0, -1)
+    return "none of its dimensions is the sentence or the token"
+
+
+def _axes(meanings: Sequence[str], meaning: str) -> tuple[int, ...]:
+    return tuple(axis for axis, found in enumerate(meanings) if found == meaning)
 
 
 class Call(Struct, frozen=True, array_like=True):
     """A call of a module whose output is measured.
 
     Attributes:
-        path: of the module.
-        number: which of its calls in a forward pass this is.
-        layout: how its output lies.
-        is_target: whether its tokens are those that a decoder reads beside an encoder.
+        path: path of the module.
+        number: number of the call in a forward pass.
+        layout: axes of its output.
+        is_target: whether its tokens are those of the decoder in an encoder-decoder.
     """
 
     path: str
@@ -28,22 +123,25 @@ class Call(Struct, frozen=True, array_like=True):
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """What its rows are sorted into."""
-        return classes_of(self.layout.kind, is_target=self.is_target)
+        """The classes of its rows."""
+        if self.layout.kind == "sentences":
+            return ("sentence",)
+        prefix = TARGET_PREFIX if self.is_target else ""
+        return tuple(f"{prefix}{name}" for name in TOKEN_CLASSES)
 
 
 class Attention(Struct, frozen=True, array_like=True):
-    """A call of an attention whose shares are measured.
+    """A call of an attention whose weights are measured.
 
     Attributes:
-        path: of the module.
-        number: which of its calls this is.
-        place: of the shares among the tensors that it gives.
-        heads: how many.
-        is_target: whether the tokens that ask are a decoder's beside an encoder.
-        is_cross: whether they ask those of the encoder.
-        axes: the axes of that tensor in the order sentences, heads, queries, keys.
-        is_asked: whether the module gives its shares only if ``output_attentions`` is true.
+        path: path of the module.
+        number: number of the call.
+        place: index of the attention weights among the tensors of its output.
+        heads: number of heads.
+        is_target: whether the queries are the decoder's in an encoder-decoder.
+        is_cross: whether the keys are the encoder's.
+        axes: axes of the weights in the order sentences, heads, queries, keys.
+        is_asked: whether it returns weights only with ``output_attentions=True``.
     """
 
     path: str
@@ -56,16 +154,16 @@ class Attention(Struct, frozen=True, array_like=True):
     is_asked: bool = False
 
 
-class Seen(Struct, frozen=True, array_like=True):
-    """What became of a call of a module.
+class SeenCall(Struct, frozen=True, array_like=True):
+    """A call of a module, measured or not.
 
     Attributes:
-        path: of the module.
-        class_name: of the module.
-        number: which of its calls this is.
-        measured: the place of its tensor among those that are measured; several calls share one
-            where a module hands on what another gave. ``None`` where it is left out.
-        left_out: why it is.
+        path: path of the module.
+        class_name: class of the module.
+        number: number of the call.
+        measured: index in ``Measured.calls``, which several calls share if they return the same
+            tensor; ``None`` if it is not measured.
+        left_out: why it is not measured.
     """
 
     path: str
@@ -76,24 +174,23 @@ class Seen(Struct, frozen=True, array_like=True):
 
 
 class Measured(Struct, frozen=True):
-    """All that is measured.
+    """All that is measured of a model.
 
     Attributes:
-        calls: whose outputs are, each tensor once.
+        calls: calls with distinct output tensors.
         seen: all calls of all modules, in the order of the architecture.
-        attentions: whose heads are.
-        stacks: how many hidden states are looked through for outliers: those of the model, or of
-            its encoder and behind these those of its decoder.
-        width: features of one of them.
-        state_calls: for each of them the place among ``calls`` of what gave it, or ``None``.
-        hides_padding: whether what stands behind a shorter sentence changes nothing of any token;
-            else only sentences of equal length are run together.
-        is_eager: whether the model is run with eager attention, which shows its shares.
-        no_heads: attentions whose heads are not measured: path, class and reason of each.
+        attentions: attentions whose heads are measured.
+        stacks: number of hidden states of the model, or of its encoder and of its decoder.
+        width: features of a hidden state.
+        state_calls: for each hidden state the index in ``calls`` of its module, or ``None``.
+        hides_padding: whether padding changes no token; otherwise a batch has sentences of equal
+            length only.
+        is_eager: whether the model is run with eager attention, which returns its weights.
+        no_heads: attentions whose heads are not measured: path, class and reason.
     """
 
     calls: tuple[Call, ...]
-    seen: tuple[Seen, ...]
+    seen: tuple[SeenCall, ...]
     attentions: tuple[Attention, ...]
     stacks: tuple[int, ...]
     width: int
@@ -104,19 +201,19 @@ class Measured(Struct, frozen=True):
 
     @property
     def states(self) -> int:
-        """How many hidden states there are."""
+        """The number of hidden states."""
         return sum(self.stacks)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON has it; calls and attentions are lists of their values."""
+        """Return it as JSON, with calls and attentions as lists of their values."""
         found: dict[str, Any] = msgspec.to_builtins(self)
         return found
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "Measured":
-        """Return what ``to_json`` gave.
+        """Read ``to_json``.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: it is invalid.
         """
         return convert(data, Measured)

@@ -1,107 +1,90 @@
-"""Shards become a corpus, and corpora become one: in order, in float64, and without torch."""
+"""Merges shards into a corpus, and corpora into one: in order, in float64, without torch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
-from bertviewer.core.corpus.choices import MOST_SHARDS
-from bertviewer.core.corpus.corpus import (
-    SCHEMA,
-    ClassSums,
-    Corpus,
-    Features,
-    Heads,
-    Outliers,
-)
+from bertviewer.core.corpus.corpus import SCHEMA, ClassSums, Corpus, Features, Heads, Outliers
 from bertviewer.core.corpus.measured import Attention, Measured
+from bertviewer.core.corpus.options import MOST_SHARDS
 from bertviewer.core.corpus.plan import FOLDER, NAME, read_plan
-from bertviewer.core.corpus.reading import is_corpus, read_corpus
-from bertviewer.core.corpus.shard_files import (
+from bertviewer.core.corpus.reading import check_corpus, is_corpus, read_corpus
+from bertviewer.core.corpus.shards import (
     COUNTED,
+    COUNTS,
     Arrays,
     Shard,
     check_fits,
     read_shard,
     shard_file,
 )
-from bertviewer.core.corpus.strangers import check_sound
-from bertviewer.core.corpus.sums import COUNTS, HEAD_SUMS, larger
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
 DIFFERS = "differs"
-"""What a manifest says of a version or a choice that was not the same in what was merged."""
+"""Value in a manifest of a version or an option that differs between merged corpora."""
 _OF_RUNS = ("versions", "choices")
-_COUNTED = ("sentences", "tokens", "cut", "unread", "batches")
 
 
 def merge_shards(
     folders: Sequence[Path], plan: Mapping[str, Any], command: str, progress: Progress = no_progress
 ) -> Corpus:
-    """Return the corpus of all shards of a plan, which may lie in several folders.
+    """Return the corpus of all shards of a plan, which may be in several folders.
 
     Raises:
-        UserError: one is missing, or no shard of this plan, or the plan is damaged.
+        UserError: a shard is missing or invalid, or the plan is.
         Cancelled: by ``progress``.
     """
+    names = ", ".join(map(str, folders))
     try:
-        return _merged(folders, plan, command, progress)
+        count, measured = int(plan["shards"]), Measured.from_json(plan["measured"])
+        if not 0 < count <= MOST_SHARDS:
+            raise ValueError(f"there are no {count:,} shards")
+        whole: Shard | None = None
+        counts: list[dict[str, int]] = []
+        for number in range(count):
+            progress(number, count, f"Merging shard {number + 1:,} of {count:,}")
+            if (file := _existing(folders, number)) is None:
+                missing = sum(_existing(folders, n) is None for n in range(count))
+                raise UserError(
+                    f"{names}: {missing:,} of {count:,} shards are missing, first number {number}; "
+                    "run the same command again to continue"
+                )
+            shard = read_shard(file)
+            check_fits(shard, measured)
+            counts.append(dict(zip(COUNTED, shard.counted.tolist(), strict=True)))
+            whole = shard if whole is None else whole.merge(shard)
+        assert whole is not None  # count is positive
+        corpus = _corpus(whole, measured, _manifest(plan, measured, counts, command))
+        check_corpus(corpus)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # Those of a run of this program are what it wrote.
-        names = ", ".join(map(str, folders))
         raise UserError(f"{names}: the shards or their plan are corrupt: {error}") from error
-
-
-def _merged(
-    folders: Sequence[Path], plan: Mapping[str, Any], command: str, progress: Progress
-) -> Corpus:
-    count, whole = int(plan["shards"]), None
-    measured = Measured.from_json(plan["measured"])
-    if not 0 < count <= MOST_SHARDS:
-        raise ValueError(f"there are no {count:,} shards")
-    told: list[dict[str, int]] = []
-    for number in range(count):
-        progress(number, count, f"Merging shard {number + 1:,} of {count:,}")
-        files = [shard_file(folder, number) for folder in folders]
-        file = next((file for file in files if file.exists()), None)
-        if file is None:
-            missing = sum(
-                not any(shard_file(folder, n).exists() for folder in folders) for n in range(count)
-            )
-            names = ", ".join(map(str, folders))
-            raise UserError(
-                f"{names}: {missing:,} of {count:,} shards are missing, first number {number}; "
-                "run the same command again to continue"
-            )
-        shard = read_shard(file)
-        check_fits(shard, measured)
-        told.append(dict(zip(COUNTED, shard.counted.tolist(), strict=True)))
-        whole = shard if whole is None else whole.added(shard)
-    assert whole is not None  # there is always one
-    corpus = _corpus(whole, measured, _manifest(plan, measured, told, command))
-    check_sound(corpus)
     return corpus
+
+
+def _existing(folders: Iterable[Path], number: int) -> Path | None:
+    files = (shard_file(folder, number) for folder in folders)
+    return next((file for file in files if file.exists()), None)
 
 
 def merge_corpora(
     folders: Sequence[Path], command: str, progress: Progress = no_progress
 ) -> Corpus:
-    """Return one corpus of several: of finished ones, or of the parts of one that is not.
+    """Return one corpus of several finished ones, or of the parts of an unfinished one.
 
     Raises:
-        UserError: they are not of the same model, or not all of one kind.
+        UserError: they differ in the model, or some are unfinished.
         Cancelled: by ``progress``.
     """
     if not folders:
         raise UserError("nothing to merge")
     places = [folder.resolve() for folder in folders]
-    if twice := [
-        folder for folder, place in zip(folders, places, strict=True) if places.count(place) > 1
-    ]:
-        raise UserError(f"{twice[0]}: given twice; it would be counted twice")
+    for folder, place in zip(folders, places, strict=True):
+        if places.count(place) > 1:
+            raise UserError(f"{folder}: given twice; it would be counted twice")
     are_done = [is_corpus(folder) for folder in folders]
     if not any(are_done):
         plans = [read_plan(folder / FOLDER / NAME) for folder in folders]
@@ -113,18 +96,17 @@ def merge_corpora(
     if not all(are_done):
         other = folders[are_done.index(False)]
         raise UserError(f"{other}: it is unfinished, unlike the others; finish its run first")
-    merged = None
+    merged: Corpus | None = None
     for number, folder in enumerate(folders):
         progress(number, len(folders), f"Merging {folder.name}")
         corpus = read_corpus(folder)
         merged = corpus if merged is None else _both(merged, corpus, folder)
-    assert merged is not None  # there is one folder at least
-    manifest = {**merged.manifest, "command": command}
-    return Corpus(manifest, merged.rows, merged.features, merged.heads, merged.outliers)
+    assert merged is not None  # there is at least one folder
+    return replace(merged, manifest={**merged.manifest, "command": command})
 
 
 def _manifest(
-    plan: Mapping[str, Any], measured: Measured, told: list[dict[str, int]], command: str
+    plan: Mapping[str, Any], measured: Measured, counts: list[dict[str, int]], command: str
 ) -> dict[str, Any]:
     known = {key: plan[key] for key in ("source", "model", "versions", "choices", "data")}
     modules = [
@@ -145,9 +127,9 @@ def _manifest(
         "schema": SCHEMA,
         "command": command,
         **known,
-        **{name: sum(one[name] for one in told) for name in _COUNTED},
+        **{name: sum(one[name] for one in counts) for name in COUNTED},
         "left_out": sum(file["left_out"] for file in plan["data"]),
-        "shards": told,
+        "shards": counts,
         "equal_lengths": not measured.hides_padding,
         "modules": modules,
         "attentions_left_out": [
@@ -178,43 +160,39 @@ def _corpus(shard: Shard, measured: Measured, manifest: Mapping[str, Any]) -> Co
         (one.path, one.number): _heads(sums, one)
         for one, sums in zip(measured.attentions, shard.heads, strict=True)
     }
-    names = ("tokens", "sentences", "farthest")
+    names = Outliers.__struct_fields__
     outliers = (
-        {name: np.stack([state[name] for state in shard.states]) for name in names}
-        if (shard.states)
+        Outliers(*(np.stack([state[name] for state in shard.states]) for name in names))
+        if shard.states
         else None
     )
-    return Corpus(
-        manifest, tuple(rows), features, heads, None if outliers is None else Outliers(**outliers)
-    )
+    return Corpus(manifest, tuple(rows), features, heads, outliers)
 
 
-def _rows(path: str, call: int, classes: Sequence[str], sums: Arrays) -> list[ClassSums]:
+def _rows(path: str, call: int, classes: Sequence[str], sums: Arrays) -> Iterable[ClassSums]:
     width = len(sums["totals"])
-    found = []
     for place, name in enumerate(classes):
-        rows, zeros, nan, inf = (int(sums["counts"][place, COUNTS.index(key)]) for key in COUNTS)
+        rows, zeros, nan, inf = sums["counts"][place].tolist()
         if not rows:
             continue
-        low, high = (float(sums[key][place]) for key in ("class_mins", "class_maxs"))
-        is_there = low <= high
-        found.append(
-            ClassSums(
-                path,
-                call,
-                name,
-                rows * width,
-                float(sums["class_totals"][place]),
-                float(sums["class_squares"][place]),
-                low if is_there else None,
-                high if is_there else None,
-                zeros,
-                nan,
-                inf,
-                sums["histogram"][place],
-            )
+        total, squares, low, high = (
+            float(sums[f"class_{key}"][place]) for key in ("totals", "squares", "mins", "maxs")
         )
-    return found
+        has_finite = low <= high
+        yield ClassSums(
+            path,
+            call,
+            name,
+            rows * width,
+            total,
+            squares,
+            low if has_finite else None,
+            high if has_finite else None,
+            zeros,
+            nan,
+            inf,
+            sums["histogram"][place],
+        )
 
 
 def _features(sums: Arrays) -> Features:
@@ -222,27 +200,25 @@ def _features(sums: Arrays) -> Features:
     some = np.where(count > 0, count, np.nan)
     mean = sums["totals"] / some
     variance = np.maximum(sums["squares"] / some - mean * mean, 0.0)
-    is_there = count > 0
+    has_finite = count > 0
     return Features(
         count,
         mean,
         variance,
-        np.where(is_there, sums["mins"], np.float32(np.nan)),
-        np.where(is_there, sums["maxs"], np.float32(np.nan)),
+        np.where(has_finite, sums["mins"], np.float32(np.nan)),
+        np.where(has_finite, sums["maxs"], np.float32(np.nan)),
     )
 
 
 def _heads(sums: Arrays, attention: Attention) -> Heads:
     queries, *others = sums["sums"].T
     some = np.where(queries > 0, queries, np.nan)
-    assert HEAD_SUMS[0] == "queries"
     found = Heads(np.array(queries), *(other / some for other in others))
-    # Places in two texts are no distance apart.
+    # Positions in two texts have no distance.
     return replace(found, distance=np.full_like(some, np.nan)) if attention.is_cross else found
 
 
 def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
-    """Return two corpora as one."""
     for key in ("source", "model", "modules", "states", "stacks"):
         if left.manifest.get(key) != right.manifest.get(key):
             raise UserError(
@@ -250,32 +226,32 @@ def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
             )
     if _shapes(left) != _shapes(right):
         raise UserError(f"{folder}: its features or heads differ from those of the first")
-    rows = {(row.path, row.call, row.token_class): row for row in left.rows}
+    rows = {(row.place, row.token_class): row for row in left.rows}
     for row in right.rows:
-        place = row.path, row.call, row.token_class
-        rows[place] = rows[place].added(row) if place in rows else row
+        where = row.place, row.token_class
+        rows[where] = rows[where].merge(row) if where in rows else row
     order = {place: number for number, place in enumerate(left.places)}
-    features = {place: found.added(right.features[place]) for place, found in left.features.items()}
-    heads = {place: _both_heads(found, right.heads[place]) for place, found in left.heads.items()}
     outliers = None
     if left.outliers is not None and right.outliers is not None:
-        outliers = Outliers(
-            left.outliers.tokens + right.outliers.tokens,
-            left.outliers.sentences + right.outliers.sentences,
-            larger(left.outliers.farthest, right.outliers.farthest),
-        )
+        outliers = left.outliers.merge(right.outliers)
+    summed, joined = (*COUNTED, "left_out"), ("data", "shards")
     manifest = {
         **left.manifest,
-        **{name: left.manifest[name] + right.manifest[name] for name in (*_COUNTED, "left_out")},
-        **{name: [*left.manifest[name], *right.manifest[name]] for name in ("data", "shards")},
-        **{name: _agreed(left.manifest[name], right.manifest[name]) for name in _OF_RUNS},
+        **{name: left.manifest[name] + right.manifest[name] for name in summed},
+        **{name: [*left.manifest[name], *right.manifest[name]] for name in joined},
+        **{name: _common(left.manifest[name], right.manifest[name]) for name in _OF_RUNS},
     }
-    ordered = sorted(rows.values(), key=lambda row: order.get((row.path, row.call), len(order)))
-    return Corpus(manifest, tuple(ordered), features, heads, outliers)
+    return Corpus(
+        manifest,
+        tuple(sorted(rows.values(), key=lambda row: order.get(row.place, len(order)))),
+        {place: found.merge(right.features[place]) for place, found in left.features.items()},
+        {place: found.merge(right.heads[place]) for place, found in left.heads.items()},
+        outliers,
+    )
 
 
-def _agreed(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what both say, and of what they say otherwise that they do."""
+def _common(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of both, ``DIFFERS`` where they differ."""
     return {
         key: left.get(key) if left.get(key) == right.get(key) else DIFFERS
         for key in dict.fromkeys((*left, *right))
@@ -288,20 +264,3 @@ def _shapes(corpus: Corpus) -> list[Any]:
         {place: found.queries.shape for place, found in corpus.heads.items()},
         None if corpus.outliers is None else corpus.outliers.tokens.shape,
     ]
-
-
-def _both_heads(left: Heads, right: Heads) -> Heads:
-    queries = left.queries + right.queries
-    some = np.where(queries > 0, queries, np.nan)
-    pairs = ((getattr(left, name), getattr(right, name)) for name in HEAD_SUMS[1:])
-    return Heads(
-        queries,
-        *(
-            np.where(
-                np.isnan(one) & np.isnan(other),
-                np.nan,
-                (left.queries * np.nan_to_num(one) + right.queries * np.nan_to_num(other)) / some,
-            )
-            for one, other in pairs
-        ),
-    )

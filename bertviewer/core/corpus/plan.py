@@ -1,4 +1,7 @@
-"""What the shards of a run hang on: they can go on in the folder of one that had the same."""
+"""The plan of a run: model, data, options and shards; and the folder of the shards.
+
+A run continues in the folder of an interrupted one if their plans are equal.
+"""
 
 import json
 import re
@@ -12,39 +15,43 @@ from typing import Any
 from msgspec import Struct
 
 from bertviewer.core.checkpoints.finding import check_inside
-from bertviewer.core.corpus.choices import Choices
-from bertviewer.core.corpus.folder_files import read_json
+from bertviewer.core.corpus.data_files import DataFile
 from bertviewer.core.corpus.measured import Measured
-from bertviewer.core.corpus.survey import DataFile
+from bertviewer.core.corpus.options import CorpusOptions
+from bertviewer.core.corpus.reading import read_json
 from bertviewer.core.saving.atomic_files import PREFIX, error_reason, write_atomically
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.serialization import dumps
 
 FOLDER, NAME = "shards", "plan.json"
 STDIN_FILE = "standard-input"
-"""What came from the standard input, in the same folder."""
+"""A copy of the standard input, in the same folder."""
 
 _OWN = re.compile(rf"{re.escape(NAME)}|{STDIN_FILE}|process-\d+|\d+\.shard|{re.escape(PREFIX)}.*")
 _SENTENCES = 128
 _MOST_SHARDS = 64
+_TITLES = {
+    **{"source": "the model", "model": "the model", "versions": "versions"},
+    **{"choices": "options", "data": "the data", "shards": "shards", "measured": "versions"},
+}
 
 
 class Plan(Struct, frozen=True):
     """What is run, and in which shards.
 
     Attributes:
-        model: the digests of its files, its configuration and head, as JSON.
-        versions: of the libraries.
-        choices: what was chosen.
-        data: the files.
-        shards: how many.
-        source: what the program says of the model everywhere.
-        measured: what of the model is measured.
+        model: digests of its files and of its configuration, as JSON.
+        versions: versions of the libraries.
+        choices: the options.
+        data: the data files.
+        shards: number of shards.
+        source: source of the model, as JSON.
+        measured: what is measured of the model.
     """
 
     model: Mapping[str, Any]
     versions: Mapping[str, str]
-    choices: Choices
+    choices: CorpusOptions
     data: tuple[DataFile, ...]
     shards: int
     source: Mapping[str, Any]
@@ -52,16 +59,16 @@ class Plan(Struct, frozen=True):
 
     @property
     def sentences(self) -> int:
-        """How many there are."""
+        """The number of sentences."""
         return sum(file.sentences for file in self.data)
 
     def range_of(self, shard: int) -> tuple[int, int]:
-        """Return the first sentence of a shard, and the one behind its last."""
+        """Return the first sentence of a shard, and the one after its last."""
         count = self.sentences
         return count * shard // self.shards, count * (shard + 1) // self.shards
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is compared."""
+        """Return what is stored and compared."""
         return {
             "source": dict(self.source),
             "model": dict(self.model),
@@ -73,36 +80,39 @@ class Plan(Struct, frozen=True):
         }
 
 
-def shard_count(sentences: int, choices: Choices) -> int:
-    """Return how many shards the data have: it does not hang on who runs them."""
+def shard_count(sentences: int, options: CorpusOptions) -> int:
+    """Return the number of shards; independent of the number of processes."""
     usual = min(_MOST_SHARDS, -(-sentences // _SENTENCES))
-    return max(1, min(sentences, choices.shards or usual))
+    return max(1, min(sentences, options.shards or usual))
 
 
-def check_plan(folder: Path, plan: Plan) -> None:
-    """Write the plan into the folder of a run's shards, or return if it is there.
+def store_plan(folder: Path, plan: Plan) -> None:
+    """Write the plan into the folder of the shards, or compare it with the one there.
 
     Raises:
-        UserError: there are shards of something else, or it cannot be written.
+        UserError: the shards there are those of another plan, or it cannot be written.
     """
-    file = made(folder) / NAME
-    wanted = dumps(plan.to_json(), indent=1)
-    if file.exists():
-        difference = _difference(read_plan(file), json.loads(wanted))
-        if difference:
-            raise UserError(
-                f"{folder}: it holds the shards of another run ({difference} differ); "
-                "choose another folder, or delete this one"
-            )
+    file = shards_folder(folder) / NAME
+    content = dumps(plan.to_json(), indent=1)
+    if not file.exists():
+        write_atomically(file, content + b"\n")
         return
-    write_atomically(file, wanted + b"\n")
+    left, right = read_plan(file), json.loads(content)
+    different = dict.fromkeys(
+        title for key, title in _TITLES.items() if left.get(key) != right.get(key)
+    )
+    if different:
+        raise UserError(
+            f"{folder}: it holds the shards of another run ({', '.join(different)} differ); "
+            "choose another folder, or delete this one"
+        )
 
 
-def made(folder: Path) -> Path:
-    """Return the folder of a run's shards, which is made if it is not there.
+def shards_folder(folder: Path) -> Path:
+    """Return the folder of the shards, which is created if necessary.
 
     Raises:
-        UserError: it cannot be.
+        UserError: it cannot be created.
     """
     shards = folder / FOLDER
     try:
@@ -112,13 +122,13 @@ def made(folder: Path) -> Path:
     return shards
 
 
-def strangers_in(folder: Path) -> list[str]:
-    """Return what lies in the folder of a run's shards, or what is called so, and is none of it.
+def foreign_files(folder: Path) -> list[str]:
+    """Return the names of files in the folder of the shards that are not ours.
 
-    Links and what else is no regular file are none of it, whatever they are called.
+    Links and other files that are not regular are foreign, whatever their names.
 
     Raises:
-        UserError: it cannot be read, or is a link to another folder.
+        UserError: the folder cannot be read, or is a link to another one.
     """
     shards = folder / FOLDER
     if lexists(shards):
@@ -135,8 +145,8 @@ def strangers_in(folder: Path) -> list[str]:
         raise UserError(f"cannot write {shards}: {error_reason(error)}") from error
 
 
-def take_away(folder: Path) -> None:
-    """Take the folder of a run's shards away, but for what is not of the run."""
+def cleanup(folder: Path) -> None:
+    """Remove our files from the folder of the shards, and the folder if it is then empty."""
     with suppress(OSError):
         for file in (folder / FOLDER).iterdir():
             if _OWN.fullmatch(file.name):
@@ -156,13 +166,3 @@ def read_plan(file: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise UserError(f"{file}: not a corpus plan")
     return found
-
-
-def _difference(left: Mapping[str, Any], right: Mapping[str, Any]) -> str:
-    names = {"source": "the model", "model": "the model", "versions": "versions",
-             "choices": "options", "data": "the data", "shards": "shards",
-             "measured": "versions"}  # fmt: skip
-    different = dict.fromkeys(
-        title for key, title in names.items() if left.get(key) != right.get(key)
-    )
-    return ", ".join(different)

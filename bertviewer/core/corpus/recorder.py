@@ -1,66 +1,106 @@
-"""Watches a model that runs batches of a corpus: adds what its modules give to a shard's sums."""
+"""Runs batches through a model and adds the outputs of its modules to a shard's sums."""
 
+import inspect
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-import numpy as np
+import torch
 from torch import Tensor, nn
 
-from bertviewer.core.corpus.batches import Batch, Rows
-from bertviewer.core.corpus.layouts import Sizes
-from bertviewer.core.corpus.measured import Call, Measured
-from bertviewer.core.corpus.rows import rows_of
-from bertviewer.core.corpus.shard_files import COUNTED, Shard
-from bertviewer.core.corpus.sums import HeadSums, RowSums, StateSums, Sums, arrays_of, kept_arrays
-from bertviewer.core.corpus.texts import Texts, asked_for_shares, called
-from bertviewer.core.graph.forwards import Arguments, Watch, watching
+from bertviewer.core.corpus.batches import Batch, padding_of, run_batch, token_limit
+from bertviewer.core.corpus.measured import Call, Layout, Measured, Sizes
+from bertviewer.core.corpus.shards import ShardSums
+from bertviewer.core.graph.forwards import Arguments, Watch, replacing, watching
 from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.replay.eager_attention import eager
+from bertviewer.core.runs.big_bird_attention import SPARSE, choose_attention
 from bertviewer.core.runs.hidden_states import stacks_of
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.util.errors import UserError
 
+OUTPUT_ATTENTIONS = "output_attentions"
 
-class ShardSums:
-    """The sums of a shard while it runs.
 
-    Attributes:
-        counted: how much of what ``COUNTED`` names.
-        rows: by measured call.
-        heads: by attention.
-        states: by hidden state.
-        nbytes: of all of them.
+@contextmanager
+def showing_attention(
+    module: nn.Module, config: Mapping[str, Any], *, is_eager: bool = True
+) -> Iterator[None]:
+    """Use eager attention, which returns its weights, if ``is_eager``.
+
+    Also set a missing padding token: a classifier looks for the last token before the padding.
+    """
+    with ExitStack() as stack:
+        own: Any = getattr(module, "config", None)
+        if own is not None and getattr(own, "pad_token_id", 0) is None:
+            own.pad_token_id = padding_of(config)
+            stack.callback(setattr, own, "pad_token_id", None)
+        if is_eager:
+            with suppress(ValueError, NotImplementedError, ImportError):  # then no head is measured
+                stack.enter_context(eager(module))
+        yield
+
+
+@contextmanager
+def returning_weights(attentions: Iterable[nn.Module]) -> Iterator[None]:
+    """Call these attentions with ``output_attentions=True``.
+
+    The argument is not passed to the model, which would keep the weights of all layers.
     """
 
-    def __init__(self, measured: Measured) -> None:
-        self.counted: Counter[str] = Counter()
-        self.rows = [RowSums.empty(len(call.classes), call.layout.width) for call in measured.calls]
-        self.heads = [HeadSums.empty(attention.heads) for attention in measured.attentions]
-        self.states = [StateSums.empty(measured.width) for _ in range(measured.states)]
-        every: list[Sums] = [*self.rows, *self.heads, *self.states]
-        self.nbytes = sum(a.nbytes for sums in every for a in arrays_of(sums).values())
+    def with_weights(module: nn.Module) -> Callable[..., Any]:
+        forward, signature = module.forward, inspect.signature(module.forward)
 
-    def shard(self) -> Shard:
-        """Return what is kept of them."""
-        return Shard(
-            np.array([self.counted[name] for name in COUNTED], np.int64),
-            *(tuple(map(kept_arrays, sums)) for sums in (self.rows, self.heads, self.states)),
+        def replacement(*args: Any, **kwargs: Any) -> Any:
+            bound = signature.bind(*args, **kwargs)
+            bound.arguments[OUTPUT_ATTENTIONS] = True
+            return forward(*bound.args, **bound.kwargs)
+
+        return replacement
+
+    with replacing((module, with_weights(module)) for module in attentions):
+        yield
+
+
+def settle_attention(module: nn.Module, config: Mapping[str, Any], max_tokens: int | None) -> None:
+    """Have a model use one kind of attention for short and long sentences.
+
+    Raises:
+        UserError: sentences may be too long for that.
+    """
+    longest = token_limit(config, max_tokens)
+    choose_attention(module, {"input_ids": torch.empty(1, longest)})
+    if any(getattr(inner, "attention_type", "") == SPARSE for inner in module.modules()):
+        raise UserError(
+            f"{type(module).__name__} reads sentences of {longest:,} tokens differently from "
+            "short ones; set a lower --max-tokens"
         )
 
 
-class Recorder:
-    """Adds up the batches of several threads, each to the sums of its own shard.
+def rows_of(tensor: Tensor, layout: Layout) -> Tensor:
+    """Return [rows, width] in float32 on the CPU; a copy only where necessary."""
+    values = tensor.detach() if tensor.requires_grad else tensor
+    if not layout.is_plain:
+        values = values.permute(layout.axes)
+    if values.dtype is not torch.float32 or not values.is_cpu:
+        # Half precision is exact in float32, whose bits are the bins of the histogram.
+        values = values.float().cpu()
+    return values.reshape(-1, layout.width).contiguous().resolve_neg()
 
-    Hidden states are added when a module gives them. Only where one comes from no module that is
-    measured, the model is asked for all of them, and keeps them to its end.
+
+class Recorder:
+    """Adds the outputs of several threads' batches, each to the sums of its own shard.
+
+    Hidden states are added when a measured module returns them. Only if one of them comes from no
+    such module, the model is asked for all of them, and keeps them until its end.
     """
 
     def __init__(
         self, module: nn.Module, measured: Measured, check: Callable[[], None] = lambda: None
     ) -> None:
-        """Take a model; ``check`` is called with each of its modules, and may stop it."""
+        """Take a model; ``check`` is called for each module, and may raise ``Cancelled``."""
         self.needs_states = None in measured.state_calls
         self._module = module
         self._check = check
@@ -77,27 +117,21 @@ class Recorder:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch the model inside the ``with``."""
+        """Observe the model inside the ``with``."""
         paths = {path for path, _ in (*self._rows, *self._heads)}
         modules = {path: inner for path, inner in self._module.named_modules() if path in paths}
         asked = {one.path: modules[one.path] for one in self._measured.attentions if one.is_asked}
         with (
-            asked_for_shares(asked.values()),
+            returning_weights(asked.values()),
             watching(self._watch(path, inner) for path, inner in modules.items()),
         ):
             yield
 
     def run(self, batch: Batch, sums: ShardSums, config: Mapping[str, Any]) -> None:
-        """Run a batch through the model, which is watched, and add it to these sums."""
+        """Run a batch through the observed model, and add it to these sums."""
         self._own.batch, self._own.sums, self._own.called = batch, sums, Counter[str]()
-        texts = Texts(
-            batch.source.ids,
-            batch.mask,
-            batch.segments,
-            None if batch.target is None else batch.target.ids,
-        )
         try:
-            output = called(self._module, texts, config, gives_states=self.needs_states)
+            output = run_batch(self._module, batch.texts, config, gives_states=self.needs_states)
             if self.needs_states:
                 states = [state for stack in stacks_of(output) for state in stack]
                 for state, own in zip(states, sums.states, strict=True):
@@ -120,28 +154,25 @@ class Recorder:
         if (place := self._rows.get((path, number))) is not None:
             call = self._measured.calls[place]
             tensor = first_tensor(output)
-            if tensor is None or not call.layout.fits(tuple(tensor.shape), _sizes(batch)):
+            if tensor is None or not call.layout.fits(
+                tuple(tensor.shape), Sizes(*batch.mask.shape)
+            ):
                 raise UserError(f"{path}: its output has a different shape in this batch")
-            rows = _rows(batch, call)
-            sums.rows[place].add(rows_of(tensor, call.layout).numpy(), rows.places, rows.starts)
+            _add_rows(sums, place, call, tensor, batch)
             for state in self._states.get(place, ()):
                 sums.states[state].add(_array(tensor), batch.lengths)
         if (place := self._heads.get((path, number))) is not None:
             attention = self._measured.attentions[place]
             keys = batch.side(is_target=attention.is_target and not attention.is_cross)
-            shares = tensors_in(output)[attention.place].permute(attention.axes)
-            sums.heads[place].add(_array(shares), batch.lengths, keys.is_cls, keys.is_sep)
+            weights = tensors_in(output)[attention.place].permute(attention.axes)
+            sums.heads[place].add(_array(weights), batch.lengths, keys.is_cls, keys.is_sep)
 
 
-def _sizes(batch: Batch) -> Sizes:
-    return Sizes(*batch.mask.shape)
-
-
-def _rows(batch: Batch, call: Call) -> Rows:
-    if call.layout.kind == "sentences":
-        return batch.sentences
+def _add_rows(sums: ShardSums, place: int, call: Call, tensor: Tensor, batch: Batch) -> None:
     side = batch.side(is_target=call.is_target)
-    return side.tokens if call.layout.kind == "tokens" else side.positions
+    by_kind = {"tokens": side.tokens, "positions": side.positions, "sentences": batch.sentences}
+    rows = by_kind[call.layout.kind]
+    sums.rows[place].add(rows_of(tensor, call.layout).numpy(), rows.places, rows.starts)
 
 
 def _array(tensor: Tensor) -> Any:

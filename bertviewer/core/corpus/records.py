@@ -1,6 +1,9 @@
-"""The texts in files, one after another: lines, JSONL, CSV and Parquet, any of them gzipped.
+"""Records of text files: lines, JSONL, CSV and Parquet, optionally gzipped, one after another.
 
-A record is numbered whether it can be read or not: what is bad in one of them costs that one.
+All records are numbered, and an invalid one costs only itself. pyarrow reads the Parquet files, but
+not the others: pyarrow.csv.open_csv fails for a whole file at the first byte that is not UTF-8, and
+at a record larger than its block or a quotation mark that is not closed, without a line number;
+pyarrow.json.open_json fails at the first invalid line, at a plain string or a second type.
 """
 
 import csv
@@ -13,27 +16,26 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct
 
-from bertviewer.core.corpus.parquet_files import opened, pieces
+from bertviewer.core.corpus.parquet import batches, open_parquet, pyarrow_parts
 from bertviewer.core.tokenization.sentence import MAX_CHARACTERS
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.installation import extra_advice
 from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.core.util.serialization import loads
 
 COLUMN = "text"
-"""The column that is read where none is named."""
+"""Default column."""
 STDIN = "-"
 MOST_BYTES = 16_000_000
-"""A longer record, in a line or in several of CSV, is no sentence, and would fill the memory."""
+"""Bytes of a record; a longer one is not a sentence, and would fill the memory."""
 MOST_SKIPPED = 1_000_000_000
-"""Bytes of a line that is skipped; 1 MB of gzip can hold a line of 1 GB."""
+"""Bytes of a skipped line; 1 MB of gzip can contain a line of 1 GB."""
 
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
 _STEP = 1 << 20
-"""Bytes from one report of progress to the next."""
+"""Bytes between two progress reports."""
 _TEXTS = ("string", "large_string", "string_view")
-"""Types of Arrow's that are texts."""
+"""Arrow's text types."""
 _PACKED = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"BZh91AY&SY": "bzip2",
@@ -41,19 +43,19 @@ _PACKED = {
     b"PK\x03\x04": "zip",
     b"\x04\x22\x4d\x18": "lz4",
 }
-"""How files begin that are packed in other ways than gzip's."""
+"""Magic bytes of unsupported compression formats."""
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _JSON, _CSV, _TSV = (".jsonl", ".ndjson", ".json"), (".csv",), (".tsv", ".tab")
 _TOO_LONG = f"it has more than {MAX_CHARACTERS:,} characters"
 
 
 class Record(Struct, frozen=True):
-    """One text of a file.
+    """One record of a file.
 
     Attributes:
-        where: its place in words, as "line 3".
-        text: what is to be read, ``None`` where that is bad.
-        problem: what is bad about it.
+        where: its place, such as "line 3".
+        text: its text, ``None`` if it is invalid.
+        problem: why it is invalid.
     """
 
     where: str
@@ -62,15 +64,15 @@ class Record(Struct, frozen=True):
 
 
 Line = tuple[int, str | None, str]
-"""Its number from 1, its text without the end, and what is bad about it."""
-Tell = Callable[[], None]
-"""Reports how far a file is read."""
+"""Number from 1, text without line break or ``None``, and why it is invalid."""
+Tick = Callable[[], None]
+"""Reports progress; may raise ``Cancelled``."""
 
 
 def records(
     path: Path, column: str | None, name: str | None = None, progress: Progress = no_progress
 ) -> Iterator[Record]:
-    """Yield the records of a file; ``name`` is what it is called in messages.
+    """Yield the records of a file; ``name`` names it in messages.
 
     Raises:
         UserError: it cannot be read, has no such column of text, or ends in the middle of
@@ -82,11 +84,11 @@ def records(
         with path.open("rb") as file:
             size = max(1, os.fstat(file.fileno()).st_size)
 
-            def tell() -> None:
+            def tick() -> None:
                 progress(min(1000, 1000 * file.tell() // size), 1000, f"Reading {name}")
 
             kind = _kind(path, name, column)
-            yield from _records_of(file, kind, column or COLUMN, name, tell)
+            yield from _records_of(file, kind, column or COLUMN, name, tick)
     except (OSError, EOFError, zlib.error) as error:
         why = "its gzip data is truncated or corrupt" if _is_gzip(error) else _reason(error)
         raise UserError(f"{name}: {why}") from error
@@ -107,11 +109,11 @@ def _kind(path: Path, name: str, column: str | None) -> str:
     return plain.suffix.lower() or "text"
 
 
-def _records_of(file: BinaryIO, kind: str, column: str, name: str, tell: Tell) -> Iterator[Record]:
+def _records_of(file: BinaryIO, kind: str, column: str, name: str, tick: Tick) -> Iterator[Record]:
     head = file.read(10)
     file.seek(0)
     if head.startswith(_PARQUET):
-        yield from _parquet(file, column, name, tell)
+        yield from _parquet(file, column, name, tick)
         return
     if packed_as := next((how for magic, how in _PACKED.items() if head.startswith(magic)), None):
         raise UserError(
@@ -124,9 +126,9 @@ def _records_of(file: BinaryIO, kind: str, column: str, name: str, tell: Tell) -
             raise UserError(
                 f"{name}: Parquet files are compressed internally; decompress this file first"
             )
-        lines = _lines(packed, name, tell)
+        lines = _lines(packed, name, tick)
     else:
-        lines = _lines(file, name, tell)
+        lines = _lines(file, name, tick)
     if _is_utf16(head):
         raise UserError(f"{name}: its text is UTF-16; save it as UTF-8")
     if kind in _JSON:
@@ -139,24 +141,24 @@ def _records_of(file: BinaryIO, kind: str, column: str, name: str, tell: Tell) -
 
 
 def _is_utf16(head: bytes) -> bool:
-    """Tell whether a file begins as UTF-16 does, with its mark or with every other byte zero."""
+    """Whether a file begins with UTF-16's byte order mark, or every second byte is zero."""
     is_latin = len(head) >= 4 and any(head[::2]) != any(head[1::2])
     return is_latin or head.startswith(_UTF16)
 
 
-def _lines(file: Any, name: str, tell: Tell) -> Iterator[Line]:
-    """Yield the lines, which end in LF, CRLF, or in CR alone."""
-    number = untold = 0
+def _lines(file: Any, name: str, tick: Tick) -> Iterator[Line]:
+    """Yield the lines, which end in LF, CRLF or CR."""
+    number = unreported = 0
     while read := file.readline(MOST_BYTES):
-        untold += len(read)
-        if untold >= _STEP:
-            tell()
-            untold = 0
+        unreported += len(read)
+        if unreported >= _STEP:
+            tick()
+            unreported = 0
         if len(read) == MOST_BYTES and not read.endswith(b"\n"):
             number += 1
             skipped = len(read)
             while (rest := file.readline(MOST_BYTES)) and not rest.endswith(b"\n"):
-                tell()
+                tick()
                 skipped += len(rest)
                 if skipped > MOST_SKIPPED:
                     raise UserError(f"{name}: line {number} has more than {MOST_SKIPPED:,} bytes")
@@ -173,7 +175,7 @@ def _lines(file: Any, name: str, tell: Tell) -> Iterator[Line]:
 
 
 def _checked(where: str, text: Any, problem: str = "") -> Record:
-    """Return a record of what was found, which may be no text that a tokenizer takes."""
+    """Return a record; a value that a tokenizer does not accept makes it invalid."""
     if not problem:
         if not isinstance(text, str):
             problem = "it is not text"
@@ -260,24 +262,24 @@ def _csv(lines: Iterator[Line], column: str, name: str, delimiter: str) -> Itera
         yield _checked(where, row[header.index(column)] if row and not problem else "", problem)
 
 
-def _parquet(file: BinaryIO, column: str, name: str, tell: Tell) -> Iterator[Record]:
+def _parquet(file: BinaryIO, column: str, name: str, tick: Tick) -> Iterator[Record]:
     pyarrow, _ = pyarrow_parts("Parquet files are read")
     try:
-        table = opened(file)
+        table = open_parquet(file)
         _check_columns(name, column, table.schema_arrow.names)
         kind = table.schema_arrow.field(column).type
         value = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
         if str(value) not in _TEXTS:
             raise UserError(f"{name}: the column {column!r} holds {kind} and not text")
         number = 0
-        for piece in pieces(table, file, [column], tell):
-            texts = piece.column(0)
-            if str(kind) == "string_view":  # it has no count of bytes
+        for batch in batches(table, file, [column], tick):
+            texts = batch.column(0)
+            if str(kind) == "string_view":  # binary_length does not accept it
                 texts = texts.cast(pyarrow.large_string())
             for place, size in enumerate(_byte_counts(texts)):
                 number += 1
                 where = f"row {number}"
-                if size > 4 * MAX_CHARACTERS:  # it is not even decoded
+                if size > 4 * MAX_CHARACTERS:
                     yield Record(where, None, _TOO_LONG)
                     continue
                 try:
@@ -289,7 +291,7 @@ def _parquet(file: BinaryIO, column: str, name: str, tell: Tell) -> Iterator[Rec
 
 
 def _byte_counts(texts: Any) -> list[int]:
-    """Return how many bytes each text of a column has, or its entry in a dictionary; 0 for none."""
+    """Return the bytes of each text of a column, or of its dictionary entry; 0 for null."""
     from pyarrow import compute
 
     if not hasattr(texts, "dictionary"):
@@ -307,19 +309,5 @@ def _check_columns(name: str, column: str, names: Sequence[str]) -> None:
 
 
 def _no_column(name: str, column: str, others: Any) -> str:
-    there = ", ".join(map(repr, list(others)[:10])) or "none"
-    return f"{name}: no column {column!r} (--column); its columns are {there}"
-
-
-def pyarrow_parts(why: str) -> tuple[Any, Any]:
-    """Return pyarrow and its module of Parquet files.
-
-    Raises:
-        UserError: it is not installed.
-    """
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise UserError(f"{why} with pyarrow; install it: {extra_advice('corpus')}") from error
-    return pyarrow, parquet
+    names = ", ".join(map(repr, list(others)[:10])) or "none"
+    return f"{name}: no column {column!r} (--column); its columns are {names}"

@@ -1,33 +1,39 @@
-"""Runs a model over a corpus, shard by shard, in the threads of this process.
+"""Runs a model over the shards of a plan, in the threads of this process.
 
-torch's own threads are of no use here: how it shares a product out among them changes its last
-bits. Each thread runs a shard of its own instead, and torch one thread for it, so that the same
-shard has the same bytes wherever it runs. Processes of other ranks run other shards; none waits for
-another, and nothing is exchanged but the shards' files.
+How torch splits a product among its threads changes the last bits. So each thread runs a shard of
+its own with one torch thread, and the same shard has the same bytes wherever it runs. Processes of
+other ranks run other shards; they exchange nothing but files.
 
-A model that is read layer by layer is run by one thread, many batches side by side (``Lockstep``).
-As all batches call its modules in one order, each module's rows are added batch after batch, as
-they are of a model in memory: the bytes are the same.
+A model that is loaded layer by layer is run by one thread, many batches at once (``Lockstep``):
+its layers are read once for a group of batches. As all batches call its modules in one order, each
+module's rows are added batch after batch, as for a model in memory: the bytes are the same.
 """
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import torch
+from msgspec import Struct
 
 from bertviewer.core.analysis.layers import layer_paths
-from bertviewer.core.corpus.batches import Batch, ClassNames, batch_of, together
-from bertviewer.core.corpus.groups import Item, grouped, kept_bytes
+from bertviewer.core.corpus.batches import (
+    Batch,
+    TokenClassifier,
+    batch_of,
+    batched,
+    padding_of,
+    token_limit,
+)
+from bertviewer.core.corpus.data_files import sentences
+from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.plan import Plan
-from bertviewer.core.corpus.recorder import Recorder, ShardSums
-from bertviewer.core.corpus.shard_files import is_whole, shard_file, write_shard
-from bertviewer.core.corpus.survey import sentences
-from bertviewer.core.corpus.texts import padding_of, step_by_step, token_limit
+from bertviewer.core.corpus.recorder import Recorder, showing_attention
+from bertviewer.core.corpus.shards import ShardSums, is_complete, shard_file, write_shard
 from bertviewer.core.loading.layer_synchronizer import Lockstep
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.failures import as_user_error
@@ -37,8 +43,64 @@ from bertviewer.core.util.errors import Cancelled, UserError
 from bertviewer.core.util.progress import Progress
 
 WINDOW = 1024
-"""So many sentences of a shard are in memory; only these can be of one batch."""
-_POLL = 0.1  # seconds from a wish to stop until it is noticed
+"""Sentences of a shard in memory, from which batches are formed."""
+MOST_BATCHES = 64
+"""Maximum number of batches in a group: each has a thread."""
+_POLL = 0.1  # seconds until a cancellation is noticed
+_FLOAT = 4
+
+
+class Item(Struct, frozen=True, eq=False):
+    """A batch of a shard, or the end of the shard.
+
+    Attributes:
+        shard: number of the shard.
+        sums: sums of the shard.
+        batch: the batch, ``None`` at the end.
+        kept: bytes that the batch keeps between two layers.
+    """
+
+    shard: int
+    sums: ShardSums
+    batch: Batch | None
+    kept: int
+
+
+def grouped(items: Iterable[Item], room: int) -> Iterator[list[Item]]:
+    """Yield groups of items that are run together; single items if ``room`` is 0.
+
+    What a group keeps between two layers, and the sums of all its shards but one, fit into
+    ``room`` bytes: the size of the largest layer. Together with the weights that are read this is
+    twice the largest layer. A larger batch is a group of its own.
+    """
+    group: list[Item] = []
+    for item in items:
+        shards = len({one.shard for one in (*group, item)})
+        kept = sum(one.kept for one in (*group, item)) + (shards - 1) * item.sums.nbytes
+        if group and kept > room:
+            yield group
+            group = []
+        group.append(item)
+        if not room or len(group) == MOST_BATCHES:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def kept_bytes(batch: Batch, measured: Measured, layers: Collection[str]) -> int:
+    """Estimate the bytes that a batch keeps between two layers.
+
+    Those are a hidden state and its input, of both stacks, a mask, and all hidden states where the
+    model has to return them.
+    """
+    sentences, tokens = map(int, batch.mask.shape)
+    widths = [call.layout.width for call in measured.calls if call.path in layers]
+    width = max((measured.width, *widths))
+    states = 2 if batch.target is None else 4
+    if None in measured.state_calls:
+        states += measured.states
+    return sentences * tokens * _FLOAT * (states * width + tokens)
 
 
 def run_shards(
@@ -50,38 +112,38 @@ def run_shards(
     *,
     threads: int,
 ) -> None:
-    """Run those of the shards that are not there yet; the model has its weights.
+    """Run the shards that are missing; the model's weights are loaded.
 
     Raises:
-        UserError: a file of the data is gone, the model fails, or a shard cannot be written.
-        Cancelled: by ``progress``; what is finished by then stays.
+        UserError: a data file is gone, the model fails, or a shard cannot be written.
+        Cancelled: by ``progress``; finished shards are kept.
     """
-    todo, done = deque[int](), 0
+    missing, done = deque[int](), 0
     for shard in shards:
-        if is_whole(shard_file(folder, shard)):
+        if is_complete(shard_file(folder, shard)):
             first, last = plan.range_of(shard)
             done += last - first
         else:
-            todo.append(shard)
-    if not todo:
+            missing.append(shard)
+    if not missing:
         return
-    total = done + sum(last - first for first, last in map(plan.range_of, todo))
-    work = _Work(model, plan, folder, todo, done)
+    total = done + sum(last - first for first, last in map(plan.range_of, missing))
+    work = _Work(model, plan, folder, missing, done)
     if model.reading is not None:
         threads = 1
     before = torch.get_num_threads()
     try:
         config, is_eager = model.architecture.config, plan.measured.is_eager
         with (
-            step_by_step(work.module, config, is_eager=is_eager),
+            showing_attention(work.module, config, is_eager=is_eager),
             work.recorder.watching(),
         ):
-            _in_threads(work, min(threads, len(todo)), total, progress)
+            _run_in_threads(work, min(threads, len(missing)), total, progress)
     finally:
         torch.set_num_threads(before)
 
 
-def _in_threads(work: "_Work", threads: int, total: int, progress: Progress) -> None:
+def _run_in_threads(work: "_Work", threads: int, total: int, progress: Progress) -> None:
     with ThreadPoolExecutor(threads, "bertviewer-corpus") as pool:
         try:
             running: set[Future[None]] = {pool.submit(work.run) for _ in range(threads)}
@@ -97,28 +159,28 @@ def _in_threads(work: "_Work", threads: int, total: int, progress: Progress) -> 
 
 
 class _Work:
-    """The shards that are still to be run, and what all threads have in common."""
+    """The missing shards, and the state that all threads share."""
 
     def __init__(
-        self, model: LoadedModel, plan: Plan, folder: Path, todo: deque[int], done: int
+        self, model: LoadedModel, plan: Plan, folder: Path, missing: deque[int], done: int
     ) -> None:
         self.module = model.running_module
         self.stop = threading.Event()
         self.recorder = Recorder(self.module, plan.measured, self._check)
         self.lockstep = Lockstep(self.module, model.reading, self._check)
         self.done = done
-        self._model, self._plan, self._folder, self._todo = model, plan, folder, todo
+        self._model, self._plan, self._folder, self._missing = model, plan, folder, missing
         self._config = model.architecture.config
         self._has_target = reads_target(model.architecture)
         self._layers = layer_paths(model.architecture)
         self._tokenizer = model.tokenizer()
-        self._names = ClassNames(self._tokenizer)
-        self._turn = threading.Lock()
+        self._classifier = TokenClassifier(self._tokenizer)
+        self._lock = threading.Lock()
         self._limit = token_limit(model.architecture.whole_config, plan.choices.max_tokens)
         self._padding = padding_of(self._config)
 
     def run(self) -> None:
-        """Run shards until there are none; for one of the threads."""
+        """Run shards until none is missing, in one of the threads."""
         torch.set_num_threads(1)
         with torch.no_grad():
             for group in grouped(self._items(), self.lockstep.largest):
@@ -138,10 +200,10 @@ class _Work:
 
     def _items(self) -> Iterator[Item]:
         """Yield the batches of the shards that this thread takes, and the end of each shard."""
-        while self._todo:
+        while self._missing:
             try:
-                shard = self._todo.popleft()
-            except IndexError:
+                shard = self._missing.popleft()
+            except IndexError:  # another thread took the last one
                 return
             sums = ShardSums(self._plan.measured)
             for batch in self._batches(shard, sums):
@@ -154,24 +216,24 @@ class _Work:
         span = plan.range_of(shard)
         texts = sentences(plan.data, plan.choices.column, *span, lambda *_: self._check())
         while window := list(islice(texts, WINDOW)):
-            tokens = self._tokens(window, sums)
+            tokens = self._tokenize(window, sums)
             sums.counted["sentences"] += len(tokens)
             sums.counted["unread"] += len(window) - len(tokens)
             self._add_done(len(window) - len(tokens))
-            is_even = not plan.measured.hides_padding
-            for places in together(tokens, plan.choices, equal_lengths=is_even):
+            equal_lengths = not plan.measured.hides_padding
+            for places in batched(tokens, plan.choices, equal_lengths=equal_lengths):
                 chosen = [tokens[place] for place in places]
                 targets = None
                 if self._has_target:
                     targets = [shift_ids_right(one, self._config) for one in chosen]
-                yield batch_of(chosen, self._names, self._padding, targets)
+                yield batch_of(chosen, self._classifier, self._padding, targets)
 
     def _add_done(self, count: int) -> None:
-        with self._turn:
+        with self._lock:
             self.done += count
 
-    def _tokens(self, texts: list[str], sums: ShardSums) -> list[TokenIds]:
-        with self._turn:
+    def _tokenize(self, texts: list[str], sums: ShardSums) -> list[TokenIds]:
+        with self._lock:
             read = self._tokenizer.ids_of(texts, lambda *_: self._check())
         found: list[TokenIds] = []
         rows = self._config.get("vocab_size")
@@ -187,7 +249,7 @@ class _Work:
             try:
                 found.append(tokens.cut(self._limit, keeps_end=self._tokenizer.keeps_end))
             except UserError:
-                continue  # all that can be left out of it is too little
+                continue  # too many special tokens; counted as unread
             sums.counted["cut"] += len(tokens) > self._limit
         sums.counted["tokens"] += sum(map(len, found))
         return found

@@ -1,4 +1,4 @@
-"""Writes the folder of a corpus: the manifest last, as it says that all is there."""
+"""Corpora: writing their folders, the manifest last, which marks them as complete."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,26 +10,27 @@ from safetensors.numpy import save
 
 from bertviewer.core.checkpoints.header import MAX_HEADER
 from bertviewer.core.corpus.corpus import ClassSums, Corpus
-from bertviewer.core.corpus.folder_files import MOST_ARRAYS
-from bertviewer.core.corpus.records import pyarrow_parts
-from bertviewer.core.corpus.strangers import MOST_ROWS
+from bertviewer.core.corpus.parquet import pyarrow_parts
+from bertviewer.core.corpus.reading import (
+    FEATURES,
+    MANIFEST,
+    MOST_ARRAYS,
+    MOST_ROWS,
+    STATISTICS,
+    statistics_schema,
+)
 from bertviewer.core.saving.atomic_files import error_reason, write_atomically
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.serialization import dumps
 
-MANIFEST, STATISTICS, FEATURES = "manifest.json", "statistics.parquet", "features.safetensors"
-COLUMNS = (
-    *("path", "call", "token_class", "count", "sum", "squares", "min", "max"),
-    *("zeros", "nan", "inf", "histogram"),
-)
 WHY_PYARROW = "statistics.parquet is written"
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return what is in a folder for a corpus, which is made if it is not there.
+    """Return the names of a folder's files; it is created if necessary.
 
     Raises:
-        UserError: it cannot be, or pyarrow is not installed.
+        UserError: it cannot be created, or pyarrow is not installed.
     """
     pyarrow_parts(WHY_PYARROW)
     try:
@@ -40,21 +41,20 @@ def names_in(folder: Path) -> list[str]:
 
 
 def check_new(folder: Path) -> None:
-    """Return if a folder is empty; it is made if it is not there.
+    """Check that a folder is empty; it is created if necessary.
 
     Raises:
-        UserError: it is not, or cannot be made.
+        UserError: it is not empty, or cannot be created.
     """
     if names := names_in(folder):
         raise UserError(f"cannot write {folder}: it is not empty, {names[0]} exists")
 
 
 def write_corpus(folder: Path, corpus: Corpus) -> None:
-    """Write a corpus into a folder that is there.
+    """Write a corpus into an existing folder.
 
     Raises:
-        UserError: it would be too large to be read again, the folder or the disk does not take it,
-            or pyarrow is not installed.
+        UserError: it is too large to be read again, cannot be written, or pyarrow is not installed.
     """
     arrays = dict(_arrays(corpus))
     size = sum(array.nbytes for array in arrays.values())
@@ -68,37 +68,13 @@ def write_corpus(folder: Path, corpus: Corpus) -> None:
     write_atomically(folder / MANIFEST, dumps(corpus.manifest, indent=1) + b"\n")
 
 
-def schema() -> Any:
-    """Return the columns of statistics.parquet as pyarrow has them.
-
-    Raises:
-        UserError: it is not installed.
-    """
-    pyarrow, _ = pyarrow_parts(WHY_PYARROW)
-    text, whole, real = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
-    kinds = (
-        *(text, whole, text, whole, real, real, real, real),
-        *(whole, whole, whole, pyarrow.list_(whole)),
-    )
-    return pyarrow.schema(zip(COLUMNS, kinds, strict=True))
-
-
 def _statistics(rows: tuple[ClassSums, ...]) -> bytes:
+    """Return statistics.parquet; its columns are the fields of ``ClassSums``."""
     pyarrow, parquet = pyarrow_parts(WHY_PYARROW)
-    columns = zip(
-        *(
-            (
-                *(row.path, row.call, row.token_class, row.count, row.total, row.squares),
-                *(row.min, row.max, row.zeros, row.nan, row.inf, row.histogram),
-            )
-            for row in rows
-        ),
-        strict=True,
-    )
-    kinds = schema()
-    arrays = [
-        pyarrow.array(list(values), kind.type) for values, kind in zip(columns, kinds, strict=True)
-    ]
+    kinds = statistics_schema()
+    names = ClassSums.__struct_fields__
+    columns = ([getattr(row, name) for row in rows] for name in names)
+    arrays = [pyarrow.array(values, kind.type) for values, kind in zip(columns, kinds, strict=True)]
     out = pyarrow.BufferOutputStream()
     table = pyarrow.Table.from_arrays(arrays, schema=kinds)
     parquet.write_table(table, out, compression="zstd")
@@ -107,7 +83,7 @@ def _statistics(rows: tuple[ClassSums, ...]) -> bytes:
 
 
 def _arrays(corpus: Corpus) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the arrays of features.safetensors: "features:PATH:CALL:mean", and so on."""
+    """Yield the arrays of features.safetensors, named "features:PATH:CALL:mean" and so on."""
     parts: tuple[tuple[str, Any], ...] = (("features", corpus.features), ("heads", corpus.heads))
     for part, found in parts:
         for (path, call), arrays in found.items():

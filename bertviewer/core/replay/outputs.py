@@ -15,7 +15,7 @@ from bertviewer.core.runs.measuring import measure_tokens
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.replay import replay
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.token_statistics import TokenStatistics
+from bertviewer.core.schema.row_statistics import TokenStatistics
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.corpus.choices import BATCH_TOKENS, MOST_SHARDS, Choices
+from bertviewer.core.corpus.options import BATCH_TOKENS, MOST_SHARDS, CorpusOptions
 from bertviewer.core.corpus.records import COLUMN
 from bertviewer.ui.corpus.data_list import DataList
 from bertviewer.ui.corpus.wishes import Wishes, proposed_folder
@@ -42,7 +42,7 @@ class Choosing(QWidget):
     def __init__(self, *, offers_random: bool) -> None:
         super().__init__()
         self._offers_random = offers_random
-        self._rest = Choices()
+        self._rest = CorpusOptions()
         self._is_proposed = True
         self.data = DataList()
         self._folder = self._field("corpusFolder", self.tr("Output folder"))
@@ -97,7 +97,7 @@ class Choosing(QWidget):
         self._is_proposed = wishes.folder in ("", proposed_folder(wishes.files))
         self.show_choices(wishes.choices)
 
-    def show_choices(self, choices: Choices) -> None:
+    def show_choices(self, choices: CorpusOptions) -> None:
         """Show other choices, without saying that they changed."""
         self.blockSignals(True)
         self._rest = choices
@@ -112,7 +112,9 @@ class Choosing(QWidget):
         ):
             field.setValue(value or 0)
         self._random.setChecked(choices.random_weights)
-        usual = Choices(choices.column, limit=choices.limit, random_weights=choices.random_weights)
+        usual = CorpusOptions(
+            choices.column, limit=choices.limit, random_weights=choices.random_weights
+        )
         self._button.setChecked(choices != replace(usual, device=choices.device))
         self._show_column()
         self.blockSignals(False)

@@ -7,7 +7,7 @@ from bertviewer.charts.corpus_comparison import (
     heads_table,
     modules_table,
 )
-from bertviewer.core.corpus.comparing import CorpusComparison
+from bertviewer.core.corpus.comparison import CorpusComparison
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.numbers import count_text

@@ -34,13 +34,13 @@ RUNNING = "Sentence"
 
 def run(wishes: Wishes, model: "LoadedModel", progress: Progress) -> "Corpus | UserError":
     """Run a model over data, or what is left of them; what is finished stays if that fails."""
-    from bertviewer.core.corpus.making import CorpusWish, Part, make_corpus, threads_for
+    from bertviewer.core.corpus.making import CorpusRequest, Part, make_corpus, threads_for
     from bertviewer.core.runs.device import CPU
 
     try:
         model.check_weights(wishes.choices.random_weights)
         command = wishes.command(model.source, are_names=True)
-        wish = CorpusWish(
+        wish = CorpusRequest(
             tuple(map(Path, wishes.files)), wishes.choices, Path(wishes.folder), command
         )
         found = make_corpus(model, wish, progress, Part(threads=threads_for(CPU)))

@@ -6,11 +6,11 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.corpus.as_run import configuration_digest
-from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus.corpus import configuration_digest
+from bertviewer.core.corpus.options import CorpusOptions
+from bertviewer.core.corpus.parquet import pyarrow_parts
 from bertviewer.core.corpus.plan import FOLDER, NAME, read_plan
 from bertviewer.core.corpus.reading import is_corpus, read_manifest
-from bertviewer.core.corpus.records import pyarrow_parts
 from bertviewer.core.corpus.writing import WHY_PYARROW
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
@@ -39,9 +39,9 @@ class FolderState(Struct, frozen=True):
     shards: int = 0
     sentences: int = 0
     data: tuple[str, ...] = ()
-    choices: Choices = Choices()
+    choices: CorpusOptions = CorpusOptions()
 
-    def goes_on_with(self, choices: Choices) -> bool:
+    def goes_on_with(self, choices: CorpusOptions) -> bool:
         """Whether these choices are the same; where it runs is not chosen here."""
         return replace(self.choices, device=choices.device) == choices
 

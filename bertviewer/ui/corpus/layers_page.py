@@ -6,8 +6,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.corpora import quantile_chart
 from bertviewer.charts.layers import layer_chart, selected_series
-from bertviewer.core.corpus.as_run import as_run
-from bertviewer.core.corpus.corpus import Corpus
+from bertviewer.core.corpus.corpus import Corpus, as_run
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.statistics import STATISTIC_NAMES
 from bertviewer.plots.line_plot import LinePlot

@@ -14,14 +14,14 @@ from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bertviewer.core.corpus.comparing import CorpusComparison
+    from bertviewer.core.corpus.comparison import CorpusComparison
     from bertviewer.core.corpus.corpus import Corpus
     from bertviewer.ui.corpus.window import CorpusWindow
 
 
 def read(folder: Path, architecture: Architecture, progress: Progress) -> "Corpus":
     """Read a corpus, and check that it is of this model."""
-    from bertviewer.core.corpus.as_run import check_model
+    from bertviewer.core.corpus.corpus import check_model
     from bertviewer.core.corpus.reading import read_corpus
 
     progress(0, 0, f"Reading {folder.name}")
@@ -32,7 +32,7 @@ def read(folder: Path, architecture: Architecture, progress: Progress) -> "Corpu
 
 def compare(left: "Corpus", folder: Path, progress: Progress) -> "CorpusComparison":
     """Read another corpus, which may be of another model, and compare them."""
-    from bertviewer.core.corpus.comparing import compare_corpora
+    from bertviewer.core.corpus.comparison import compare_corpora
     from bertviewer.core.corpus.reading import read_corpus
 
     progress(0, 0, f"Reading {folder.name}")

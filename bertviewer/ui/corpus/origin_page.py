@@ -5,8 +5,8 @@ from typing import Any
 
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.util.numbers import count_text
@@ -84,7 +84,7 @@ def _texts(named_things: Mapping[str, Any]) -> Iterator[Fact]:
 
 def _chosen(choices: Mapping[str, Any]) -> str:
     """Return what was chosen otherwise than usual, by the names of the command's options."""
-    usual = Choices().to_json()
+    usual = CorpusOptions().to_json()
     return ", ".join(
         f"{name.replace('_', ' ')} {value}"
         for name, value in choices.items()

@@ -85,7 +85,7 @@ class ValuesPage(QWidget):
         found: ClassSums | None = None
         for row in self._corpus.rows:
             if (row.path, row.token_class) == (path, chosen):
-                found = row if found is None else found.added(row)
+                found = row if found is None else found.merge(row)
         return found
 
     def _why_not(self, found: ClassSums | None, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from PySide6.QtCore import QSettings
 
-from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.report.recipe import corpus_command
 
@@ -32,7 +32,7 @@ class Wishes(Struct, frozen=True):
 
     files: tuple[str, ...] = ()
     folder: str = ""
-    choices: Choices = Choices()
+    choices: CorpusOptions = CorpusOptions()
 
     def command(self, source: ModelSource, *, are_names: bool = False) -> str:
         """Return the command that does the same; with names alone it is the same anywhere."""
@@ -50,12 +50,12 @@ def proposed_folder(files: tuple[str, ...]) -> str:
     return str(file.with_name(f"{file.name.partition('.')[0] or file.name}-corpus"))
 
 
-def choices_of(data: Any) -> Choices:
+def choices_of(data: Any) -> CorpusOptions:
     """Return the choices that JSON has, which may hold anything."""
     if not isinstance(data, Mapping):
-        return Choices()
+        return CorpusOptions()
     found: dict[str, Any] = {}
-    for name in Choices.__struct_fields__:
+    for name in CorpusOptions.__struct_fields__:
         value = data.get(name)
         is_number = type(value) is int and 0 < value <= MOST
         if (
@@ -64,7 +64,7 @@ def choices_of(data: Any) -> Choices:
             or (name == "random_weights" and isinstance(value, bool))
         ):
             found[name] = value
-    return Choices(**found)
+    return CorpusOptions(**found)
 
 
 def remembered() -> Wishes:

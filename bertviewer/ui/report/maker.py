@@ -81,7 +81,7 @@ class _Read(Struct, frozen=True, eq=False):
 
 
 def _read(folder: str, architecture: "Architecture") -> _Read:
-    from bertviewer.core.corpus.as_run import check_model
+    from bertviewer.core.corpus.corpus import check_model
     from bertviewer.core.corpus.reading import read_corpus
 
     try:

@@ -2,28 +2,28 @@
 
 from pathlib import Path
 
-from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
-from bertviewer.core.corpus.making import ALONE, CorpusWish, Part, make_corpus
-from bertviewer.core.corpus.waiting import PATIENT, Patience
+from bertviewer.core.corpus.heartbeat import DEFAULT_TIMEOUTS, Timeouts
+from bertviewer.core.corpus.making import SINGLE_PROCESS, CorpusRequest, Part, make_corpus
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.util.progress import Progress, no_progress
 
-SHARDS = Choices(shards=7)
+SHARDS = CorpusOptions(shards=7)
 
 
 def made(
     model: LoadedModel,
     data: Path,
     folder: Path,
-    choices: Choices = SHARDS,
+    choices: CorpusOptions = SHARDS,
     *,
-    part: Part = ALONE,
+    part: Part = SINGLE_PROCESS,
     progress: Progress = no_progress,
-    patience: Patience = PATIENT,
+    timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> Corpus | None:
-    wish = CorpusWish((data,), choices, folder, "bertviewer corpus")
-    return make_corpus(model, wish, progress, part, patience=patience)
+    wish = CorpusRequest((data,), choices, folder, "bertviewer corpus")
+    return make_corpus(model, wish, progress, part, timeouts=timeouts)
 
 
 def content(folder: Path) -> dict[str, bytes]:

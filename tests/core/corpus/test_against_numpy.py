@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 
 from bertviewer.core.analysis.outliers import outlier_features
-from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.corpus.histogram import bins_of
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.running import run_sentence
@@ -65,7 +65,9 @@ def alone(model: LoadedModel, texts: list[str]) -> Alone:
 
 @pytest.fixture(scope="module")
 def corpus(model: LoadedModel, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    found = made(model, data, tmp_path_factory.mktemp("out"), Choices(batch_tokens=300, shards=3))
+    found = made(
+        model, data, tmp_path_factory.mktemp("out"), CorpusOptions(batch_tokens=300, shards=3)
+    )
     assert found is not None
     return found
 
@@ -123,7 +125,7 @@ def test_heads(corpus: Corpus, alone: Alone) -> None:
 
 
 def test_outliers(model: LoadedModel, data: Path, texts: list[str], tmp_path: Path) -> None:
-    corpus = made(model, data, tmp_path, Choices(limit=FEW))
+    corpus = made(model, data, tmp_path, CorpusOptions(limit=FEW))
     assert corpus is not None
     assert corpus.outliers is not None
     tokens = np.zeros_like(corpus.outliers.tokens)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from bertviewer.charts.corpora import heads_of, names_of_states, quantile_chart
 from bertviewer.core.corpus import batches, running
 from bertviewer.core.corpus.batches import Batch
-from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.schema.activation_run import Sentence, Token
@@ -24,7 +24,9 @@ from tests.core.corpus.making_corpora import content, made
 
 TOLERANCE = 1e-6
 SENTENCES = 30
-CHOICES = Choices(limit=SENTENCES, max_tokens=20, batch_tokens=120, shards=2, random_weights=True)
+CHOICES = CorpusOptions(
+    limit=SENTENCES, max_tokens=20, batch_tokens=120, shards=2, random_weights=True
+)
 CROSS = {"bart": "encoder_attn", "mbart": "encoder_attn", "t5": "EncDecAttention"}
 
 

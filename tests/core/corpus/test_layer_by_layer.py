@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from torch import Tensor, nn
 
 from bertviewer.core.checkpoints.stored import StoredTensor
-from bertviewer.core.corpus import groups
-from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus import running
 from bertviewer.core.corpus.making import Part
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.plan import FOLDER
 from bertviewer.core.loading import layer_synchronizer as lockstep
 from bertviewer.core.loading.lazy_parameter import absent_in
@@ -27,7 +27,7 @@ from bertviewer.core.util.progress import Progress, no_progress
 from tests.core.corpus.making_corpora import content, made
 from tests.core.loading import saved_models
 
-FEW = Choices(limit=24, batch_size=3, shards=3)
+FEW = CorpusOptions(limit=24, batch_size=3, shards=3)
 """Eight batches, of three shards."""
 UNITS = ("embeddings", "encoder.layer.0", "encoder.layer.1")
 
@@ -99,9 +99,10 @@ def test_a_group_keeps_no_more_than_the_largest_layer(
     absent: LoadedModel, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[tuple[int, int]] = []
+    grouped = running.grouped
 
-    def noted(*given: Any) -> Iterator[list[groups.Item]]:
-        for group in groups.grouped(*given):
+    def noted(*given: Any) -> Iterator[list[running.Item]]:
+        for group in grouped(*given):
             kept = sum(item.kept for item in group)
             sizes.append((sum(item.batch is not None for item in group), kept))
             assert len({item.shard for item in group}) == 1  # sums are larger than any layer

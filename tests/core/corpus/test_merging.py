@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bertviewer.core.corpus.choices import Choices
-from bertviewer.core.corpus.comparing import compare_corpora
+from bertviewer.core.corpus.comparison import compare_corpora
 from bertviewer.core.corpus.making import Part
 from bertviewer.core.corpus.merging import merge_corpora
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.reading import read_corpus
 from bertviewer.core.corpus.writing import write_corpus
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -55,7 +55,7 @@ def halves(
     for folder, part in zip(folders, (texts[:90], texts[90:]), strict=True):
         data = place / f"{folder.name}.txt"
         data.write_text("\n".join(part) + "\n", encoding="utf-8")
-        made(model, data, folder, Choices())
+        made(model, data, folder, CorpusOptions())
     return folders
 
 
@@ -115,7 +115,7 @@ def test_comparing_without_torch(halves: tuple[Path, Path]) -> None:
 def test_what_cannot_be_merged(
     halves: tuple[Path, Path], whole: Path, model: LoadedModel, data: Path, tmp_path: Path
 ) -> None:
-    made(model, data, tmp_path / "other", Choices(limit=3, modules="encoder.*"))
+    made(model, data, tmp_path / "other", CorpusOptions(limit=3, modules="encoder.*"))
     with pytest.raises(
         UserError, match="it was made with another model than the first, or with other modules"
     ):

@@ -8,8 +8,8 @@ import torch
 from msgspec.structs import replace
 
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.corpus.choices import Choices
-from bertviewer.core.corpus.layouts import FIRST, SECOND, Layout, layout_of
+from bertviewer.core.corpus.measured import FIRST, SECOND, Layout, layout_of
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
@@ -68,13 +68,13 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", CONFIGURATIONS)
 def test_kinds(kind: str, data: Path, tmp_path: Path) -> None:
     model = opened(tmp_path / "model", model_type=kind, **CONFIGURATIONS[kind])
-    choices = Choices(limit=12, random_weights=True, batch_tokens=150)
+    choices = CorpusOptions(limit=12, random_weights=True, batch_tokens=150)
     corpus = made(model, data, tmp_path / "out", choices)
     assert corpus is not None
     # FNet mixes all tokens and knows no mask: only sentences of equal length share a batch.
     assert corpus.manifest["equal_lengths"] is (kind == "fnet")
     alone = made(
-        model, data, tmp_path / "alone", Choices(limit=12, random_weights=True, batch_size=1)
+        model, data, tmp_path / "alone", CorpusOptions(limit=12, random_weights=True, batch_size=1)
     )
     assert alone is not None
     assert corpus.places == alone.places
@@ -94,7 +94,7 @@ def test_kinds(kind: str, data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["gpt2", "bart", "t5"])
 def test_classifiers_that_look_for_the_end(kind: str, data: Path, tmp_path: Path) -> None:
     model = small_model(kind, "sequence-classification")
-    choices = Choices(limit=9, random_weights=True, max_tokens=20)
+    choices = CorpusOptions(limit=9, random_weights=True, max_tokens=20)
     found = made(model, data, tmp_path / "out", choices)
     alone = made(model, data, tmp_path / "alone", replace(choices, batch_size=1))
     assert found is not None
@@ -121,7 +121,7 @@ def test_heads_of_attentions_that_give_shares_when_asked(kind: str, tmp_path: Pa
     model = opened(tmp_path / "model", model_type=kind, **ASKED[kind])
     data = tmp_path / "lines.txt"
     data.write_text("the cat sat on a mat and saw\n")
-    corpus = made(model, data, tmp_path / "out", Choices(random_weights=True))
+    corpus = made(model, data, tmp_path / "out", CorpusOptions(random_weights=True))
     assert corpus is not None
     assert corpus.manifest["attentions_left_out"] == []
     module: Any = model.running_module
@@ -141,7 +141,7 @@ def test_eager_attention_that_gives_other_numbers_is_not_used(tmp_path: Path) ->
     model = opened(tmp_path / "model", model_type="falcon", **values)
     data = tmp_path / "lines.txt"
     data.write_text("the cat sat on a mat\n")
-    corpus = made(model, data, tmp_path / "out", Choices(random_weights=True))
+    corpus = made(model, data, tmp_path / "out", CorpusOptions(random_weights=True))
     assert corpus is not None
     run = run_sentence(model, Sentence(data.read_text()), random_weights=True)
     found, activation = corpus.of("h.1.self_attention"), run.activation("h.1.self_attention")
@@ -156,7 +156,7 @@ def test_heads_that_cannot_be_measured_are_mentioned(tmp_path: Path) -> None:
     model = opened(tmp_path / "model", model_type="yoso", **SMALL)
     data = tmp_path / "lines.txt"
     data.write_text("the cat sat\n")
-    corpus = made(model, data, tmp_path / "out", Choices(random_weights=True))
+    corpus = made(model, data, tmp_path / "out", CorpusOptions(random_weights=True))
     assert corpus is not None
     assert not corpus.heads
     paths = [one["path"] for one in corpus.manifest["attentions_left_out"]]
@@ -175,7 +175,7 @@ def test_a_model_whose_padding_shows_by_its_length(data: Path, tmp_path: Path) -
         **{"num_encoder_layers": 1, "num_decoder_layers": 1, "max_position_embeddings": 64},
     }
     model = opened(tmp_path / "model", model_type="prophetnet", **config)
-    found = made(model, data, tmp_path / "out", Choices(limit=6, random_weights=True))
+    found = made(model, data, tmp_path / "out", CorpusOptions(limit=6, random_weights=True))
     assert found is not None
     assert found.manifest["equal_lengths"] is True
 
@@ -184,7 +184,7 @@ def test_a_model_that_makes_sentences_longer(data: Path, tmp_path: Path) -> None
     """Longformer's layers see whole windows, padding included, which is in no sum."""
     config: dict[str, Any] = {**SMALL, "attention_window": 16, "pad_token_id": 1}
     model = opened(tmp_path / "model", model_type="longformer", **config)
-    found = made(model, data, tmp_path / "out", Choices(limit=4, random_weights=True))
+    found = made(model, data, tmp_path / "out", CorpusOptions(limit=4, random_weights=True))
     assert found is not None
     left_out = {one["path"]: one["left_out"] for one in found.manifest["modules"]}
     said = "its values belong to neither a token nor a sentence"
@@ -196,15 +196,15 @@ def test_a_model_that_reads_in_two_ways(data: Path, tmp_path: Path) -> None:
     config: dict[str, Any] = {**SMALL, "max_position_embeddings": 4096}
     model = opened(tmp_path / "model", model_type="big_bird", **config)
     with pytest.raises(UserError, match="reads sentences of 4,096 tokens differently"):
-        made(model, data, tmp_path / "all", Choices(limit=3, random_weights=True))
-    choices = Choices(limit=3, random_weights=True, max_tokens=64)
+        made(model, data, tmp_path / "all", CorpusOptions(limit=3, random_weights=True))
+    choices = CorpusOptions(limit=3, random_weights=True, max_tokens=64)
     found = made(model, data, tmp_path / "short", choices)
     assert found is not None
     assert len(found.heads) == 2
 
 
 def test_chosen_modules(model: LoadedModel, data: Path, tmp_path: Path) -> None:
-    corpus = made(model, data, tmp_path, Choices(limit=3, modules="encoder.layer.?"))
+    corpus = made(model, data, tmp_path, CorpusOptions(limit=3, modules="encoder.layer.?"))
     assert corpus is not None
     assert corpus.places == (("encoder.layer.0", 0), ("encoder.layer.1", 0))
 
@@ -213,6 +213,6 @@ def test_the_modules_of_a_model_are_as_before(
     model: LoadedModel, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module: Any = model.module(random_weights=False)
-    made(model, data, tmp_path, Choices(limit=3))
+    made(model, data, tmp_path, CorpusOptions(limit=3))
     assert all("forward" not in vars(inner) for inner in module.modules())
     assert module.config._attn_implementation == "sdpa"

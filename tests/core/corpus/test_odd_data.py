@@ -11,16 +11,16 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from bertviewer.core.corpus import parquet_files
+from bertviewer.core.corpus import data_files
+from bertviewer.core.corpus import parquet as parquet_files
 from bertviewer.core.corpus import records as text_records
-from bertviewer.core.corpus import survey as text_survey
-from bertviewer.core.corpus.choices import MOST_TOKENS, Choices
-from bertviewer.core.corpus.making import ALONE, CorpusWish, make_corpus
+from bertviewer.core.corpus.batches import token_limit
+from bertviewer.core.corpus.data_files import scan
+from bertviewer.core.corpus.making import SINGLE_PROCESS, CorpusRequest, make_corpus
+from bertviewer.core.corpus.options import MOST_TOKENS, CorpusOptions
 from bertviewer.core.corpus.plan import FOLDER
 from bertviewer.core.corpus.reading import read_corpus, read_manifest
 from bertviewer.core.corpus.records import records
-from bertviewer.core.corpus.survey import survey
-from bertviewer.core.corpus.texts import token_limit
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
@@ -136,7 +136,7 @@ def test_a_text_that_is_stored_once_and_repeated(
     parquet.write_table(pyarrow.table({"text": ["x" * 3000] * 50}), file)
     monkeypatch.setattr(parquet_files, "MOST_PIECE", 20_000)
     with file.open("rb") as opened:
-        found = list(parquet_files.pieces(parquet_files.opened(opened), opened, ["text"]))
+        found = list(parquet_files.batches(parquet_files.open_parquet(opened), opened, ["text"]))
     assert [piece.num_rows for piece in found] == [6] * 8 + [2]
     monkeypatch.setattr(parquet_files, "MOST_PAGE", 2000)
     with pytest.raises(
@@ -220,7 +220,7 @@ def test_what_is_refused(tmp_path: Path, name: str, raw: bytes, said: str) -> No
     file = tmp_path / name
     file.write_bytes(raw)
     with pytest.raises(UserError, match=said):
-        survey([(file, name)], None)
+        scan([(file, name)], None)
 
 
 def test_a_file_that_grows_while_it_is_run(model: LoadedModel, data: Path, tmp_path: Path) -> None:
@@ -238,8 +238,8 @@ def test_a_file_that_grows_while_it_is_run(model: LoadedModel, data: Path, tmp_p
 
 def test_the_standard_input_is_read_once(model: LoadedModel, tmp_path: Path) -> None:
     def run(*names: str, stdin: bytes = b"the cat\n") -> None:
-        wish = CorpusWish(tuple(map(Path, names)), Choices(), tmp_path, "")
-        make_corpus(model, wish, no_progress, ALONE, io.BytesIO(stdin))
+        wish = CorpusRequest(tuple(map(Path, names)), CorpusOptions(), tmp_path, "")
+        make_corpus(model, wish, no_progress, SINGLE_PROCESS, io.BytesIO(stdin))
 
     with pytest.raises(UserError, match="-: standard input can be read only once"):
         run("-", "-")
@@ -294,7 +294,7 @@ class TestLinesThatCannotBeRun:
         file, whole = tmp_path / "lines.txt", tmp_path / "whole.txt"
         file.write_text(f"cat sat {'cat ' * 3}sat cat\n", encoding="utf-8")
         whole.write_text(f"{kept}\n", encoding="utf-8")
-        choices = Choices(shards=1, max_tokens=4)
+        choices = CorpusOptions(shards=1, max_tokens=4)
         for each in (file, whole):
             assert made(model, each, tmp_path / each.stem, choices) is not None
         statistics = [content(tmp_path / each)["statistics.parquet"] for each in ("lines", "whole")]
@@ -312,13 +312,13 @@ class TestLinesThatCannotBeRun:
         monkeypatch.setattr(
             tokenizer, "ids_of", lambda texts, *others: [*ids_of(texts, *others)[:-1], "it fails"]
         )
-        found = made(model, lines, tmp_path / "out", Choices(shards=1))
+        found = made(model, lines, tmp_path / "out", CorpusOptions(shards=1))
         assert found is not None
         assert (found.sentences, found.manifest["unread"]) == (2, 1)
 
     def test_all_of_them(self, model: LoadedModel, data: Path, tmp_path: Path) -> None:
         with pytest.raises(UserError, match=r"no sentence could be run: .* --max-tokens leaves no"):
-            made(model, data, tmp_path, Choices(limit=5, max_tokens=2))
+            made(model, data, tmp_path, CorpusOptions(limit=5, max_tokens=2))
 
 
 def test_a_book_in_a_line_is_cut() -> None:
@@ -337,24 +337,24 @@ def test_a_line_without_an_end_is_not_followed_for_ever(
     monkeypatch.setattr(text_records, "MOST_SKIPPED", 5000)
     file = tmp_path / name
     file.write_bytes(gzip.compress(b'"text"\n' + b"a" * 4900 + b"\na cab\n"))
-    assert survey([(file, name)], None)[0].left_out > 0
+    assert scan([(file, name)], None)[0].left_out > 0
     file.write_bytes(gzip.compress(b'"text"\n' + b"a" * 7000 + b"\na cab\n"))
     with pytest.raises(UserError, match=f"^{name}: line 2 has more than 5,000 bytes$"):
-        survey([(file, name)], None)
+        scan([(file, name)], None)
 
 
 @pytest.mark.parametrize("line", ["\n", " \n", "[[[\n"])
 def test_a_file_of_nothing_but_bad_records_is_given_up(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_survey, "MOST_IN_A_ROW", 20)
+    monkeypatch.setattr(data_files, "MOST_IN_A_ROW", 20)
     file = tmp_path / "x.jsonl"
     file.write_text(line * 20 + '"a cab"\n' + line * 20, encoding="utf-8")
-    (found,) = survey([(file, file.name)], None)
+    (found,) = scan([(file, file.name)], None)
     assert (found.sentences, found.left_out >= 40) == (1, True)
     file.write_text('"a cab"\n' + line * 22, encoding="utf-8")
     with pytest.raises(UserError, match="more than 20 records one after the other cannot be read"):
-        survey([(file, file.name)], None)
+        scan([(file, file.name)], None)
 
 
 def test_names_that_are_not_utf_8(folder: Path, data: Path, tmp_path: Path) -> None:

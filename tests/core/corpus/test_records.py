@@ -8,8 +8,8 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from bertviewer.core.corpus.data_files import scan, sentences
 from bertviewer.core.corpus.records import records
-from bertviewer.core.corpus.survey import sentences, survey
 from bertviewer.core.util.errors import UserError
 
 
@@ -98,7 +98,7 @@ def test_what_is_no_data(tmp_path: Path) -> None:
         (blank, "there is no sentence; line 1: it is empty"),
     ):
         with pytest.raises(UserError, match=said):
-            survey([(path, path.name)], None)
+            scan([(path, path.name)], None)
 
 
 def test_numbers_of_sentences_go_through_all_files(tmp_path: Path) -> None:
@@ -106,11 +106,11 @@ def test_numbers_of_sentences_go_through_all_files(tmp_path: Path) -> None:
     first.write_text("a\n\nb\nc\n", encoding="utf-8")
     second.write_text('{"text": "d"}\n{"text": "e"}\n', encoding="utf-8")
     places = [(first, first.name), (second, second.name)]
-    files = survey(places, None)
+    files = scan(places, None)
     assert [(file.sentences, file.left_out) for file in files] == [(3, 1), (2, 0)]
     assert list(sentences(files, None, 0, 5)) == ["a", "b", "c", "d", "e"]
     assert list(sentences(files, None, 2, 4)) == ["c", "d"]
-    few = survey(places, None, limit=2)
+    few = scan(places, None, limit=2)
     assert [file.sentences for file in few] == [2, 0]
     assert list(sentences(few, None, 0, 2)) == ["a", "b"]
 
@@ -118,7 +118,7 @@ def test_numbers_of_sentences_go_through_all_files(tmp_path: Path) -> None:
 def test_a_file_that_was_changed_meanwhile(tmp_path: Path) -> None:
     file = tmp_path / "lines.txt"
     file.write_text("a\nb\n", encoding="utf-8")
-    files = survey([(file, file.name)], None)
+    files = scan([(file, file.name)], None)
     file.write_text("a\n", encoding="utf-8")
     with pytest.raises(UserError, match=r"lines\.txt: the file changed while it was being read"):
         list(sentences(files, None, 0, 2))

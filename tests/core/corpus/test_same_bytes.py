@@ -10,10 +10,10 @@ import pytest
 
 from bertviewer.core.corpus import batches, running
 from bertviewer.core.corpus.batches import Batch
-from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus.heartbeat import Timeouts
 from bertviewer.core.corpus.making import Part
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.plan import FOLDER
-from bertviewer.core.corpus.waiting import Patience
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.util.errors import Cancelled, UserError
 from bertviewer.core.util.progress import no_progress
@@ -42,9 +42,9 @@ def test_processes(
 def test_a_process_that_is_dead(
     model: LoadedModel, data: Path, tmp_path: Path, whole: dict[str, bytes]
 ) -> None:
-    patience = Patience(unheard=0.01, pause=0.001)
+    timeouts = Timeouts(unheard=0.01, pause=0.001)
     with pytest.raises(UserError, match=r"process 1 of 3 did not report .* 4 of 7 shards are miss"):
-        made(model, data, tmp_path, part=Part(0, 3), patience=patience)
+        made(model, data, tmp_path, part=Part(0, 3), timeouts=timeouts)
     made(model, data, tmp_path)
     assert content(tmp_path) == whole
 
@@ -159,13 +159,13 @@ def test_padding_is_in_no_sum(
 def test_other_choices_are_another_run(model: LoadedModel, data: Path, tmp_path: Path) -> None:
     made(model, data, tmp_path, part=Part(1, 2))
     with pytest.raises(UserError, match=r"shards of another run \(options differ\)"):
-        made(model, data, tmp_path, Choices(shards=7, batch_tokens=99))
+        made(model, data, tmp_path, CorpusOptions(shards=7, batch_tokens=99))
     made(model, data, tmp_path)
     before = content(tmp_path)
     made(model, data, tmp_path)
     assert content(tmp_path) == before
     with pytest.raises(UserError, match="already holds another corpus"):
-        made(model, data, tmp_path, Choices(shards=7, batch_tokens=99))
+        made(model, data, tmp_path, CorpusOptions(shards=7, batch_tokens=99))
 
 
 def test_a_folder_of_somebody_else(model: LoadedModel, data: Path, tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ import pytest
 from pyarrow import parquet
 from safetensors.numpy import load, save
 
-from bertviewer.core.corpus import shard_files
-from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus import shards
 from bertviewer.core.corpus.making import Part
 from bertviewer.core.corpus.merging import DIFFERS, merge_corpora
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.plan import FOLDER, NAME
 from bertviewer.core.corpus.reading import is_corpus, read_corpus
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -30,7 +30,7 @@ Change = Callable[[Any], Any]
 @pytest.fixture(scope="module")
 def good(model: LoadedModel, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("good") / "one"
-    made(model, data, folder, Choices(limit=9))
+    made(model, data, folder, CorpusOptions(limit=9))
     return folder
 
 
@@ -239,7 +239,7 @@ def test_what_cannot_be_merged(good: Path, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def whole(model: LoadedModel, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("parts") / "run"
-    made(model, data, folder, Choices(limit=9, shards=2), part=Part(1, 2))
+    made(model, data, folder, CorpusOptions(limit=9, shards=2), part=Part(1, 2))
     shards = folder / FOLDER
     shutil.copy(shards / "00001.shard", shards / "00000.shard")
     return folder
@@ -313,7 +313,7 @@ def test_what_is_no_file_of_the_shards(
         merge_corpora([part], "")
     if replaced is not sparse:  # such a shard is run again
         with pytest.raises(UserError, match=f"the folder contains other files, such as {name}"):
-            made(model, data, part, Choices(limit=9, shards=2))
+            made(model, data, part, CorpusOptions(limit=9, shards=2))
 
 
 def test_shards_that_lie_elsewhere(part: Path, model: LoadedModel, data: Path) -> None:
@@ -322,7 +322,7 @@ def test_shards_that_lie_elsewhere(part: Path, model: LoadedModel, data: Path) -
     with pytest.raises(UserError, match="a link that points outside its folder"):
         merge_corpora([part], "")
     with pytest.raises(UserError, match="a link that points outside its folder"):
-        made(model, data, part, Choices(limit=9, shards=2))
+        made(model, data, part, CorpusOptions(limit=9, shards=2))
 
 
 def test_sums_that_would_be_as_many_as_their_product(part: Path) -> None:
@@ -337,6 +337,6 @@ def test_sums_that_would_be_as_many_as_their_product(part: Path) -> None:
 
 
 def test_a_shard_that_is_larger_than_memory(part: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_files, "MOST_ARRAYS", 100_000)
+    monkeypatch.setattr(shards, "MOST_ARRAYS", 100_000)
     with pytest.raises(UserError, match="not a complete shard"):
         merge_corpora([part], "")

@@ -83,7 +83,7 @@ def test_numbers_of_any_kind_are_measured(
     kind: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not compiled:
-        monkeypatch.setattr(row_statistics, "row_sums", None)
+        monkeypatch.setattr(row_statistics, "compiled", None)
     output = made(MEASURED[kind])
     assert left_out(output) == ""
     found = given(output)["0"]

@@ -50,7 +50,7 @@ def sums_of(row: Rows) -> tuple[float, ...]:
 def test_any_rows(compiled: bool, values: Rows) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if not compiled:
-            patch.setattr(row_statistics, "row_sums", None)
+            patch.setattr(row_statistics, "compiled", None)
         before = values.copy()
         statistics, rows = measure_rows(values)
     np.testing.assert_array_equal(values, before)
@@ -77,7 +77,7 @@ def test_what_is_nearly_equal_keeps_its_digits(
     compiled: bool, offset: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not compiled:
-        monkeypatch.setattr(row_statistics, "row_sums", None)
+        monkeypatch.setattr(row_statistics, "compiled", None)
     drawn = np.random.default_rng(0).normal(0.0, abs(offset) * 1e-6, (5, 777))
     values = (offset + drawn).astype(np.float32)
     statistics, rows = measure_rows(values)

@@ -5,7 +5,7 @@ import pytest
 
 from bertviewer.core.replay.outputs import call_statistics
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.token_statistics import TokenStatistics
+from bertviewer.core.schema.row_statistics import TokenStatistics
 from bertviewer.core.tensors.axes import TokenIndex, state_statistics, token_axes, tokens_of_rows
 from tests.core.formulas.formula_models import TINY
 from tests.core.replay.model_runs import known, opened

@@ -6,9 +6,9 @@ import pytest
 
 from bertviewer.charts.chart import GridChart, LineChart
 from bertviewer.charts.histogram_chart import HistogramChart
-from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
-from bertviewer.core.corpus.making import CorpusWish, make_corpus
+from bertviewer.core.corpus.making import CorpusRequest, make_corpus
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.parsing import parse_source
@@ -29,7 +29,9 @@ def many(model: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> Corpus
     place = tmp_path_factory.mktemp("corpus")
     data = place / "lines.txt"
     data.write_text("this is a test\nthe cat sat on the mat\n\n", encoding="utf-8")
-    found = make_corpus(model, CorpusWish((data,), Choices(), place / "out", ""), no_progress)
+    found = make_corpus(
+        model, CorpusRequest((data,), CorpusOptions(), place / "out", ""), no_progress
+    )
     assert found is not None
     return found
 

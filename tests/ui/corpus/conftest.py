@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
-from bertviewer.core.corpus.making import CorpusWish, make_corpus
+from bertviewer.core.corpus.making import CorpusRequest, make_corpus
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.util.progress import no_progress
 from tests.ui.corpus.corpora import LINES
@@ -19,7 +19,9 @@ def corpus(
     place = tmp_path_factory.mktemp("corpus")
     data = place / "lines.txt"
     data.write_text(LINES, encoding="utf-8")
-    wish = CorpusWish((data,), Choices(), place / "out", "bertviewer corpus demo lines.txt -o out")
+    wish = CorpusRequest(
+        (data,), CorpusOptions(), place / "out", "bertviewer corpus demo lines.txt -o out"
+    )
     found = make_corpus(opened_demo, wish, no_progress)
     assert found is not None
     return place / "out", found

@@ -2,14 +2,14 @@
 
 from PySide6.QtCore import QSettings
 
-from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.corpus.pace import Pace
 from bertviewer.ui.corpus.wishes import SETTING, Wishes, proposed_folder, remember, remembered
 
 
 def test_wishes_are_kept() -> None:
-    wishes = Wishes(("/a/b.txt",), "/a/out", Choices("column", 4, 99, 5, 6, 7, "x.*", True))
+    wishes = Wishes(("/a/b.txt",), "/a/out", CorpusOptions("column", 4, 99, 5, 6, 7, "x.*", True))
     remember(wishes)
     assert remembered() == wishes
 
@@ -29,13 +29,13 @@ def test_settings_may_hold_anything() -> None:
 
 def test_the_command_says_what_is_not_usual() -> None:
     source = parse_source("bert-base-uncased", "masked-lm")
-    wishes = Wishes(("/a b/c.txt",), "/d/out", Choices(limit=3, random_weights=True))
+    wishes = Wishes(("/a b/c.txt",), "/d/out", CorpusOptions(limit=3, random_weights=True))
     assert wishes.command(source) == (
         "bertviewer corpus bert-base-uncased '/a b/c.txt' -o /d/out --task masked-lm "
         "--limit=3 --random-weights"
     )
     assert " c.txt -o out " in wishes.command(source, are_names=True)
-    on_gpu = Wishes(("-x.txt",), "out", Choices(device="cuda"))
+    on_gpu = Wishes(("-x.txt",), "out", CorpusOptions(device="cuda"))
     assert on_gpu.command(source).endswith(" ./-x.txt -o out --task masked-lm --device=cuda")
 
 

@@ -7,8 +7,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.corpus.choices import Choices
-from bertviewer.core.corpus.making import CorpusWish, make_corpus
+from bertviewer.core.corpus.making import CorpusRequest, make_corpus
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.util.progress import no_progress
 from bertviewer.ui.corpus.window import CorpusWindow
@@ -28,7 +28,9 @@ def folder(opened_demo: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -
     place = tmp_path_factory.mktemp("corpus")
     data = place / "lines.txt"
     data.write_text("A sentence.\nThe cat sat on the mat.\n", encoding="utf-8")
-    make_corpus(opened_demo, CorpusWish((data,), Choices(), place / "out", ""), no_progress)
+    make_corpus(
+        opened_demo, CorpusRequest((data,), CorpusOptions(), place / "out", ""), no_progress
+    )
     return place / "out"
 
 

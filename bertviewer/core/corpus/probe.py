@@ -1,4 +1,4 @@
-"""Runs a model on a few small batches, to see what there is to measure and what padding does."""
+"""Probe: run a model on a few small batches to find out what can be measured of it."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +13,20 @@ from msgspec.structs import replace
 from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_modules import attention_paths
-from bertviewer.core.corpus.layouts import FIRST, SECOND, Shape, layout_of
-from bertviewer.core.corpus.measured import Attention, Call, Measured, Seen
-from bertviewer.core.corpus.rows import rows_of
-from bertviewer.core.corpus.texts import ASKS, Texts, asked_for_shares, called
-from bertviewer.core.corpus.trial_texts import ALONE, LENGTHS, TextMaker, alone
+from bertviewer.core.corpus.batches import Texts, run_batch
+from bertviewer.core.corpus.corpus import Ints
+from bertviewer.core.corpus.measured import (
+    FIRST,
+    SECOND,
+    Attention,
+    Call,
+    Measured,
+    SeenCall,
+    Shape,
+    Sizes,
+    layout_of,
+)
+from bertviewer.core.corpus.recorder import OUTPUT_ATTENTIONS, returning_weights, rows_of
 from bertviewer.core.graph.forwards import Watch, watching
 from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.loading.layer_synchronizer import Lockstep
@@ -31,29 +40,41 @@ from bertviewer.core.sources.family_names import is_cross_attention
 from bertviewer.core.tokenization.tokenization import reads_target
 from bertviewer.core.util.log import write_log
 
-_ORDERS = ((0, 1, 2, 3), (2, 3, 0, 1))
-_NO_SHARES = "it returns no attention weights"
+_ORDERS = ((0, 1, 2, 3), (2, 3, 0, 1))  # XLNet's: tokens before batch and heads
+_NO_WEIGHTS = "it returns no attention weights"
 _FAILS_ASKED = "the model fails when attention weights are requested"
 _CHANGES_ASKED = "the model's output changes when attention weights are requested"
 
-_ROUNDINGS = 1e-3
-"""What float32 differs by, in parts of the largest value, when it is added up in another order."""
+_ROUNDING = 1e-3
+"""Relative difference of float32 sums in another order, in parts of the largest value."""
+_RESERVED = (
+    *("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id"),
+    "decoder_start_token_id",
+)
+_ROWS = ("vocab_size", "src_vocab_size", "tgt_vocab_size")
+_CHARACTERS = 128
+"""Ids of a model without a vocabulary, such as CANINE."""
+_ALONE = 1
+"""The sentence that is also run alone."""
+_LENGTHS = (SECOND.tokens, SECOND.tokens - 3, 2)
 
 
 @torch.no_grad()
-def look(
+def probe(
     module: nn.Module, architecture: Architecture, pattern: str, lockstep: Lockstep
 ) -> Measured:
-    """Return what of a model is measured; ``pattern`` is of the paths that are."""
-    makes = TextMaker(architecture)
-    padded = makes.padded()
-    texts = [makes.full(FIRST), makes.full(SECOND), padded, makes.repadded(padded), alone(padded)]
-    if makes.has_target:
-        texts.append(makes.full(FIRST, shift=1))
+    """Return what is measured of a model; ``pattern`` is a glob pattern of the modules' paths."""
+    inputs = ProbeInputs(architecture)
+    padded = inputs.padded()
+    texts = [
+        *(inputs.full(FIRST), inputs.full(SECOND)),
+        *(padded, inputs.with_other_padding(padded), _alone(padded)),
+        *([inputs.full(FIRST, shift=1)] if inputs.has_target else []),
+    ]
     first, second, left, right, one, *others = _run(module, architecture, texts, lockstep)
     calls, seen = _calls(first, second, architecture, pattern)
     if others:
-        calls = tuple(_sided(call, first, others[0]) for call in calls)
+        calls = tuple(_with_side(call, first, others[0]) for call in calls)
     places = {
         (id(tensor), version): place
         for place, call in enumerate(calls)
@@ -62,7 +83,7 @@ def look(
     state_calls = [places.get((id(state), state._version)) for state in _states(first)]
     attentions, no_heads = _attentions(module, architecture, (first, second), lockstep)
     states = [[tuple(state.shape) for state in _states(given)] for given in (first, second)]
-    width = _usual_width(*states)
+    width = _state_width(*states)
     return Measured(
         calls,
         seen,
@@ -70,18 +91,18 @@ def look(
         tuple(map(len, stacks_of(first.output))) if width else (),
         width,
         tuple(state_calls) if width else (),
-        _hides_padding(left, right, calls) and _is_alike(left, one, calls),
+        _hides_padding(left, right, calls) and _is_same_alone(left, one, calls),
         no_heads=no_heads,
     )
 
 
 @torch.no_grad()
-def eager_gives_the_same(module: nn.Module, architecture: Architecture, lockstep: Lockstep) -> bool:
-    """Tell whether a model gives with eager attention what it gives otherwise, but for roundings.
+def eager_is_equivalent(module: nn.Module, architecture: Architecture, lockstep: Lockstep) -> bool:
+    """Whether eager attention gives the model's usual output, up to rounding.
 
-    Where transformers switches the attention itself, it does. Falcon's adds ALiBi's biases twice.
+    It does where transformers switches the attention itself; Falcon's adds ALiBi biases twice.
     """
-    texts = [TextMaker(architecture).full(FIRST)]
+    texts = [ProbeInputs(architecture).full(FIRST)]
     try:
         with eager(module) as is_forced:
             if not is_forced:
@@ -94,13 +115,65 @@ def eager_gives_the_same(module: nn.Module, architecture: Architecture, lockstep
     return one is not None and other is not None and is_close(one, other)
 
 
-class _Given(Struct, frozen=True, eq=False):
-    """What the modules gave in a batch.
+class ProbeInputs:
+    """Inputs of the probe: ids of ordinary tokens."""
+
+    def __init__(self, architecture: Architecture) -> None:
+        config = architecture.config
+        self.has_target = reads_target(architecture)
+        ids = [n for key in _RESERVED if isinstance(n := config.get(key), int)]
+        sizes = [n for key in _ROWS if isinstance(n := config.get(key), int)]
+        rows = np.arange(min(sizes, default=_CHARACTERS), dtype=np.int64)
+        words = rows[~np.isin(rows, ids)]
+        self._words = words if len(words) else rows
+        end = config.get("eos_token_id")
+        # A classifier on a decoder looks for the end of the text.
+        self._end = end if self.has_target and isinstance(end, int) and end in rows else None
+
+    def full(self, sizes: Sizes, shift: int = 0) -> Texts:
+        """Return sentences without padding; a ``shift`` changes the decoder's tokens only."""
+        shape = sizes.sentences, sizes.tokens
+        return self._texts(self._ids(shape, 7, 3), np.ones(shape, np.int64), shift)
+
+    def padded(self) -> Texts:
+        """Return sentences of different lengths."""
+        shape = SECOND.sentences, SECOND.tokens
+        mask = (np.arange(shape[1]) < np.array(_LENGTHS)[:, None]).astype(np.int64)
+        return self._texts(self._ids(shape, 5, 1), mask)
+
+    def with_other_padding(self, texts: Texts) -> Texts:
+        """Return the same sentences with other ids in the padding."""
+        other, is_token = self._ids(texts.mask.shape, 3, 0), texts.mask == 1
+        target = None if texts.target is None else np.where(is_token, texts.target, other)
+        source = np.where(is_token, texts.source, other)
+        return replace(texts, source=source, target=target)
+
+    def _texts(self, ids: Ints, mask: Ints, shift: int = 0) -> Texts:
+        target = np.roll(ids, 1 + shift, axis=1) if self.has_target else None
+        if self._end is not None:
+            ids[np.arange(len(ids)), mask.sum(axis=1) - 1] = self._end
+        return Texts(ids, mask, np.zeros_like(ids), target)
+
+    def _ids(self, shape: tuple[int, int], step: int, start: int) -> Ints:
+        places = np.arange(shape[0] * shape[1]).reshape(shape)
+        ids: Ints = self._words[(places * step + start) % len(self._words)]
+        return ids
+
+
+def _alone(texts: Texts) -> Texts:
+    """Return the sentence of ``_ALONE`` without padding."""
+    one = np.s_[_ALONE : _ALONE + 1, : _LENGTHS[_ALONE]]
+    target = None if texts.target is None else texts.target[one]
+    return Texts(texts.source[one], texts.mask[one], texts.segments[one], target)
+
+
+class _Outputs(Struct, frozen=True, eq=False):
+    """Outputs of the modules in a batch.
 
     Attributes:
-        tensors: the first tensor of each call, and how often it had been changed in place.
+        tensors: first tensor of each call, and its version at that time.
         every: all tensors of each call.
-        output: what the model gave.
+        output: output of the model.
     """
 
     tensors: Mapping[str, list[tuple[Tensor | None, int]]]
@@ -110,7 +183,7 @@ class _Given(Struct, frozen=True, eq=False):
 
 def _run(
     module: nn.Module, architecture: Architecture, texts: Sequence[Texts], lockstep: Lockstep
-) -> list[_Given]:
+) -> list[_Outputs]:
     own = threading.local()
 
     def watch(path: str, inner: nn.Module) -> Watch:
@@ -122,12 +195,12 @@ def _run(
 
         return Watch(inner, note)
 
-    def given(one: Texts) -> _Given:
+    def given(one: Texts) -> _Outputs:
         own.tensors, own.every = {}, {}
-        output = called(module, one, architecture.config, gives_states=True)
-        return _Given(own.tensors, own.every, output)
+        output = run_batch(module, one, architecture.config, gives_states=True)
+        return _Outputs(own.tensors, own.every, output)
 
-    jobs: list[Callable[[], _Given]] = [partial(given, one) for one in texts]
+    jobs: list[Callable[[], _Outputs]] = [partial(given, one) for one in texts]
     listed = {node.path for node in architecture.modules}
     watches = [watch(path, inner) for path, inner in module.named_modules() if path in listed]
     with watching(watches):
@@ -135,17 +208,17 @@ def _run(
 
 
 def _calls(
-    first: _Given, second: _Given, architecture: Architecture, pattern: str
-) -> tuple[tuple[Call, ...], tuple[Seen, ...]]:
-    """Return which calls are measured, and what becomes of all others.
+    first: _Outputs, second: _Outputs, architecture: Architecture, pattern: str
+) -> tuple[tuple[Call, ...], tuple[SeenCall, ...]]:
+    """Return the calls that are measured, and all calls with the reasons of the others.
 
-    The one that is measured is the first of those that gave the same tensor: the innermost.
+    Of calls with the same tensor the first one is measured: the innermost.
     """
     called = [node for node in architecture.modules if node.path in first.tensors]
     makers: dict[tuple[int, int], int] = {}
     calls: list[Call] = []
     places: dict[tuple[str, int], int | str] = {}
-    for path, given in first.tensors.items():  # in the order in which they gave
+    for path, given in first.tensors.items():  # in order of execution
         if not fnmatchcase(path, pattern):
             continue
         others = second.tensors.get(path, [])
@@ -163,7 +236,7 @@ def _calls(
                 places[path, number] = makers[id(tensor), version] = len(calls)
                 calls.append(Call(path, number, layout))
     seen = [
-        Seen(node.path, node.class_name, number, *_fate(place))
+        SeenCall(node.path, node.class_name, number, *_fate(place))
         for node in called
         for number in range(len(first.tensors[node.path]))
         if (place := places.get((node.path, number))) is not None
@@ -176,34 +249,37 @@ def _fate(place: int | str) -> tuple[int | None, str]:
 
 
 def _attentions(
-    module: nn.Module, architecture: Architecture, seen: tuple[_Given, _Given], lockstep: Lockstep
+    module: nn.Module,
+    architecture: Architecture,
+    seen: tuple[_Outputs, _Outputs],
+    lockstep: Lockstep,
 ) -> tuple[tuple[Attention, ...], tuple[tuple[str, str, str], ...]]:
-    """Return the attentions that give, from token to token, shares that sum to 1.
+    """Return the attentions that return weights between tokens which sum to 1.
 
-    Those that do not by themselves are asked to; what the model gives must not change by that.
+    Others are asked for them, which must not change the model's output.
 
     Returns:
-        The attentions, and path, class and reason of those that were called and are left out.
+        The attentions, and path, class and reason of those without weights.
     """
     paths = [path for path in attention_paths(architecture) if path in seen[0].every]
-    found = {path: _shares_of(path, *seen, architecture) for path in paths}
-    reasons: dict[str, str] = dict.fromkeys(paths, _NO_SHARES)
+    found = {path: _weights_of(path, *seen, architecture) for path in paths}
+    reasons: dict[str, str] = dict.fromkeys(paths, _NO_WEIGHTS)
     lacking = {path: module.get_submodule(path) for path in paths if not found[path]}
-    asked = {p: one for p, one in lacking.items() if ASKS in parameters_of(one)}
+    asked = {p: one for p, one in lacking.items() if OUTPUT_ATTENTIONS in parameters_of(one)}
     if asked:
-        makes = TextMaker(architecture)
-        texts = [makes.full(FIRST), makes.full(SECOND)]
+        inputs = ProbeInputs(architecture)
+        texts = [inputs.full(FIRST), inputs.full(SECOND)]
         try:
-            with asked_for_shares(asked.values()):
+            with returning_weights(asked.values()):
                 one, other = _run(module, architecture, texts, lockstep)
         except (TypeError, ValueError, RuntimeError) as error:
-            # Where a model expects nothing else of its attention than what it asks for.
+            # The model does not expect weights that it has not asked for.
             write_log(f"attention weights cannot be requested: {error!r}")
             reasons |= dict.fromkeys(asked, _FAILS_ASKED)
         else:
             if _is_same(one, seen[0]) and _is_same(other, seen[1]):
                 for path in asked:
-                    shares = _shares_of(path, one, other, architecture)
+                    shares = _weights_of(path, one, other, architecture)
                     found[path] = [replace(each, is_asked=True) for each in shares]
             else:
                 reasons |= dict.fromkeys(asked, _CHANGES_ASKED)
@@ -214,10 +290,10 @@ def _attentions(
     )
 
 
-def _shares_of(
-    path: str, first: _Given, second: _Given, architecture: Architecture
+def _weights_of(
+    path: str, first: _Outputs, second: _Outputs, architecture: Architecture
 ) -> list[Attention]:
-    """Return the calls of one attention that give shares."""
+    """Return the calls of one attention that return weights."""
     found: list[Attention] = []
     has_target = reads_target(architecture)
     for number, tensors in enumerate(first.every.get(path, ())):
@@ -225,10 +301,9 @@ def _shares_of(
         if number >= len(others) or len(others[number]) != len(tensors):
             continue
         pairs = enumerate(zip(tensors, others[number], strict=True))
-        # XLNet's has the batch and the heads behind the tokens.
         choices = ((place, axes, pair) for place, pair in pairs for axes in _ORDERS)
         for place, axes, (tensor, other) in choices:
-            if tensor.dim() == 4 == other.dim() and _are_shares(
+            if tensor.dim() == 4 == other.dim() and _are_weights(
                 tensor.permute(axes), other.permute(axes)
             ):
                 heads, cross = tensor.shape[axes[1]], has_target and is_cross_attention(path)
@@ -238,15 +313,15 @@ def _shares_of(
     return found
 
 
-def _is_same(given: _Given, other: _Given) -> bool:
-    """Tell whether a model gave the same numbers twice, bit by bit."""
+def _is_same(given: _Outputs, other: _Outputs) -> bool:
+    """Whether two outputs of a model are bitwise equal."""
     pairs = [[*_states(each), *tensors_in(each.output)] for each in (given, other)]
     return len(pairs[0]) == len(pairs[1]) and all(
         torch.equal(one, two) for one, two in zip(*pairs, strict=True)
     )
 
 
-def _are_shares(first: Tensor, second: Tensor) -> bool:
+def _are_weights(first: Tensor, second: Tensor) -> bool:
     for tensor, sizes in ((first, FIRST), (second, SECOND)):
         wanted = sizes.sentences, sizes.tokens, sizes.tokens
         if (tensor.shape[0], *tensor.shape[2:]) != wanted:
@@ -258,8 +333,8 @@ def _are_shares(first: Tensor, second: Tensor) -> bool:
     return True
 
 
-def _usual_width(first: list[Shape], second: list[Shape]) -> int:
-    """Return how wide hidden states are that are [B, S, D], all of one width; 0 of others."""
+def _state_width(first: list[Shape], second: list[Shape]) -> int:
+    """Return D of hidden states [B, S, D] of one width, otherwise 0."""
     if len(set(first)) != 1 or len(set(second)) != 1:
         return 0
     layout = layout_of(first[0], second[0])
@@ -268,15 +343,15 @@ def _usual_width(first: list[Shape], second: list[Shape]) -> int:
     return layout.width if layout.kind == "tokens" else 0
 
 
-def _states(given: _Given) -> list[Tensor]:
-    """Return the hidden states, a decoder's behind its encoder's."""
+def _states(given: _Outputs) -> list[Tensor]:
+    """Return the hidden states, the encoder's first."""
     return [state for stack in stacks_of(given.output) for state in stack]
 
 
-def _sided(call: Call, given: _Given, other: _Given) -> Call:
-    """Return a call with whose tokens its rows are; the decoder read other words the second time.
+def _with_side(call: Call, given: _Outputs, other: _Outputs) -> Call:
+    """Set ``is_target`` of a call: only the decoder's tokens differ between the two outputs.
 
-    What all sentences share hangs on no words: it is told by its path.
+    Positions do not depend on tokens; there the path decides.
     """
     if call.layout.kind == "positions":
         return replace(call, is_target="decoder" in call.path.split("."))
@@ -286,9 +361,9 @@ def _sided(call: Call, given: _Given, other: _Given) -> Call:
     return replace(call, is_target=not is_same)
 
 
-def _hides_padding(left: _Given, right: _Given, calls: tuple[Call, ...]) -> bool:
-    """Tell whether what stands in the padding changes no bit of any token."""
-    places = np.arange(SECOND.tokens) < np.array(LENGTHS)[:, None]
+def _hides_padding(left: _Outputs, right: _Outputs, calls: tuple[Call, ...]) -> bool:
+    """Whether other ids in the padding change no bit of any token."""
+    places = np.arange(SECOND.tokens) < np.array(_LENGTHS)[:, None]
     are_tokens = torch.from_numpy(places.reshape(-1))
     for call in calls:
         both = [given.tensors[call.path][call.number][0] for given in (left, right)]
@@ -302,13 +377,13 @@ def _hides_padding(left: _Given, right: _Given, calls: tuple[Call, ...]) -> bool
     return True
 
 
-def _is_alike(given: _Given, other: _Given, calls: tuple[Call, ...]) -> bool:
-    """Tell whether a sentence beside longer ones is what it is by itself, but for roundings."""
-    start = ALONE * SECOND.tokens
+def _is_same_alone(given: _Outputs, other: _Outputs, calls: tuple[Call, ...]) -> bool:
+    """Whether a padded sentence has the same values as without padding, up to rounding."""
+    start = _ALONE * SECOND.tokens
     rows = {
-        "tokens": slice(start, start + LENGTHS[ALONE]),
-        "positions": slice(LENGTHS[ALONE]),
-        "sentences": slice(ALONE, ALONE + 1),
+        "tokens": slice(start, start + _LENGTHS[_ALONE]),
+        "positions": slice(_LENGTHS[_ALONE]),
+        "sentences": slice(_ALONE, _ALONE + 1),
     }
     for call in calls:
         pair = [one.tensors.get(call.path, ()) for one in (given, other)]
@@ -320,7 +395,7 @@ def _is_alike(given: _Given, other: _Given, calls: tuple[Call, ...]) -> bool:
         found = rows_of(tensors[0], call.layout)[rows[call.layout.kind]]
         wanted = rows_of(tensors[1], call.layout)
         exact = tensors[0].dtype in (torch.float32, torch.float64)
-        room = (_ROUNDINGS if exact else 100 * _ROUNDINGS) * float(wanted.abs().nan_to_num().max())
+        room = (_ROUNDING if exact else 100 * _ROUNDING) * float(wanted.abs().nan_to_num().max())
         if found.shape != wanted.shape or not torch.allclose(found, wanted, 0, room, True):
             return False
     return True

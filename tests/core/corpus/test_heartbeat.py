@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bertviewer.core.corpus.heartbeat import HeartbeatMonitor, Timeouts, heartbeat
 from bertviewer.core.corpus.plan import FOLDER
-from bertviewer.core.corpus.shard_files import shard_file
-from bertviewer.core.corpus.waiting import Others, Patience, working
+from bertviewer.core.corpus.shards import shard_file
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import no_progress
 
@@ -24,8 +24,8 @@ class Clock:
         self._happens = happens
 
     @property
-    def patience(self) -> Patience:
-        return Patience(60, 600, 1, lambda: self.now, self._sleep)
+    def timeouts(self) -> Timeouts:
+        return Timeouts(60, 600, 1, lambda: self.now, self._sleep)
 
     def _sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -57,7 +57,9 @@ def test_all_end_well(folder: Path) -> None:
             shard_file(folder, 5).touch()
 
     clock, told = Clock(happens), list[str]()
-    Others(folder, WORLD, clock.patience).wait(SHARDS, lambda *given: told.append(given[2]))
+    HeartbeatMonitor(folder, WORLD, clock.timeouts).wait(
+        SHARDS, lambda *given: told.append(given[2])
+    )
     assert clock.now == 1000
     assert list(dict.fromkeys(told)) == [
         "Waiting for shards of processes 1, 2",
@@ -76,13 +78,13 @@ def test_one_that_dies(folder: Path, last: int) -> None:
     clock = Clock(happens)
     said = r"process 2 of 3 has been silent for 60 seconds, and 4 of 6 shards are missing; run"
     with pytest.raises(UserError, match=said):
-        Others(folder, WORLD, clock.patience).wait(SHARDS, no_progress)
+        HeartbeatMonitor(folder, WORLD, clock.timeouts).wait(SHARDS, no_progress)
     assert clock.now == last + 61
 
 
 def test_one_that_died_while_the_first_one_worked(folder: Path) -> None:
     clock = Clock(lambda now: touch(folder, 2, now))
-    others = Others(folder, WORLD, clock.patience)
+    others = HeartbeatMonitor(folder, WORLD, clock.timeouts)
     touch(folder, 1, 5)
     with pytest.raises(UserError, match="process 1 of 3 has been silent for 60 seconds"):
         others.wait(SHARDS, no_progress)
@@ -94,13 +96,13 @@ def test_one_that_does_not_begin(folder: Path) -> None:
     clock = Clock(lambda now: touch(folder, 1, now))
     said = "process 2 of 3 did not report for 600 seconds, and 4 of 6 shards are missing"
     with pytest.raises(UserError, match=said):
-        Others(folder, WORLD, clock.patience).wait(SHARDS, no_progress)
+        HeartbeatMonitor(folder, WORLD, clock.timeouts).wait(SHARDS, no_progress)
     assert clock.now == 601
 
 
 def test_a_process_shows_that_it_works(tmp_path: Path) -> None:
     file = tmp_path / FOLDER / "process-1"
-    with working(tmp_path, 1, touch=0.001):
+    with heartbeat(tmp_path, 1, interval=0.001):
         for _ in range(3):
             os.utime(file, ns=(0, 0))
             until = time.monotonic() + 60
@@ -114,6 +116,6 @@ def test_a_process_shows_that_it_works(tmp_path: Path) -> None:
 def test_a_folder_that_is_taken_away_meanwhile(tmp_path: Path) -> None:
     """As the first process does when all is there."""
     file = tmp_path / FOLDER / "process-1"
-    with working(tmp_path, 1, touch=0.0001):
+    with heartbeat(tmp_path, 1, interval=0.0001):
         file.unlink()
     assert not file.exists()

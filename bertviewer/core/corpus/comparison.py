@@ -1,28 +1,34 @@
-"""Two corpora side by side: what modules gave, where heads look, which features are outliers."""
+"""Comparison of two corpora: outputs of modules, attention heads, outlier features."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
 
-from bertviewer.core.corpus.corpus import FEW_SENTENCES, QUANTILES, ClassSums, Corpus, Place
+from bertviewer.core.corpus.corpus import (
+    FEW_SENTENCES,
+    HEAD_FIGURES,
+    QUANTILES,
+    ClassSums,
+    Corpus,
+    Place,
+)
 from bertviewer.core.corpus.histogram import distance
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
 
 SCHEMA = "bertviewer.corpus-comparison/1"
-HEAD_FIGURES = ("entropy", "distance", "cls", "sep")
 
 
 class ComparedModule(Struct, frozen=True, eq=False):
-    """What one call of a module gave in both corpora, at all tokens.
+    """One call of a module in both corpora, over all tokens.
 
     Attributes:
-        place: the module's path, and which of its calls.
-        left: its sums in the first.
-        right: its sums in the second.
-        distance: Jensen-Shannon's of the histograms, from 0 to 1.
+        place: the call.
+        left: its sums in the first corpus.
+        right: its sums in the second one.
+        distance: Jensen-Shannon distance of the histograms, from 0 to 1.
     """
 
     place: Place
@@ -32,7 +38,7 @@ class ComparedModule(Struct, frozen=True, eq=False):
 
 
 class ComparedHead(Struct, frozen=True):
-    """A head in both corpora, as ``HEAD_FIGURES``; ``None`` where a figure has no meaning."""
+    """A head in both corpora, as ``HEAD_FIGURES``; undefined figures are ``None``."""
 
     place: Place
     head: int
@@ -41,13 +47,13 @@ class ComparedHead(Struct, frozen=True):
 
     @property
     def change(self) -> float:
-        """By how much the entropy differs, in nats."""
+        """The absolute difference of the entropies, in nats."""
         pair = self.left[0], self.right[0]
         return 0.0 if None in pair else abs(float(pair[1] or 0) - float(pair[0] or 0))
 
 
 class ComparedFeature(Struct, frozen=True):
-    """A feature that is an outlier: in what share of the sentences, at most of the states."""
+    """An outlier feature: its fraction of the sentences in both, largest over hidden states."""
 
     index: int
     left: float
@@ -55,16 +61,16 @@ class ComparedFeature(Struct, frozen=True):
 
 
 class CorpusComparison(Struct, frozen=True, eq=False):
-    """What differs between two corpora.
+    """Differences of two corpora.
 
     Attributes:
-        left: the first.
-        right: the second.
-        modules: that both have, those whose histograms are farthest apart first.
-        only_left: places that the first alone has.
-        only_right: places that the second alone has.
-        heads: that both have, in order.
-        features: outliers of either, those that differ most first.
+        left: the first corpus.
+        right: the second corpus.
+        modules: calls in both, those with the most distant histograms first.
+        only_left: calls in the first corpus only.
+        only_right: calls in the second corpus only.
+        heads: heads in both, in order.
+        features: outlier features of either, those with the largest difference first.
     """
 
     left: Corpus
@@ -79,8 +85,8 @@ class CorpusComparison(Struct, frozen=True, eq=False):
         """Return the document ``bertviewer.corpus-comparison/1``."""
         return {
             "schema": SCHEMA,
-            "left": _head(self.left),
-            "right": _head(self.right),
+            "left": _corpus_json(self.left),
+            "right": _corpus_json(self.right),
             "quantiles": list(QUANTILES),
             "modules": [
                 {
@@ -113,38 +119,26 @@ class CorpusComparison(Struct, frozen=True, eq=False):
 
 def compare_corpora(left: Corpus, right: Corpus) -> CorpusComparison:
     """Compare two corpora, of one model or of two with modules of the same paths."""
-    both = whole_calls(left), whole_calls(right)
+    lefts, rights = left.calls, right.calls
     modules = [
-        ComparedModule(
-            place, found, both[1][place], distance(found.histogram, both[1][place].histogram)
-        )
-        for place, found in both[0].items()
-        if place in both[1]
+        ComparedModule(place, one, other, distance(one.histogram, other.histogram))
+        for place, one in lefts.items()
+        if (other := rights.get(place)) is not None
     ]
     return CorpusComparison(
         left,
         right,
         tuple(sorted(modules, key=lambda module: -module.distance)),
-        tuple(place for place in both[0] if place not in both[1]),
-        tuple(place for place in both[1] if place not in both[0]),
+        tuple(place for place in lefts if place not in rights),
+        tuple(place for place in rights if place not in lefts),
         tuple(_heads(left, right)),
         _features(left, right),
     )
 
 
-def whole_calls(corpus: Corpus) -> Mapping[Place, ClassSums]:
-    """Return what each call gave at all tokens."""
-    found: dict[Place, ClassSums] = {}
-    for row in corpus.rows:
-        place = row.path, row.call
-        found[place] = found[place].added(row) if place in found else row
-    return found
-
-
 def _heads(left: Corpus, right: Corpus) -> Iterable[ComparedHead]:
     for place, one in left.heads.items():
-        other = right.heads.get(place)
-        if other is None:
+        if (other := right.heads.get(place)) is None:
             continue
         for head in range(min(len(one.queries), len(other.queries))):
             figures = (
@@ -155,7 +149,7 @@ def _heads(left: Corpus, right: Corpus) -> Iterable[ComparedHead]:
 
 
 def _features(left: Corpus, right: Corpus) -> tuple[ComparedFeature, ...]:
-    shares = [_shares(left), _shares(right)]
+    shares = [_outlier_shares(left), _outlier_shares(right)]
     width = max(map(len, shares))
     one, other = (np.pad(found, (0, width - len(found))) for found in shares)
     chosen = np.flatnonzero(np.maximum(one, other) >= FEW_SENTENCES)
@@ -163,14 +157,14 @@ def _features(left: Corpus, right: Corpus) -> tuple[ComparedFeature, ...]:
     return tuple(sorted(found, key=lambda each: (-abs(each.right - each.left), each.index)))
 
 
-def _shares(corpus: Corpus) -> Any:
-    """Return in what share of the sentences each feature is an outlier, in the state of most."""
+def _outlier_shares(corpus: Corpus) -> Any:
+    """Return each feature's largest fraction of sentences over the hidden states: [D]."""
     if corpus.outliers is None or not corpus.outliers.sentences.size:
         return np.zeros(0)
     return corpus.outliers.sentences.max(axis=0) / max(1, corpus.sentences)
 
 
-def _head(corpus: Corpus) -> dict[str, Any]:
+def _corpus_json(corpus: Corpus) -> dict[str, Any]:
     return {
         "source": dict(corpus.manifest["source"]),
         "data": [file["name"] for file in corpus.manifest.get("data", ())],

@@ -3,19 +3,21 @@
 import numpy as np
 import pytest
 
-from bertviewer.core.corpus import sums
 from bertviewer.core.corpus.histogram import BINS, bins_of, distance, edges, in_order, quantiles
-from bertviewer.core.corpus.sums import HeadSums, RowSums, StateSums, arrays_of
+from bertviewer.core.corpus.shards import HeadSums, RowSums, StateSums, arrays_of
+from bertviewer.core.schema import row_statistics
+from bertviewer.core.schema.row_statistics import is_compiled
 
+COMPILED = "bertviewer.core.corpus.shards.compiled"
 CHANCE = np.random.default_rng(7)
 
 
 @pytest.fixture(params=["C", "numpy"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "C" and not sums.is_compiled():
+    if request.param == "C" and not is_compiled():
         pytest.skip("there was no compiler")
     if request.param == "numpy":
-        monkeypatch.setattr(sums, "compiled", None)
+        monkeypatch.setattr(COMPILED, None)
     return str(request.param)
 
 
@@ -47,13 +49,13 @@ def test_rows(way: str) -> None:
 
 
 def test_c_and_numpy_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not sums.is_compiled():
+    if not is_compiled():
         pytest.skip("there was no compiler")
     values, rows = odd_values(), np.arange(50, dtype=np.int64)
     starts = np.array([0, 7, 50], np.int64)
     both = []
-    for compiled in (sums.compiled, None):
-        monkeypatch.setattr(sums, "compiled", compiled)
+    for compiled in (row_statistics.compiled, None):
+        monkeypatch.setattr(COMPILED, compiled)
         found = RowSums.empty(2, 37)
         found.add(values, rows, starts)
         found.add(values, rows, starts)

@@ -1,8 +1,9 @@
-"""Reads Parquet files in pieces whose size in memory is known before they are read.
+"""Parquet files in batches whose size in memory is limited before they are read.
 
-Two kilobytes of Parquet can hold a thousand times the same text of 50 MB. What a file says of its
-sizes as a whole need not be true, but a page cannot be larger than its own header says, and no
-value is larger than the page that holds it, or the page of the dictionary.
+pyarrow decodes whole pages and any number of rows: two kilobytes of Parquet can contain a thousand
+references to one text of 50 MB. It has no limit for that, and sizes in the file's metadata may be
+false. But no page is larger than its own header declares, and no value is larger than its page or
+its dictionary's page. So the page headers are read first, which pyarrow does not expose.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,34 +11,51 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct
 
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.installation import extra_advice
+
 MOST_PAGE = 512_000_000
-"""Bytes of an unpacked page; 1 MB is usual, and some programs write 100 MB."""
+"""Bytes of a decompressed page; 1 MB is usual, and some programs write 100 MB."""
 MOST_PIECE = 256_000_000
-"""Bytes of the values of a column that are read at once, unless one value alone is larger."""
+"""Bytes of a batch, unless a single value is larger."""
 MOST_ROWS = 1024
-"""Rows that are read at once."""
+"""Rows of a batch."""
 _LARGE_DICTIONARY = 4_000_000
-"""Bytes; one that is larger is kept, and not written out for each row, which may take minutes."""
+"""Bytes; a larger dictionary is not expanded for each row, which may take minutes."""
 _DICTIONARY_ROWS = 65_536
-"""Rows that are read at once of a column whose dictionary is kept."""
+"""Rows of a batch of dictionary indices."""
 
-_BUFFER = 1 << 20  # bytes of a column that are read from the file at once, instead of all of them
-_HEADERS = (4_096, 16_000_000)  # bytes: of a usual page header, and of the largest that Arrow takes
-_UNPACKED, _PACKED = 2, 3  # numbers of fields of a page header
-_DICTIONARY = 7  # the number of the one with the header of a dictionary
-_DATA = (5, 8)  # those with the header of a page of data, of both versions
-_VALUES = 1  # the number of its field that counts values
+_BUFFER = 1 << 20  # bytes that are read from the file at once, instead of a whole column
+_HEADERS = (4_096, 16_000_000)  # bytes of a usual page header, and of the largest that Arrow reads
+# Thrift field numbers of a page header
+_UNPACKED, _PACKED, _DICTIONARY = 2, 3, 7
+_DATA = (5, 8)  # headers of data pages of both versions
+_VALUES = 1  # their number of values
 
 
-def opened(file: BinaryIO, dictionaries: Sequence[str] = ()) -> Any:
-    """Return a Parquet file; pyarrow is installed.
+def pyarrow_parts(why: str) -> tuple[Any, Any]:
+    """Return the modules ``pyarrow`` and ``pyarrow.parquet``; ``why`` begins the message.
+
+    Raises:
+        UserError: pyarrow is not installed.
+    """
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise UserError(f"{why} with pyarrow; install it: {extra_advice('corpus')}") from error
+    return pyarrow, parquet
+
+
+def open_parquet(file: BinaryIO, dictionaries: Sequence[str] = ()) -> Any:
+    """Open a Parquet file; pyarrow is installed.
 
     Args:
         file: the file, which has to stay open.
-        dictionaries: the columns whose values are numbers of a dictionary's texts.
+        dictionaries: columns that are read as dictionary indices.
 
     Raises:
-        pyarrow.ArrowException: it is none.
+        pyarrow.ArrowException: it is invalid.
     """
     from pyarrow import parquet
 
@@ -46,22 +64,21 @@ def opened(file: BinaryIO, dictionaries: Sequence[str] = ()) -> Any:
     )
 
 
-def pieces(
-    table: Any, file: BinaryIO, columns: Sequence[str], tell: Callable[[], None] | None = None
+def batches(
+    table: Any, file: BinaryIO, columns: Sequence[str], tick: Callable[[], None] = lambda: None
 ) -> Iterator[Any]:
-    """Yield the rows of some columns in batches that are small, as far as one value allows it.
+    """Yield the rows of some columns in small batches, as far as single values allow it.
 
     Args:
-        table: what ``opened`` gave.
-        file: the file that it reads.
-        columns: their names.
-        tell: called for each page and each batch; what it raises goes on to the caller.
+        table: result of ``open_parquet``.
+        file: its file.
+        columns: names of the columns.
+        tick: called for each page and each batch, to report progress or to cancel.
 
     Raises:
-        ValueError: a page is larger than any real one, or the pages are damaged.
-        pyarrow.ArrowException: the file is damaged.
+        ValueError: a page is larger than any real one, or the pages are invalid.
+        pyarrow.ArrowException: the file is invalid.
     """
-    tell = tell or (lambda: None)
     metadata = table.metadata
     wanted = [
         number
@@ -72,23 +89,23 @@ def pieces(
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         sizes = {
-            group.column(n).path_in_schema: _sizes(file, group.column(n), tell) for n in wanted
+            group.column(n).path_in_schema: _sizes(file, group.column(n), tick) for n in wanted
         }
         large = [path for path, size in sizes.items() if size.is_large_dictionary]
         rows = _DICTIONARY_ROWS
         if len(large) < len(sizes) or not large:
             largest = max((size.largest for size in sizes.values()), default=0)
             rows = min(MOST_ROWS, max(1, MOST_PIECE // max(1, largest)))
-        reader = opened(file, large) if large else table
+        reader = open_parquet(file, large) if large else table
         for batch in reader.iter_batches(
             rows, row_groups=[number], columns=list(columns), use_threads=False
         ):
-            tell()
+            tick()
             yield batch
 
 
 class _Sizes(Struct, frozen=True):
-    """Bytes of the unpacked pages of a column: of all, the largest, and the dictionary."""
+    """Bytes of a column's decompressed pages: all, the largest one, the dictionary."""
 
     total: int
     largest: int
@@ -99,15 +116,15 @@ class _Sizes(Struct, frozen=True):
         return self.dictionary > _LARGE_DICTIONARY and self.total <= MOST_PAGE
 
 
-def _sizes(file: BinaryIO, chunk: Any, tell: Callable[[], None]) -> _Sizes:
-    """Return the sizes of a column's pages in a group of rows."""
+def _sizes(file: BinaryIO, chunk: Any, tick: Callable[[], None]) -> _Sizes:
+    """Return the sizes of a column's pages in a row group, from the page headers."""
     at = chunk.data_page_offset
     if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < at:
         at = chunk.dictionary_page_offset
     end, seen = at + chunk.total_compressed_size, 0
     total = largest = dictionary = 0
     while at < end and seen < chunk.num_values:
-        tell()
+        tick()
         header, length = _page_header(file, at)
         unpacked, packed = header.get(_UNPACKED), header.get(_PACKED)
         if (
@@ -132,7 +149,7 @@ def _sizes(file: BinaryIO, chunk: Any, tell: Callable[[], None]) -> _Sizes:
 
 
 def _page_header(file: BinaryIO, at: int) -> tuple[dict[int, Any], int]:
-    """Return the fields of the page header at a place in a file, and how many bytes it takes."""
+    """Return the fields of the page header at an offset of a file, and its length in bytes."""
     for most in _HEADERS:
         file.seek(at)
         reader = _Compact(file.read(most))
@@ -144,7 +161,7 @@ def _page_header(file: BinaryIO, at: int) -> tuple[dict[int, Any], int]:
 
 
 class _Compact:
-    """Thrift's compact protocol, in which page headers are written."""
+    """A page header in Thrift's compact protocol."""
 
     _DEEPEST = 8
 
@@ -153,11 +170,11 @@ class _Compact:
         self.at = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Return the fields of a struct by their numbers.
+        """Return the fields of a struct by number.
 
         Raises:
-            IndexError: the bytes end before it does.
-            ValueError: it is none.
+            IndexError: the bytes are truncated.
+            ValueError: they are invalid.
         """
         if depth > self._DEEPEST:
             raise ValueError("a page header is nested too deeply")
@@ -165,7 +182,7 @@ class _Compact:
         number = 0
         while first := self._byte():
             step, kind = first >> 4, first & 0xF
-            number = number + step if step else self._whole()
+            number = number + step if step else self._signed()
             found[number] = self._value(kind, depth)
         return found
 
@@ -175,7 +192,7 @@ class _Compact:
         if kind == 3:
             return self._byte()
         if kind in (4, 5, 6):
-            return self._whole()
+            return self._signed()
         if kind in (7, 8):
             length = 8 if kind == 7 else self._unsigned()
             self.at += length
@@ -199,6 +216,6 @@ class _Compact:
                 raise ValueError("a page header has a number with too many digits")
         return value | byte << shift
 
-    def _whole(self) -> int:
+    def _signed(self) -> int:
         value = self._unsigned()
         return (value >> 1) ^ -(value & 1)

@@ -1,4 +1,4 @@
-"""What the data are, before any of them is run: digests, how many sentences, what is left out."""
+"""Data files of a corpus: scanning them before a run, and reading ranges of sentences."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,30 +12,30 @@ from bertviewer.core.util.files import sha256_of
 from bertviewer.core.util.progress import Progress, no_progress
 
 MOST_IN_A_ROW = 1_000_000
-"""A file with so many records one after the other that cannot be read is refused."""
-MOST_TOLD = 10
-"""So many of the bad lines of a file are told one by one."""
+"""A file with more consecutive invalid records is refused."""
+MOST_LISTED = 10
+"""Invalid records of a file that are listed."""
 
 
 class LeftOut(Struct, frozen=True):
-    """A record that could not be read: its place, and why."""
+    """An invalid record: its place, and why."""
 
     where: str
     problem: str
 
 
 class DataFile(Struct, frozen=True):
-    """A file of the data.
+    """A data file.
 
     Attributes:
-        path: where it is.
-        name: what it is called: no folder, so that results do not hang on one.
-        sha256: of its bytes.
-        size: how many there are.
-        changed: when it was changed, in nanoseconds.
-        sentences: how many texts are taken from it.
-        left_out: how many records are not.
-        first_left_out: the first of these.
+        path: path of the file.
+        name: name without a folder, as results do not depend on that.
+        sha256: digest of its content.
+        size: size in bytes.
+        changed: modification time in nanoseconds.
+        sentences: number of valid records.
+        left_out: number of invalid records.
+        first_left_out: the first invalid records.
     """
 
     path: Path
@@ -48,7 +48,7 @@ class DataFile(Struct, frozen=True):
     first_left_out: tuple[LeftOut, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the manifest says of it."""
+        """Return its entry in the manifest."""
         return {
             "name": self.name,
             "sha256": self.sha256,
@@ -59,10 +59,10 @@ class DataFile(Struct, frozen=True):
         }
 
     def check_unchanged(self) -> None:
-        """Return if the file is what it was.
+        """Check that the file was not changed.
 
         Raises:
-            UserError: it is gone, or another one.
+            UserError: it is gone or changed.
         """
         try:
             now = self.path.stat()
@@ -72,25 +72,25 @@ class DataFile(Struct, frozen=True):
             raise UserError(f"{self.name}: the file changed while it was being read")
 
 
-def survey(
+def scan(
     paths: Sequence[tuple[Path, str]],
     column: str | None,
     limit: int | None = None,
     progress: Progress = no_progress,
 ) -> tuple[DataFile, ...]:
-    """Read all data once. ``paths`` have the names of the files; ``limit`` is of all sentences.
+    """Read all files, given by path and name; ``limit`` is the maximum number of sentences.
 
     Raises:
-        UserError: a file cannot be read, is empty, or none has a sentence.
+        UserError: a file cannot be read or is empty, or none has a sentence.
         Cancelled: by ``progress``.
     """
     files: list[DataFile] = []
-    left = limit
+    remaining = limit
     for path, name in paths:
-        file = _surveyed(path, name, column, left, progress)
+        file = _scan_file(path, name, column, remaining, progress)
         files.append(file)
-        if left is not None:
-            left -= file.sentences
+        if remaining is not None:
+            remaining -= file.sentences
     if not any(file.sentences for file in files):
         first = next((one for file in files for one in file.first_left_out), None)
         why = "" if first is None else f"; {first.where}: {first.problem}"
@@ -105,10 +105,10 @@ def sentences(
     last: int,
     progress: Progress = no_progress,
 ) -> Iterator[str]:
-    """Yield the texts from number ``first`` up to ``last``, without it.
+    """Yield the texts from number ``first`` to before ``last``.
 
     Raises:
-        UserError: a file is not what it was.
+        UserError: a file was changed.
         Cancelled: by ``progress``.
     """
     start = 0
@@ -130,7 +130,7 @@ def sentences(
         start += file.sentences
 
 
-def _surveyed(
+def _scan_file(
     path: Path, name: str, column: str | None, limit: int | None, progress: Progress
 ) -> DataFile:
     try:
@@ -155,14 +155,14 @@ def _surveyed(
                 f"{name}: more than {MOST_IN_A_ROW:,} records one after the other cannot be read; "
                 f"{record.where}: {record.problem}"
             )
-        if len(first) < MOST_TOLD:
+        if len(first) < MOST_LISTED:
             first.append(LeftOut(record.where, record.problem))
-    digest = sha256_of(path, progress)  # of a file that can be read: it may be very large
+    digest = sha256_of(path, progress)  # last, as the file may be very large
     return DataFile(path, name, digest, found.st_size, found.st_mtime_ns, count, bad, tuple(first))
 
 
 def _limited(found: Iterator[Record], limit: int | None) -> Iterator[Record]:
-    """Yield records up to the last sentence that is taken."""
+    """Yield records until ``limit`` valid ones."""
     count = 0
     if limit is not None and limit <= 0:
         return
