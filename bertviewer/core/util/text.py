@@ -1,4 +1,4 @@
-"""Text from untrusted files, made safe for one line, a sentence, Markdown, CSV and Python code."""
+"""Text from untrusted files, made safe for one line, a sentence, Markdown and Python code."""
 
 import json
 import keyword
@@ -15,9 +15,6 @@ Standard Annex 9)."""
 
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>#|$&~]")
 _LINK = re.compile(r"(?<=:)/|(?<=www)\.", re.IGNORECASE)
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet evaluates a cell that starts with one of these."""
-_QUOTED_IN_CSV = frozenset(',"\r\n')
 _RIGHT_TO_LEFT = frozenset({"R", "AL"})
 _STARTS = FIRST_STRONG_ISOLATE + LEFT_TO_RIGHT_ISOLATE
 _ISOLATED = re.compile(f"[{_STARTS}]([^{_STARTS}{POP_ISOLATE}]*){POP_ISOLATE}")
@@ -73,18 +70,6 @@ def markdown_cell(text: str) -> str:
 def markdown_text(text: str) -> str:
     """Escape Markdown's markup and links, except markup that only counts at a line's start."""
     return _LINK.sub(r"\\\g<0>", _MARKDOWN.sub(r"\\\g<0>", text))
-
-
-def csv_cell(text: str) -> str:
-    """Return a CSV cell (RFC 4180) that no spreadsheet evaluates.
-
-    A text that starts like a formula, for example the token ``=``, gets a leading apostrophe.
-    """
-    safe = f"'{text}" if text.startswith(_FORMULA_STARTS) else text
-    if _QUOTED_IN_CSV.isdisjoint(safe):
-        return safe
-    doubled = safe.replace('"', '""')
-    return f'"{doubled}"'
 
 
 def python_expression(path: str, root: str = "model") -> str:
