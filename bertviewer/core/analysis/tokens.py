@@ -3,13 +3,16 @@
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.sources.special_tokens import MASKS, SEPARATORS, STARTS
+
+if TYPE_CHECKING:  # the window's start imports this module, and must not import numpy
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Flags of a cell of the alignment table.
 _MATCHES = 1  # the best alignment pairs these two tokens
@@ -184,6 +187,8 @@ def align(first: Sequence[Token], second: Sequence[Token]) -> tuple[tuple[int, i
 # Views of the same two runs ask again for every layer.
 @lru_cache(maxsize=4)
 def _aligned(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    import numpy as np
+
     table = _alignment_table(np.array(first, dtype=np.int64), np.array(second, dtype=np.int64))
     pairs: list[tuple[int, int]] = []
     i, j = len(first) - 1, len(second) - 1
@@ -201,12 +206,16 @@ def _aligned(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[tuple[int
     return tuple(reversed(pairs))
 
 
-def _alignment_table(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _alignment_table(
+    first: "NDArray[np.int64]", second: "NDArray[np.int64]"
+) -> "NDArray[np.uint8]":
     """Return the flags of how the best alignment of each two prefixes ends.
 
     A pair scores ``match``, and one more if it directly follows another; all of these bonuses
     together are less than a pair.
     """
+    import numpy as np
+
     match = min(len(first), len(second)) + 1
     table = np.zeros((len(first), len(second)), dtype=np.uint8)
     # The row above: the best score of each prefix, and the best that ends in a pair.

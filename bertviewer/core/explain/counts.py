@@ -46,7 +46,7 @@ def _bytes(context: Context) -> Numbers | None:
 
 
 def _macs(context: Context) -> Numbers | None:
-    macs = context.activation and context.activation.macs
+    macs = None if context.activation is None else context.activation.macs
     return {"macs": f"{macs:,}", "flops": f"{2 * macs:,}"} if macs else None
 
 

@@ -15,7 +15,7 @@ def _high_cosines(context: Context) -> Numbers | None:
     state = -1 if context.state is None else context.state
     if not states or not context.is_trained or not -1 <= state < len(states):
         return None
-    from bertviewer.core.analysis.similarity import anisotropy
+    from bertviewer.core.analysis.anisotropy import anisotropy  # imports numpy
 
     found = anisotropy(states[state])
     if found is None or not found.mean >= _HIGH:
@@ -71,8 +71,7 @@ def _pooler(context: Context) -> Numbers | None:
 
 
 def _pooled(context: Context) -> Numbers | None:
-    activation = context.activation
-    statistics = activation.statistics if activation is not None else None
+    statistics = None if context.activation is None else context.activation.statistics
     if statistics is None or statistics.min is None or statistics.max is None:
         return None
     return {"low": number_text(statistics.min, 3), "high": number_text(statistics.max, 3)}

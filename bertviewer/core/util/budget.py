@@ -1,9 +1,9 @@
-"""Limits of time and memory for work whose cost a file decides, such as deriving formulas.
+"""Time and memory limits for work whose cost depends on a file, such as deriving formulas.
 
 ``limited`` starts a thread that watches the clock and the process's memory. The work calls
-``check`` often; code that does not, such as a library's constructor with a long loop, is
-interrupted by an asynchronous exception. Python ignores one that is raised in a destructor or in a
-callback of the garbage collector; it is raised again until the work stops.
+``check`` often. Code that does not, such as a long loop in a library's constructor, is interrupted
+by an asynchronous exception (``PyThreadState_SetAsyncExc``). Python ignores exceptions in
+destructors and in callbacks of the garbage collector, so it is raised until the work stops.
 """
 
 import contextlib
@@ -22,22 +22,23 @@ from bertviewer.core.util.memory import resident_memory
 from bertviewer.core.util.progress import Progress
 
 SECONDS = 60.0
-"""Time for all formulas of one model."""
+"""The time limit for all formulas of one model."""
 MEMORY = 1_500_000_000
-"""Bytes beyond what the process held before."""
+"""The limit of additional memory in bytes."""
 
-_SAMPLE = 0.02
-_SILENT = 0.1
-"""Seconds without a call of ``check`` after which the work is interrupted from outside."""
-_TRUSTED = 2**22
-"""Bytes that may be allocated without asking how much the process holds."""
+_INTERVAL = 0.02
+"""Seconds between two measurements."""
+_SILENCE = 0.1
+"""Seconds without a call of ``check`` after which the work is interrupted."""
+_SMALL = 2**22
+"""Bytes that may be allocated without measuring memory."""
 
 
 class OverBudget(Stopped):
-    """The work reached a limit; the text says which one.
+    """The work reached a limit, which the text names.
 
     Args:
-        reason: the text; by default the reason of the limits in force.
+        reason: the text; by default that of the limits in force.
     """
 
     def __init__(self, reason: str = "") -> None:
@@ -46,12 +47,12 @@ class OverBudget(Stopped):
 
 
 class Limits:
-    """The limits in force in one thread, and the thread that watches them.
+    """The limits of one thread, and the thread that watches it.
 
     Attributes:
-        reason: which limit is exceeded now, empty if none is.
-        was_reached: whether one ever was.
-        cancelled: what ``progress`` raised in the thread that watches.
+        reason: the limit that is exceeded now, empty for none.
+        was_reached: whether one was ever exceeded.
+        cancelled: the exception that ``progress`` raised in the watching thread.
     """
 
     def __init__(self, progress: Progress, seconds: float, memory: int, base: int | None) -> None:
@@ -66,7 +67,7 @@ class Limits:
         self._last = (0, 0, "")
         self._is_report_due = False
         self._beats = 0
-        self._was_interrupted = False
+        self._is_interrupted = False
         self._work = threading.get_ident()
         self._lock = threading.Lock()
         self._reporting = threading.Lock()
@@ -75,9 +76,9 @@ class Limits:
         self._watcher = threading.Thread(target=self._watch, name="bertviewer-limits", daemon=True)
 
     def start(self) -> None:
-        """Start to watch."""
+        """Start watching."""
         _hide_ignored_interruptions()
-        self.reason = self._reached()
+        self.reason = self._exceeded()
         self.was_reached = bool(self.reason)
         self._watcher.start()
 
@@ -85,31 +86,31 @@ class Limits:
         """Stop watching."""
         with self._lock:
             self._ended.set()
-        if self._was_interrupted:
+        if self._is_interrupted:
             self._take_interruption()
         self._watcher.join()
 
     def _take_interruption(self) -> None:
-        """Have an exception that may still be pending in this thread raised here.
+        """Raise an asynchronous exception here, in place of one that may still be pending.
 
-        It can't be withdrawn: a null exception leaves CPython 3.11 looking for one at every call
-        from then on, which is slow and hangs a profiled thread.
+        Clearing it with a null exception would make CPython 3.11 check for one at every later call,
+        which is slow and hangs a profiled thread.
         """
         try:
-            _interrupt(self._work, OverBudget)  # in place of a pending one
+            _interrupt(self._work, OverBudget)
             while True:
                 pass
         except Stopped:
             return
 
     def report(self, done: int, total: int, label: str) -> None:
-        """Forward a report of the work's progress."""
+        """Report the work's progress."""
         self._last = (done, total, label)
         self._is_report_due = True
         self.check()
 
     def check(self) -> None:
-        """Raise what the work is to stop with, if it is to stop."""
+        """Raise ``OverBudget`` or what ``progress`` raised, if the work should stop."""
         self._beats += 1
         if self._is_report_due:
             self._is_report_due = False
@@ -121,8 +122,8 @@ class Limits:
             raise OverBudget(self.reason)
 
     def reserve(self, needed: int) -> None:
-        """Raise ``OverBudget`` if so many bytes more would exceed the memory limit."""
-        if needed > _TRUSTED and self._used() + needed > self._memory:
+        """Raise ``OverBudget`` if allocating this many bytes would exceed the memory limit."""
+        if needed > _SMALL and self._used() + needed > self._memory:
             self.was_reached = True
             raise OverBudget(
                 f"{needed / 1e9:.1f} GB more would exceed the memory limit of "
@@ -133,7 +134,7 @@ class Limits:
         now = resident_memory()
         return 0 if now is None or self._base is None else now - self._base
 
-    def _reached(self) -> str:
+    def _exceeded(self) -> str:
         if time.monotonic() > self._deadline:
             return f"the time limit of {self._seconds:.3g} s was reached"
         if self._used() > self._memory:
@@ -141,36 +142,36 @@ class Limits:
         return ""
 
     def _watch(self) -> None:
-        beats, heard = self._beats, time.monotonic()
-        while not self._ended.wait(_SAMPLE):
+        beats, last = self._beats, time.monotonic()
+        while not self._ended.wait(_INTERVAL):
             if beats != self._beats:
-                beats, heard = self._beats, time.monotonic()
-            is_silent = time.monotonic() - heard > _SILENT
+                beats, last = self._beats, time.monotonic()
+            is_silent = time.monotonic() - last > _SILENCE
             if is_silent:
-                self._ask()
+                self._report_silence()
             with self._lock:
                 if self._ended.is_set():
                     return
-                self.reason = self._reached()
+                self.reason = self._exceeded()
                 self.was_reached |= bool(self.reason)
                 self._is_report_due = True
                 error = Cancelled if self.cancelled else OverBudget if self.reason else None
                 if is_silent and error is not None and self._is_interruptible():
-                    self._was_interrupted = True
+                    self._is_interrupted = True
                     _interrupt(self._work, error)
 
-    def _ask(self) -> None:
-        """Report for work that does not, and learn whether it is cancelled."""
+    def _report_silence(self) -> None:
+        """Report progress for silent work, and keep the exception if it is cancelled."""
         with self._reporting:
             try:
                 self._progress(*self._last)
-            except Exception as error:  # noqa: BLE001 - it is raised again in the other thread
+            except Exception as error:  # noqa: BLE001 - raised again by check()
                 self.cancelled = error
 
     def _is_interruptible(self) -> bool:
-        """Return whether the work goes on, outside imports and context managers' enter and exit.
+        """Return whether the work is running, outside imports and context managers' enter and exit.
 
-        An import stopped halfway can't be repeated; a context manager must restore what it changed.
+        An interrupted import can't be repeated; a context manager must restore what it changed.
         """
         frame: FrameType | None = sys._current_frames().get(self._work)
         while frame is not None and id(frame) != self._body:
@@ -194,13 +195,13 @@ def limited(
     """Limit the work inside the ``with``, in this thread.
 
     Args:
-        progress: is called at least every 0.1 s, by another thread while the work does not.
+        progress: is called at least every 0.1 s, by another thread if the work is silent.
         seconds: the time limit.
-        memory: the limit of bytes beyond ``base``.
-        base: what the process held before; by default what it holds now.
+        memory: the limit of bytes in addition to ``base``.
+        base: the process's memory without the work; by default its memory now.
 
     Yields:
-        The limits; the work is to call their ``report`` in place of ``progress``.
+        The limits; the work calls their ``report`` instead of ``progress``.
 
     Raises:
         OverBudget: inside the ``with``, at a limit.
@@ -214,17 +215,17 @@ def limited(
     except Cancelled as error:
         if limits.cancelled is None or error is limits.cancelled:
             raise
-        raise limits.cancelled  # noqa: B904 - one that was raised from outside has no cause
+        raise limits.cancelled  # noqa: B904 - an asynchronous one has no cause
     finally:
         limits.end()
         _active.reset(token)
 
 
 class Budget:
-    """The time and memory that deriving one model's formulas may take in all.
+    """The time and memory for deriving all formulas of one model.
 
     Attributes:
-        was_exceeded: whether anything was left out because of them.
+        was_exceeded: whether a limit was ever reached.
     """
 
     def __init__(self, seconds: float = SECONDS, memory: int = MEMORY) -> None:
@@ -234,15 +235,15 @@ class Budget:
         self._base: int | None = None
 
     def measure_memory(self) -> None:
-        """Take what the process holds now as what it would hold anyway."""
+        """Count memory from now on."""
         self._base = resident_memory()
 
     @contextmanager
     def spend(self, progress: Progress, part: float) -> Iterator[Progress]:
-        """Limit the work inside the ``with`` to a part of the time that is left.
+        """Limit the work inside the ``with`` to a fraction of the remaining time.
 
         Yields:
-            What the work is to call in place of ``progress``.
+            What the work calls instead of ``progress``.
 
         Raises:
             OverBudget: inside the ``with``, at a limit.
@@ -252,7 +253,7 @@ class Budget:
             try:
                 yield limits.report
             except Cancelled:
-                start = time.monotonic()  # it will be done again
+                start = time.monotonic()  # the work will be repeated
                 raise
             finally:
                 self.was_exceeded |= limits.was_reached
@@ -265,7 +266,7 @@ def is_limited() -> bool:
 
 
 def check() -> None:
-    """Let the limits in force stop the work here, if any are.
+    """Stop the work here if a limit in force was reached.
 
     Raises:
         OverBudget: one was reached.
@@ -277,10 +278,10 @@ def check() -> None:
 
 
 def reserve(needed: int) -> None:
-    """Stop before so many bytes are allocated where that would exceed the limits in force.
+    """Stop before allocating this many bytes if that would exceed the memory limit in force.
 
     Raises:
-        OverBudget: it would.
+        OverBudget: it would be exceeded.
     """
     limits = _active.get()
     if limits is not None:
@@ -288,7 +289,7 @@ def reserve(needed: int) -> None:
 
 
 def _calling_frame() -> int:
-    """Return the identity of the frame whose ``with`` is entered."""
+    """Return the id of the frame that enters the ``with``."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename in (__file__, contextlib.__file__):
         frame = frame.f_back
@@ -297,7 +298,7 @@ def _calling_frame() -> int:
 
 @functools.cache
 def _hide_ignored_interruptions() -> None:
-    """Have Python report ignored exceptions as before, except interruptions, which are repeated."""
+    """Keep ``sys.unraisablehook`` from reporting interruptions, which are repeated."""
     report = sys.unraisablehook
 
     def hook(ignored: "sys.UnraisableHookArgs") -> None:
@@ -308,5 +309,5 @@ def _hide_ignored_interruptions() -> None:
 
 
 def _interrupt(thread: int, error: type[Stopped]) -> None:
-    """Have an exception raised in a thread, in place of one that was not raised yet."""
+    """Raise an asynchronous exception in a thread, in place of a pending one."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))

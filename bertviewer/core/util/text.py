@@ -1,4 +1,4 @@
-"""Text from untrusted files, made safe for one line, a sentence, Markdown, CSV and Python code."""
+"""Text from untrusted files, made safe for one line, a sentence, Markdown and Python code."""
 
 import json
 import keyword
@@ -13,16 +13,14 @@ FIRST_STRONG_ISOLATE, LEFT_TO_RIGHT_ISOLATE, POP_ISOLATE = "\u2068", "\u2066", "
 """Invisible characters that delimit a part of a line with its own writing direction (Unicode
 Standard Annex 9)."""
 
-_MARKDOWN = re.compile(r"[\\`*_{}\[\]<>#|$&~]")
-_LINK = re.compile(r"(?<=:)/|(?<=www)\.", re.IGNORECASE)
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet evaluates a cell that starts with one of these."""
-_QUOTED_IN_CSV = frozenset(',"\r\n')
+# Patterns are compiled when they are first used: every start imports this module.
+_MARKDOWN = r"[\\`*_{}\[\]<>#|$&~]"
+_LINK = r"(?i)(?<=:)/|(?<=www)\."
 _RIGHT_TO_LEFT = frozenset({"R", "AL"})
 _STARTS = FIRST_STRONG_ISOLATE + LEFT_TO_RIGHT_ISOLATE
-_ISOLATED = re.compile(f"[{_STARTS}]([^{_STARTS}{POP_ISOLATE}]*){POP_ISOLATE}")
-_ISOLATE = re.compile("[\u2066-\u2069]")
-_MARKED_PIECE = re.compile(r"##|▁|.*(?:@@|</w>)$", re.DOTALL)
+_ISOLATED = f"[{_STARTS}]([^{_STARTS}{POP_ISOLATE}]*){POP_ISOLATE}"
+_ISOLATE = "[\u2066-\u2069]"
+_MARKED_PIECE = r"(?s)##|▁|.*(?:@@|</w>)$"
 """A piece of a word with the vocabulary's mark at its start or end."""
 
 
@@ -72,19 +70,7 @@ def markdown_cell(text: str) -> str:
 
 def markdown_text(text: str) -> str:
     """Escape Markdown's markup and links, except markup that only counts at a line's start."""
-    return _LINK.sub(r"\\\g<0>", _MARKDOWN.sub(r"\\\g<0>", text))
-
-
-def csv_cell(text: str) -> str:
-    """Return a CSV cell (RFC 4180) that no spreadsheet evaluates.
-
-    A text that starts like a formula, for example the token ``=``, gets a leading apostrophe.
-    """
-    safe = f"'{text}" if text.startswith(_FORMULA_STARTS) else text
-    if _QUOTED_IN_CSV.isdisjoint(safe):
-        return safe
-    doubled = safe.replace('"', '""')
-    return f'"{doubled}"'
+    return re.sub(_LINK, r"\\\g<0>", re.sub(_MARKDOWN, r"\\\g<0>", text))
 
 
 def python_expression(path: str, root: str = "model") -> str:
@@ -117,7 +103,7 @@ def isolated(text: str) -> str:
     """
     if text.isascii() or not any(map(_is_right_to_left, text)):
         return text
-    start = LEFT_TO_RIGHT_ISOLATE if _MARKED_PIECE.match(text) else FIRST_STRONG_ISOLATE
+    start = LEFT_TO_RIGHT_ISOLATE if re.match(_MARKED_PIECE, text) else FIRST_STRONG_ISOLATE
     return f"{start}{text}{POP_ISOLATE}"
 
 
@@ -126,13 +112,13 @@ def without_isolates(text: str) -> str:
 
     Paired isolates that were in the text before are removed too.
     """
-    return _ISOLATED.sub(r"\1", text) if POP_ISOLATE in text else text
+    return re.sub(_ISOLATED, r"\1", text) if POP_ISOLATE in text else text
 
 
 def has_paired_isolates(text: str) -> bool:
     """Return whether every isolate is closed, so that none affects what follows the text."""
     depth = 0
-    for isolate in _ISOLATE.findall(text):
+    for isolate in re.findall(_ISOLATE, text):
         depth += -1 if isolate == POP_ISOLATE else 1
         if depth < 0:
             return False
