@@ -16,6 +16,13 @@ from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
 
 SCHEMA: Literal["bertviewer.runs/1"] = "bertviewer.runs/1"
+MOST_TOKENS = 10_000
+"""The cosine similarities of all pairs of so many tokens take 0.8 GB."""
+MOST_STATES = 2_000
+"""Twice as many layers as a configuration may have."""
+MOST_COSINES = 4_000_000_000
+"""Pairs of tokens in all hidden states; a report takes minutes for so many."""
+
 Comparison = Literal["overlay", "difference"]
 
 
@@ -82,6 +89,19 @@ class RunsToSave(Struct, frozen=True):
     origin: SavedModel | None = None
 
 
+def check_size(run: ActivationRun) -> None:
+    """Check that a run is small enough for everything that is computed from it.
+
+    Raises:
+        ValidationError: it is not.
+    """
+    count, states = len(run.tokens), max(len(run.hidden_states), len(run.token_norms))
+    if count > MOST_TOKENS or states > MOST_STATES or count**2 * states > MOST_COSINES:
+        raise ValidationError(
+            f"its run has {count:,} tokens in {states:,} hidden states, which is too much"
+        )
+
+
 def create_run_file(
     source: ModelSource,
     config: Mapping[str, Any] | None,
@@ -93,8 +113,6 @@ def create_run_file(
     Raises:
         UserError: the model was not built from a configuration, or a run is too large.
     """
-    from bertviewer.core.saved_runs.validation import check_size  # imports numpy
-
     for run in filter(None, (runs.run, runs.run_a)):
         try:
             check_size(run)

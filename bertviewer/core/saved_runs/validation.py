@@ -6,7 +6,7 @@ from typing import Any, get_args
 import numpy as np
 from msgspec import ValidationError
 
-from bertviewer.core.saved_runs.run_file import RunFile
+from bertviewer.core.saved_runs.run_file import RunFile, check_size
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.statistics import Statistics
@@ -15,13 +15,6 @@ from bertviewer.core.sources.model_source import Kind
 from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.tokenization.sentence import check_text
 from bertviewer.core.util.errors import UserError
-
-MOST_TOKENS = 10_000
-"""The cosine similarities of all pairs of so many tokens take 0.8 GB."""
-MOST_STATES = 2_000
-"""Twice as many layers as a configuration may have."""
-MOST_COSINES = 4_000_000_000
-"""Pairs of tokens in all hidden states; a report takes minutes for so many."""
 
 
 def check_file(file: RunFile) -> None:
@@ -32,19 +25,6 @@ def check_file(file: RunFile) -> None:
     """
     for run in file.runs:
         _check_run(run)
-
-
-def check_size(run: ActivationRun) -> None:
-    """Check that a run is small enough for everything that is computed from it.
-
-    Raises:
-        ValidationError: it is not.
-    """
-    count, states = len(run.tokens), max(len(run.hidden_states), len(run.token_norms))
-    _check(
-        count <= MOST_TOKENS and states <= MOST_STATES and count**2 * states <= MOST_COSINES,
-        f"its run has {count:,} tokens in {states:,} hidden states, which is too much",
-    )
 
 
 def check_modules(file: RunFile, architecture: Architecture) -> None:
