@@ -6,7 +6,7 @@ from typing import Any, get_args
 import numpy as np
 from msgspec import ValidationError
 
-from bertviewer.core.saved_runs.run_file import RunFile, check_size
+from bertviewer.core.saved_runs.run_file import MOST_TOKENS, RunFile, check_size
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.statistics import Statistics
