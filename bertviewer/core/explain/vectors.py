@@ -15,7 +15,7 @@ def _high_cosines(context: Context) -> Numbers | None:
     state = -1 if context.state is None else context.state
     if not states or not context.is_trained or not -1 <= state < len(states):
         return None
-    from bertviewer.core.analysis.anisotropy import anisotropy  # imports numpy
+    from bertviewer.core.analysis.similarity import anisotropy  # imports numpy
 
     found = anisotropy(states[state])
     if found is None or not found.mean >= _HIGH:
