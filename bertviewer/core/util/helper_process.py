@@ -4,7 +4,8 @@ A file that makes a library hang, crash or take all memory ends the helper and n
 is one protocol for all: the program starts itself with a hidden argument and the name of a worker
 module, whose ``functions()`` returns what can be called. A call is a line of JSON on the standard
 input, ``[function, arguments]``. The answer is a line on the standard output, ``{"result": …}`` or
-``{"error": message}``, after any number of ``{"step": …}``. ``sandbox`` has the limits.
+``{"error": message}``, after any number of ``{"step": …}``; an empty result comes first, when the
+imports are done. ``sandbox`` has the inside of the process, and its limits.
 """
 
 import atexit
@@ -145,7 +146,7 @@ class HelperProcess:
         """
         assert self.process.stdin is not None
         if not self._is_ready:
-            self._receive(START_SECONDS, progress, label)
+            self._answer(START_SECONDS, progress, label, on_step)
             self._is_ready = True
         try:
             self.process.stdin.write(json.dumps([function, arguments]).encode() + b"\n")
@@ -195,16 +196,6 @@ class HelperProcess:
         """Return the answer to a call, after its steps."""
         deadline = time.monotonic() + seconds
         while True:
-            left = max(deadline - time.monotonic(), 0)
-            answer: dict[str, Any] = json.loads(self._receive(left, progress, label))
-            if "step" not in answer:
-                return answer
-            on_step(answer["step"])
-
-    def _receive(self, seconds: float, progress: Progress, label: str) -> bytes:
-        """Return the next line from the process."""
-        deadline = time.monotonic() + seconds
-        while True:
             try:
                 line = self._lines.get(timeout=_POLL_SECONDS)
             except queue.Empty:
@@ -215,7 +206,10 @@ class HelperProcess:
                 continue
             if not line.endswith(b"\n"):
                 raise self._failure()
-            return line
+            answer: dict[str, Any] = json.loads(line)
+            if "step" not in answer:
+                return answer
+            on_step(answer["step"])
 
     def _read_answers(self) -> None:
         assert self.process.stdout is not None

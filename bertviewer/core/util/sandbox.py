@@ -19,7 +19,7 @@ ARGUMENT = "--helper-process"
 """The hidden first argument that makes the program a helper process."""
 UNTRUSTED, TRUSTED, NETWORK = "untrusted", "trusted", "network"
 """What a helper may do: see ``HelperProcess``."""
-READY = b"ready\n"
+READY = b'{"result": null}\n'
 TOO_MUCH = "it needs far more memory or time than expected"
 """The error message of a call that exceeded a limit."""
 
