@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QMessageBox
 from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file
 
+from bertviewer.core.pickles import consent
 from bertviewer.core.saving import disk_cache
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
@@ -33,7 +34,7 @@ def folder(tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         shutil.copy(tiny_bert_folder / "model.safetensors", work)
         return work
 
-    monkeypatch.setattr(disk_cache, "convert_pickle", convert)
+    monkeypatch.setattr(consent, "convert_pickle", convert)
     return folder
 
 

@@ -1,10 +1,11 @@
 """Helper processes: work that must not be able to harm this process, done in another one.
 
 A file that makes a library hang, crash or take all memory ends the helper and nothing else. There
-is one protocol, for tokenizers, pickles and drawing: the program starts itself with a hidden
-argument and the name of a worker module, whose ``functions()`` returns what can be called. A call
-is a line of JSON on the standard input, ``[function, arguments]``; the answer is a line on the
-standard output, ``{"result": …}`` or ``{"error": message}``. ``sandbox`` has the limits.
+is one protocol for all: the program starts itself with a hidden argument and the name of a worker
+module, whose ``functions()`` returns what can be called. A call is a line of JSON on the standard
+input, ``[function, arguments]``. The answer is a line on the standard output, ``{"result": …}`` or
+``{"error": message}``, after any number of ``{"step": …}``; an empty result comes first, when the
+imports are done. ``sandbox`` has the inside of the process, and its limits.
 """
 
 import atexit
@@ -25,7 +26,7 @@ from typing import Any, Self
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.log import write_log
 from bertviewer.core.util.progress import Progress, no_progress
-from bertviewer.core.util.sandbox import ARGUMENT, TOO_MUCH, TRUSTED, UNTRUSTED
+from bertviewer.core.util.sandbox import ARGUMENT, NETWORK, TOO_MUCH, TRUSTED, UNTRUSTED
 
 THREAD = "bertviewer-helper"
 """The name of the threads that read answers."""
@@ -45,6 +46,10 @@ _LIMIT_SIGNALS = (-6, -9, -24)
 _ENVIRONMENT = (
     "PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "TEMP",
     "TMP", "SYSTEMROOT", "VIRTUAL_ENV", "PYTHONHOME", "PYTHONUTF8",
+)  # fmt: skip
+_NETWORK_ENVIRONMENT = (
+    "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
+    "no_proxy", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
 )  # fmt: skip
 
 _running: "set[HelperProcess]" = set()
@@ -66,7 +71,13 @@ class HelperProcess:
     """
 
     def __init__(
-        self, worker: str, *, memory: int, seconds: int, reads: Sequence[Path] | None = ()
+        self,
+        worker: str,
+        *,
+        memory: int,
+        seconds: int,
+        reads: Sequence[Path] | None = (),
+        network: bool = False,
     ) -> None:
         """Start the process without waiting for its imports.
 
@@ -76,11 +87,12 @@ class HelperProcess:
             seconds: CPU time for each call.
             reads: the folders that it may read, besides its own and the Python installation;
                 ``None`` for a worker without untrusted data, which may read and unpickle anything.
+            network: whether it may do all that this program may, and use the network.
 
         Raises:
             UserError: the process cannot be started.
         """
-        trust = TRUSTED if reads is None else UNTRUSTED
+        trust = NETWORK if network else TRUSTED if reads is None else UNTRUSTED
         self._seconds = seconds
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._is_ready = False
@@ -97,7 +109,7 @@ class HelperProcess:
                     stdout=subprocess.PIPE,
                     stderr=self._errors,
                     cwd=self.folder,
-                    env=environment(),
+                    env=environment(network=network),
                 )
                 self._resources = resources.pop_all()
         except OSError as error:
@@ -121,10 +133,11 @@ class HelperProcess:
         arguments: Mapping[str, Any],
         progress: Progress = no_progress,
         label: str = "",
+        on_step: Callable[[Any], None] = lambda step: None,
     ) -> Any:
         """Call a function of the worker module and return its result.
 
-        ``progress`` is called with ``label`` several times a second.
+        ``progress`` is called with ``label`` several times a second, ``on_step`` with each step.
 
         Raises:
             UserError: the function raised an error, or the process crashed or exceeded a limit; in
@@ -133,7 +146,7 @@ class HelperProcess:
         """
         assert self.process.stdin is not None
         if not self._is_ready:
-            self._receive(START_SECONDS, progress, label)
+            self._answer(START_SECONDS, progress, label, on_step)
             self._is_ready = True
         try:
             self.process.stdin.write(json.dumps([function, arguments]).encode() + b"\n")
@@ -141,7 +154,7 @@ class HelperProcess:
         except OSError:
             raise self._failure() from None
         try:
-            answer = json.loads(self._receive(CLOCK_FACTOR * self._seconds, progress, label))
+            answer = self._answer(CLOCK_FACTOR * self._seconds, progress, label, on_step)
         except BaseException:
             self._abandoned_at = time.monotonic()
             raise
@@ -161,7 +174,7 @@ class HelperProcess:
         if self._abandoned_at is not None:
             left = self._abandoned_at + ABANDONED_SECONDS - time.monotonic()
             try:
-                self._receive(max(left, 0), progress, label)
+                self._answer(max(left, 0), progress, label, lambda step: None)
             except UserError:
                 return False
             self._abandoned_at = None
@@ -177,8 +190,10 @@ class HelperProcess:
         self._resources.close()
         _running.discard(self)
 
-    def _receive(self, seconds: float, progress: Progress, label: str) -> bytes:
-        """Return the next line from the process."""
+    def _answer(
+        self, seconds: float, progress: Progress, label: str, on_step: Callable[[Any], None]
+    ) -> dict[str, Any]:
+        """Return the answer to a call, after its steps."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -191,7 +206,10 @@ class HelperProcess:
                 continue
             if not line.endswith(b"\n"):
                 raise self._failure()
-            return line
+            answer: dict[str, Any] = json.loads(line)
+            if "step" not in answer:
+                return answer
+            on_step(answer["step"])
 
     def _read_answers(self) -> None:
         assert self.process.stdout is not None
@@ -279,9 +297,10 @@ def command(worker: str, *arguments: str) -> list[str]:
     return [sys.executable, *program, ARGUMENT, worker, *arguments]
 
 
-def environment() -> dict[str, str]:
+def environment(*, network: bool = False) -> dict[str, str]:
     """Return the environment variables of a helper process, without secrets."""
-    kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    names = (*_ENVIRONMENT, *(_NETWORK_ENVIRONMENT if network else ()))
+    kept = {name: os.environ[name] for name in names if name in os.environ}
     # The folder that holds this package: it may be a checkout that is not installed.
     paths = [str(Path(__file__).resolve().parents[3])]
     paths += [path for path in sys.path if path and not getattr(sys, "frozen", False)]

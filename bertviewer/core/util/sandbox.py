@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -17,13 +17,17 @@ from bertviewer.core.util.errors import UserError, describe_error
 
 ARGUMENT = "--helper-process"
 """The hidden first argument that makes the program a helper process."""
-UNTRUSTED, TRUSTED = "untrusted", "trusted"
-READY = b"ready\n"
+UNTRUSTED, TRUSTED, NETWORK = "untrusted", "trusted", "network"
+"""What a helper may do: see ``HelperProcess``."""
+READY = b'{"result": null}\n'
 TOO_MUCH = "it needs far more memory or time than expected"
 """The error message of a call that exceeded a limit."""
 
 Functions = Mapping[str, Callable[..., Any]]
-"""What a worker module's ``functions()`` returns: arguments and results are JSON."""
+"""What a worker module's ``functions()`` returns: arguments and results are JSON.
+
+A function may be a generator: it yields steps, and returns the result.
+"""
 
 # Audit events (docs.python.org/3/library/audit_events.html) that are refused in every helper …
 _NETWORK_AND_PROGRAMS = (
@@ -48,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
 
     Args:
         arguments: the worker module, the helper's own folder, bytes of memory, seconds of CPU time
-            for each call, ``TRUSTED`` or ``UNTRUSTED``, and the folders that may be read.
+            for each call, what it may do, and the folders that may be read.
     """
     worker, folder, memory, seconds, trust, *reads = arguments
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
@@ -59,25 +63,31 @@ def main(arguments: Sequence[str]) -> int:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     functions: Functions = import_module(worker).functions()
     limit_memory(int(memory))
-    forbid_network()
+    if trust != NETWORK:
+        forbid_network()
     if trust == UNTRUSTED:
         forbid_system([folder, *reads])
     answers.write(READY)
     answers.flush()
     for line in requests:
         limit_seconds(int(seconds))
-        answers.write(_answer(functions, line) + b"\n")
-        answers.flush()
+        for answer in _answers(functions, line):
+            answers.write(answer + b"\n")
+            answers.flush()
     with suppress(OSError):
         Path(folder).rmdir()  # the main process may have been killed
     return 0
 
 
-def _answer(functions: Functions, line: bytes) -> bytes:
-    """Return the result of a call as JSON, or its error message."""
+def _answers(functions: Functions, line: bytes) -> Iterator[bytes]:
+    """Yield the steps of a call as JSON, then its result or error message."""
     try:
         name, arguments = json.loads(line)
-        return json.dumps({"result": functions[name](**arguments)}).encode()
+        result = functions[name](**arguments)
+        if isinstance(result, Generator):
+            result = yield from _steps(result)
+        yield json.dumps({"result": result}).encode()
+        return
     except UserError as error:
         message = str(error)
     except MemoryError:
@@ -86,7 +96,17 @@ def _answer(functions: Functions, line: bytes) -> bytes:
         message = f"refused: it tried to do something that reading it never needs ({error})"
     except BaseException as error:  # noqa: BLE001 - a panic in Rust is not an Exception
         message = describe_error(error)
-    return json.dumps({"error": message}).encode()
+    yield json.dumps({"error": message}).encode()
+
+
+def _steps(generator: Generator[Any, None, Any]) -> Generator[bytes, None, Any]:
+    """Yield steps as JSON, and return the result."""
+    while True:
+        try:
+            step = next(generator)
+        except StopIteration as stop:
+            return stop.value
+        yield json.dumps({"step": step}).encode()
 
 
 def limit_memory(nbytes: int) -> None:

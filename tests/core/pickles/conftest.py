@@ -7,12 +7,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from bertviewer.core.saving import disk_cache
+
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the program a cache of its own, and return where converted weights lie in it."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "bertviewer" / "converted"
+    monkeypatch.setattr(disk_cache, "user_cache_path", lambda *_, **__: tmp_path / "cache")
+    return tmp_path / "cache" / "converted"
 
 
 @pytest.fixture

@@ -122,7 +122,7 @@ class TestCache:
     def test_the_oldest_go(
         self, folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pickle_consent, "CACHE_BYTES", 2_500)
+        monkeypatch.setattr(pickle_consent, "CACHE_BYTES", 2_000)
         for age, name in ((1000, "old"), (100, "newer"), (90_000, ".bertviewer-left"),
                           (50, ".bertviewer-work")):  # fmt: skip
             (cache / name).mkdir(parents=True)

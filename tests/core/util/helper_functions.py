@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ def functions() -> Functions:
     return {
         "echo": lambda value: value,
         "pid": os.getpid,
+        "count": count,
         "refuse": refuse,
         "exit": leave,
         "die": die,
@@ -23,6 +25,15 @@ def functions() -> Functions:
         "read": lambda path: Path(path).read_text(),
         "run": lambda code: repr(eval(code)),
     }
+
+
+def count(stop: int, pause: float = 0) -> Generator[int, None, str]:
+    for number in range(stop):
+        time.sleep(pause)
+        yield number
+    if not stop:
+        raise UserError("nothing to count")
+    return "counted"
 
 
 def refuse(message: str) -> None:

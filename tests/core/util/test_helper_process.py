@@ -51,6 +51,20 @@ def test_results_and_errors(helper: Helper) -> None:
     assert call(helper, "echo", value=1) == 1
 
 
+def test_steps_come_before_the_result(helper: Helper) -> None:
+    steps: list[int] = []
+    with helper.session() as process:
+        assert process.call("count", {"stop": 3}, on_step=steps.append) == "counted"
+        with pytest.raises(UserError, match="nothing to count"):
+            process.call("count", {"stop": 0}, on_step=steps.append)
+        with pytest.raises(Cancelled):
+            process.call("count", {"stop": 4, "pause": 0.1}, canceller(0.1))
+    assert call(helper, "echo", value=1) == 1
+    with helper.session() as another:
+        assert another is process
+    assert steps == [0, 1, 2]
+
+
 def test_a_crash_is_logged_and_the_process_started_again(helper: Helper) -> None:
     first = call(helper, "pid")
     assert call(helper, "pid") == first
@@ -192,8 +206,12 @@ def test_all_are_ended_with_the_program(helper: Helper) -> None:
 
 def test_secrets_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    with start() as process:
-        assert "hf_secret" not in process.call("run", {"code": "__import__('os').environ"})
+    monkeypatch.setenv("https_proxy", "proxy.example")
+    for network in (False, True):
+        with start(network=network) as process:
+            found = process.call("run", {"code": "__import__('os').environ"})
+        assert "hf_secret" not in found
+        assert ("proxy.example" in found) is network
 
 
 def test_a_bundle_calls_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,6 +286,9 @@ def test_what_is_forbidden(tmp_path: Path) -> None:
         for code, event in (everywhere | of_untrusted).items():
             with pytest.raises(UserError, match=rf"^refused: it tried .*\({event}"):
                 process.call("run", {"code": code})
+    with start(network=True) as process:
+        code = "__import__('socket').socketpair() and open(__import__('os').devnull, 'w').name"
+        assert process.call("run", {"code": code}) == repr(os.devnull)
     with start(reads=None) as process:
         for code, event in everywhere.items():
             with pytest.raises(UserError, match=rf"^refused: it tried .*\({event}"):
