@@ -138,7 +138,7 @@ def test_strange_names(names: tuple[str, ...]) -> None:
 def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"^x: '(a\.)+.*' has too many levels$"):
         named({"a." * 60 + "b": (1,)})
-    monkeypatch.setattr(structure, "MAX_TENSORS", 1_000)
+    monkeypatch.setattr("bertviewer.core.loading.structure.MAX_TENSORS", 1_000)
     with pytest.raises(UserError, match=r"^x: 1,001 tensors are too many to display$"):
         named({str(number): (1,) for number in range(1_001)})
 
