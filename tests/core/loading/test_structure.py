@@ -9,7 +9,6 @@ from safetensors.torch import save_file
 
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.checkpoints.stored import ITEM_BYTES, TORCH_NAMES, Checkpoint, StoredTensor
-from bertviewer.core.loading import structure
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.loading.structure import structure_from_names
 from bertviewer.core.schema.architecture import Architecture
