@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from msgspec.structs import replace
 from safetensors.torch import save_file
 
 from bertviewer.core.building.backend import transformers
@@ -80,7 +81,9 @@ def test_every_tensor_is_there_and_counted(saved: tuple[Any, Path]) -> None:
         if any(name.startswith(f"{path}.") or not path for name in expected)
     }
     assert sum(architecture.shares.values()) == pytest.approx(1)
-    assert Architecture.from_json(architecture.to_json()) == architecture
+    # Flows are another document.
+    again = Architecture.from_json(architecture.to_json())
+    assert again == replace(architecture, flows=None)
 
 
 def test_equal_layers_are_repeats_in_the_order_of_their_numbers() -> None:
