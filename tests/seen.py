@@ -25,8 +25,7 @@ from bertviewer.core.loading.cached_models import (
 from bertviewer.core.loading.deriving import with_costs, with_counts, with_flows
 from bertviewer.core.loading.meta_model import read_meta_model
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.loading.outlines import outlines_file, shipped_outlines
-from bertviewer.core.schema.outline import Outline
+from bertviewer.core.schema.outline import Outline, outlines_file, shipped_outlines
 from bertviewer.core.sources.configuration import read_configuration
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source

@@ -3,8 +3,7 @@
 import pytest
 
 from bertviewer.charts.stack_picture import LEAST, stack_blocks
-from bertviewer.core.loading.outlines import shipped_outlines
-from bertviewer.core.schema.outline import Outline, StackOutline
+from bertviewer.core.schema.outline import Outline, StackOutline, shipped_outlines
 
 WIDTH, HEIGHT = 170.0, 44.0
 

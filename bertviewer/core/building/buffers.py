@@ -34,23 +34,25 @@ def compute_buffers(
     """
     computed: set[_Key] = set()
     marked: dict[_Key, torch.Tensor] = {}  # filled with a marker, to see whether a class sets them
+    persistent = module.state_dict(keep_vars=True)
     for path, part in module.named_modules():
-        for name, buffer in part._buffers.items():
-            is_persistent = name not in part._non_persistent_buffers_set
-            if buffer is None or (is_persistent and _joined(path, name) in stored):
+        for name, buffer in tuple(part.named_buffers(recurse=False, remove_duplicate=False)):
+            full_name = _joined(path, name)
+            if full_name in persistent and full_name in stored:
                 continue
-            part._buffers[name] = torch.empty_like(buffer, device="cpu")
-            if not is_persistent:
+            empty = torch.empty_like(buffer, device="cpu")
+            setattr(part, name, empty)
+            if full_name not in persistent:
                 computed.add((path, name))
             elif (marker := _marker(buffer.dtype)) is not None:
-                marked[path, name] = part._buffers[name].fill_(marker)
+                marked[path, name] = empty.fill_(marker)
     tables = _fixed_tables(module, stored)
     for parameter in module.parameters():
-        parameter._is_hf_initialized = True  # makes initialize_weights skip it
+        parameter._is_hf_initialized = True  # transformers' flag for initialize_weights to skip it
     for (path, name), table in tables.items():
         empty = torch.full_like(table, float("nan"), device="cpu")
         marked[path, name] = torch.nn.Parameter(empty, requires_grad=False)
-        module.get_submodule(path)._parameters[name] = marked[path, name]
+        setattr(module.get_submodule(path), name, marked[path, name])
     with seeded(seed), default_dtype(dtype):
         module.initialize_weights()
     # A class may leave persistent buffers to the checkpoint. Parameters start with a constant.

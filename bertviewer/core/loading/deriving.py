@@ -4,9 +4,9 @@ Each step has a part of a budget of time and memory. If it does not suffice, the
 why the formulas are missing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 from torch import nn
@@ -195,6 +195,14 @@ def _with_notice(architecture: Architecture, notice: str) -> Architecture:
         architecture,
         source=replace(source, notices=tuple(dict.fromkeys((*source.notices, notice)))),
     )
+
+
+Step = Literal["counts", "costs", "flows"]
+STEPS: Mapping[Step, Callable[[Architecture, ModelSource, Progress, Budget], Architecture]] = {
+    "counts": with_counts,
+    "costs": with_costs,
+    "flows": with_flows,
+}
 
 
 def builder(source: ModelSource) -> Build:

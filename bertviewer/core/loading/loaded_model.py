@@ -12,7 +12,6 @@ from bertviewer.core.loading.cached_models import ModelSpec, store_report, store
 from bertviewer.core.loading.notices import why_quantized, with_notices
 from bertviewer.core.loading.structure import why_not_run
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.flow import Flows
 from bertviewer.core.sources.demo import check_demo_weights
 from bertviewer.core.sources.layouts import unread_weights
 from bertviewer.core.tokenization.files import has_tokenizer, shares_vocabulary
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from bertviewer.core.hub.opening import HubModel
+    from bertviewer.core.loading.deriving import Step
     from bertviewer.core.loading.layer_by_layer import Reading
     from bertviewer.core.sources.length_limits import LengthLimits
     from bertviewer.core.tokenization.tokenizer import Tokenizer
@@ -131,43 +131,35 @@ class LoadedModel:
 
     def with_counts(self, progress: Progress = no_progress) -> Architecture:
         """Derive the formulas of the counts."""
-        if self._is_known:
-            self.confirm(progress)
-            from bertviewer.core.loading import deriving
-
-            self.architecture = deriving.with_counts(
-                self.architecture, self.source, progress, self._limits()
-            )
-        return self.architecture
+        return self._derive(progress, "counts")
 
     def with_costs(self, progress: Progress = no_progress) -> Architecture:
         """Derive the formulas of the costs, after those of the counts, and cache them.
 
         Flows are traced again: their shapes get symbols now.
         """
-        if self._is_known:
-            self.confirm(progress)
-            from bertviewer.core.loading import deriving
-
-            limits = self._limits()
-            costed = deriving.with_costs(self.architecture, self.source, progress, limits)
-            self.architecture = deriving.with_flows(costed, self.source, progress, limits)
-            self._keep_derived()
-        return self.architecture
+        return self._derive(progress, "costs", "flows")
 
     def with_flows(self, progress: Progress = no_progress) -> Architecture:
         """Trace the data flow of each module and cache it, unless that has been done."""
-        if not self._is_known:
-            flows = Flows({}, missing={"": why_not_run(self.source.name)})
-            self.architecture = replace(self.architecture, flows=flows)
-        elif self.architecture.flows is None:
-            self.confirm(progress)
-            from bertviewer.core.loading import deriving
+        is_missing = self.architecture.flows is None
+        return self._derive(progress, "flows") if is_missing else self.architecture
 
-            self.architecture = deriving.with_flows(
-                self.architecture, self.source, progress, self._limits()
-            )
-            self._keep_derived()
+    def _derive(self, progress: Progress, *steps: "Step") -> Architecture:
+        if not self._is_known:
+            return self.architecture
+        self.confirm(progress)
+        from bertviewer.core.loading.deriving import STEPS
+
+        self._budget.measure_memory()
+        found = self.architecture
+        for step in steps:
+            found = STEPS[step](found, self.source, progress, self._budget)
+        self.architecture = found  # not before: a cancelled step is repeated with those before it
+        # With what a limit has left out, the next time may give more. Counts alone are not cached.
+        if "flows" in steps and not self._budget.was_exceeded:
+            self._is_cached = False
+            self.keep()
         return self.architecture
 
     def with_kv_cache(self, progress: Progress = no_progress) -> Architecture:
@@ -188,16 +180,6 @@ class LoadedModel:
             self._is_cached = False
             self.keep()
         return self.architecture
-
-    def _limits(self) -> Budget:
-        self._budget.measure_memory()
-        return self._budget
-
-    def _keep_derived(self) -> None:
-        # With what a limit has left out, the next time may give more.
-        if not self._budget.was_exceeded:
-            self._is_cached = False
-            self.keep()
 
     def check_weights(self, random_weights: bool) -> None:
         """Check that the model has weights to run with, or that random ones were requested.

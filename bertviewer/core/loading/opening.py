@@ -20,6 +20,7 @@ from bertviewer.core.loading.cached_models import (
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.notices import file_notices
 from bertviewer.core.loading.structure import structure_from_names, why_not_run
+from bertviewer.core.schema.flow import Flows
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.configuration import (
     CodeSettings,
@@ -163,7 +164,9 @@ def _spec_from_names(source: ModelSource, checkpoint: Checkpoint) -> ModelSpec:
     reason = f"{why_not_run(Path(source.name).name)}."
     info = SourceInfo(source.kind, source.name, source.task.name, "pretrained")
     info = replace(info, notices=(reason, *source.notices))
-    return ModelSpec(source, structure_from_names(checkpoint, info))
+    architecture = structure_from_names(checkpoint, info)
+    flows = Flows({}, missing={"": why_not_run(source.name)})
+    return ModelSpec(source, replace(architecture, flows=flows))
 
 
 def _identify(

@@ -1,7 +1,12 @@
 """A model's outline: the few numbers that the small picture of its stack shows."""
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
 from msgspec import Struct
 
+from bertviewer.core.util.files import resources_folder
 from bertviewer.core.util.serialization import Document
 
 
@@ -41,3 +46,14 @@ class Outline(Document, frozen=True):
     width: int
     heads: int
     stacks: tuple[StackOutline, ...]
+
+
+def outlines_file() -> Path:
+    """Return the file of shipped outlines, which ``python -m tests.seen`` writes."""
+    return resources_folder() / "seen" / "outlines.json"
+
+
+def shipped_outlines() -> Mapping[str, Outline]:
+    """Return the outlines of the presets and the demo, by name."""
+    content = json.loads(outlines_file().read_text(encoding="utf-8"))
+    return {name: Outline.from_json(data) for name, data in content.items()}

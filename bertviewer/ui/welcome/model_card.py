@@ -7,8 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.loading.outlines import shipped_outlines
-from bertviewer.core.schema.outline import Outline
+from bertviewer.core.schema.outline import Outline, shipped_outlines
 from bertviewer.core.sources.presets import PRESETS
 from bertviewer.plots.stack_picture import paint_stack
 from bertviewer.ui.look.theme_of import theme_of

@@ -5,8 +5,8 @@ import pytest
 from bertviewer.core.analysis.costs import head_cost, outline_of, part_costs
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.loading.outlines import shipped_outlines
 from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.outline import shipped_outlines
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import preset_names
 from tests.core.opened import derived

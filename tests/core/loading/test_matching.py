@@ -50,12 +50,6 @@ def without(*names: str) -> Rewrite:
     return lambda tensors: {name: t for name, t in tensors.items() if name not in names}
 
 
-@pytest.fixture
-def folder(tiny_bert_folder: Path, tmp_path: Path) -> Path:
-    """Return a copy of the tiny model that a test may change."""
-    return Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
-
-
 def rewrite(folder: Path, *changes: Rewrite) -> None:
     file = folder / "model.safetensors"
     tensors = load_file(file)
@@ -118,12 +112,6 @@ def test_transformers_misses_the_same(
     assert set(of(folder, task)) == theirs
 
 
-@pytest.mark.parametrize("changes", [(), (prefixed,), (in_tensorflows_words, prefixed)])
-def test_one_tensor_less(folder: Path, changes: tuple[Rewrite, ...]) -> None:
-    rewrite(folder, without("pooler.dense.bias", "embeddings.LayerNorm.bias"), *changes)
-    assert of(folder) == ("embeddings.LayerNorm.bias", "pooler.dense.bias")
-
-
 def test_old_names_are_loaded_too(folder: Path) -> None:
     marked = torch.linspace(0.5, 1.5, 32)
 
@@ -135,12 +123,6 @@ def test_old_names_are_loaded_too(folder: Path) -> None:
     assert model.architecture.source.random_tensors == ()
     loaded = model.module(random_weights=False).get_parameter("embeddings.LayerNorm.weight")
     assert torch.equal(loaded, marked)
-
-
-def test_the_architecture_names_them(folder: Path) -> None:
-    source = open_model(parse_source(str(folder), "masked-lm")).architecture.source
-    assert source.weights == "pretrained"
-    assert source.random_tensors == MASKED_LM_HEAD
 
 
 def test_another_models_tensors(folder: Path) -> None:

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 import bertviewer
-from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.opening import open_model
-from bertviewer.core.sources.parsing import parse_source
-from tests.core.loading.tiny_models import change_config, read_tensors, save_model, write_tensors
-
-
-def opened(folder: Path) -> LoadedModel:
-    return open_model(parse_source(str(folder)))
+from tests.core.loading.tiny_models import (
+    change_config,
+    opened,
+    read_tensors,
+    save_model,
+    write_tensors,
+)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """What qualifies a model's figures goes with every figure of it."""
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,24 +11,16 @@ from safetensors.torch import load_file, save_file
 
 import bertviewer
 from bertviewer.core.comparison.compare_models import compare_models
-from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.source_info import QUANTIZED
-from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
 from bertviewer.report.comparison_text import comparison_text
 from bertviewer.report.run_text import run_text
 from bertviewer.report.summaries import csv
+from tests.core.loading.tiny_models import opened
 
 QUERY = "encoder.layer.0.attention.self.query."
-
-
-@pytest.fixture
-def folder(tiny_bert_folder: Path, tmp_path: Path) -> Path:
-    """Return a copy of the tiny BERT."""
-    return Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
 
 
 def configure(folder: Path, **more: Any) -> None:
@@ -42,10 +33,6 @@ def exchange(folder: Path, left_out: str, others: Mapping[str, torch.Tensor]) ->
     file = folder / "model.safetensors"
     kept = {name: t for name, t in load_file(file).items() if name != left_out}
     save_file({**kept, **others}, file, {"format": "pt"})
-
-
-def opened(folder: Path) -> LoadedModel:
-    return open_model(parse_source(str(folder)))
 
 
 def test_own_code_is_said_wherever_figures_are(folder: Path) -> None:

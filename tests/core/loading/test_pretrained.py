@@ -3,7 +3,6 @@
 import functools
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,19 +14,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import Cancelled, UserError
+from tests.core.loading.tiny_models import opened
 from tests.resident_memory import resident_memory
-
-
-@pytest.fixture
-def folder(tiny_bert_folder: Path, tmp_path: Path) -> Path:
-    """Return a copy of the tiny model that a test may change."""
-    return Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
 
 
 @pytest.fixture
@@ -40,18 +33,14 @@ def sharded(folder: Path) -> Path:
     return folder
 
 
-def opened(path: Path, task: str = "base") -> LoadedModel:
-    return open_model(parse_source(str(path), task))
-
-
 def test_a_sharded_folder_opens_and_runs(sharded: Path, tiny_bert_folder: Path) -> None:
-    model = opened(sharded)
+    model = opened(sharded, "base")
     assert model.keys is not None
     assert len(model.keys.files) == 3
     assert model.architecture.source.random_tensors == ()
     sentence = Sentence("the cat sat on the mat", None)
     run = run_sentence(model, sentence, random_weights=False)
-    whole = run_sentence(opened(tiny_bert_folder), sentence, random_weights=False)
+    whole = run_sentence(opened(tiny_bert_folder, "base"), sentence, random_weights=False)
     ours, theirs = run.activation("pooler"), whole.activation("pooler")
     assert ours is not None
     assert theirs is not None
@@ -60,7 +49,7 @@ def test_a_sharded_folder_opens_and_runs(sharded: Path, tiny_bert_folder: Path) 
 
 def test_one_file_beside_its_configuration(sharded: Path) -> None:
     file = sharded / "model-00001-of-00003.safetensors"
-    model = opened(file)
+    model = opened(file, "base")
     held = set(load_file(file))
     assert model.architecture.source.kind == "weights"
     names = {tensor.name for tensor in model.architecture.parameters}
@@ -115,7 +104,7 @@ def test_no_other_file_is_opened(sharded: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(transformers.BertModel, "from_pretrained", classmethod(loaded))
     with watched() as events:
-        opened(sharded).module(random_weights=False)
+        opened(sharded, "base").module(random_weights=False)
     assert asked == [None]
     assert {Path(name).name for event, name in events if name.startswith(str(sharded))} == {
         "config.json",
@@ -128,7 +117,7 @@ def test_no_other_file_is_opened(sharded: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_file_that_shrinks_while_it_is_open(folder: Path) -> None:
-    model = opened(folder)
+    model = opened(folder, "base")
     file = folder / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-1000])
     with pytest.raises(UserError, match=r"model\.safetensors: truncated: "):
@@ -140,7 +129,7 @@ def test_a_file_that_shrinks_while_it_is_open(folder: Path) -> None:
 
 def test_a_file_that_shrinks_while_it_is_read(folder: Path) -> None:
     file = folder / "model.safetensors"
-    model = opened(folder)
+    model = opened(folder, "base")
     model.confirm()
 
     def progress(done: int, total: int, label: str) -> None:
@@ -153,7 +142,7 @@ def test_a_file_that_shrinks_while_it_is_read(folder: Path) -> None:
 
 def test_a_file_that_was_written_anew(folder: Path) -> None:
     file = folder / "model.safetensors"
-    model = opened(folder)
+    model = opened(folder, "base")
     tensors = load_file(file)
     tensors["pooler.dense.bias"] = torch.zeros(8, 4)
     save_file(tensors, file, {"format": "pt"})
@@ -165,14 +154,14 @@ def test_the_memory_for_converting_is_counted(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = folder / "model.safetensors"
-    parameters = opened(folder).architecture.root.parameters
+    parameters = opened(folder, "base").architecture.root.parameters
     # Enough for the model in float32, but not for its float64 tensors beside it.
     monkeypatch.setattr("bertviewer.core.util.memory.available_memory", lambda: parameters * 8)
-    model = opened(folder)
+    model = opened(folder, "base")
     model.module(random_weights=False)
     assert not model.architecture.source.offloaded
     save_file({name: tensor.double() for name, tensor in load_file(file).items()}, file)
-    model = opened(folder)
+    model = opened(folder, "base")
     model.module(random_weights=False)
     assert model.architecture.source.offloaded
 
@@ -182,7 +171,7 @@ def test_another_dtype_is_converted_and_told(folder: Path, dtype: torch.dtype) -
     file = folder / "model.safetensors"
     tensors = {name: tensor.to(dtype) for name, tensor in load_file(file).items()}
     save_file(tensors, file, {"format": "pt"})
-    model = opened(folder)
+    model = opened(folder, "base")
     assert model.keys is not None
     name = {torch.float16: "F16", torch.bfloat16: "BF16", torch.float64: "F64"}[dtype]
     assert dict(model.keys.stored_dtypes) == {name: 39}
@@ -196,7 +185,7 @@ def test_another_dtype_is_converted_and_told(folder: Path, dtype: torch.dtype) -
 def test_the_dtype_of_the_configuration_is_what_the_model_has(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"dtype": "bfloat16"}))
-    model = opened(folder)
+    model = opened(folder, "base")
     assert model.keys is not None
     assert (model.keys.dtype, dict(model.keys.stored_dtypes)) == ("bfloat16", {"F32": 39})
     weight = model.module(random_weights=False).get_parameter("pooler.dense.weight")
@@ -208,7 +197,7 @@ def test_quantized_weights_are_shown_and_not_run(folder: Path) -> None:
     tensors = load_file(file)
     tensors["pooler.dense.weight"] = tensors["pooler.dense.weight"].to(torch.int8)
     save_file(tensors, file, {"format": "pt"})
-    model = opened(folder)
+    model = opened(folder, "base")
     assert model.stored("pooler.dense.weight") is None
     with pytest.raises(UserError, match=r"its weights are quantized \(8-bit integers\)"):
         model.module(random_weights=False)
@@ -222,7 +211,7 @@ def test_loading_can_be_cancelled(folder: Path) -> None:
         if done > total / 2 > 0:
             raise Cancelled
 
-    model = opened(folder)
+    model = opened(folder, "base")
     with pytest.raises(Cancelled):
         model.module(False, progress)
     assert told[-1][0] < told[-1][1]
@@ -257,7 +246,7 @@ def test_seven_billion_parameters_take_no_memory(tmp_path: Path) -> None:
     parameters = write_sparse_checkpoint(tmp_path, LLAMA_7B)
     assert parameters == 6_607_343_616
     before = resident_memory()
-    model = opened(tmp_path)
+    model = opened(tmp_path, "base")
     grown = resident_memory() - before
     assert model.architecture.root.parameters == parameters
     assert model.architecture.source.weights == "pretrained"

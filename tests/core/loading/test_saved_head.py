@@ -7,22 +7,17 @@ import torch
 
 import bertviewer
 from bertviewer.core.building.backend import seeded, transformers
-from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import preset_names
 from tests.core.loading.tiny_models import (
     SIZES,
     change_config,
+    opened,
     read_tensors,
     save_model,
     write_tensors,
 )
 from tests.core.tokenization.small_tokenizers import write_tokenizer
-
-
-def opened(folder: Path, task: str = "auto") -> LoadedModel:
-    return open_model(parse_source(str(folder), task))
 
 
 @pytest.mark.parametrize(

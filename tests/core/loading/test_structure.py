@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 import torch
+from msgspec.structs import replace
 from safetensors.torch import save_file
 
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.checkpoints.stored import ITEM_BYTES, TORCH_NAMES, Checkpoint, StoredTensor
-from bertviewer.core.loading import structure
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.loading.structure import structure_from_names
 from bertviewer.core.schema.architecture import Architecture
@@ -81,7 +81,9 @@ def test_every_tensor_is_there_and_counted(saved: tuple[Any, Path]) -> None:
         if any(name.startswith(f"{path}.") or not path for name in expected)
     }
     assert sum(architecture.shares.values()) == pytest.approx(1)
-    assert Architecture.from_json(architecture.to_json()) == architecture
+    # Flows are another document.
+    again = Architecture.from_json(architecture.to_json())
+    assert again == replace(architecture, flows=None)
 
 
 def test_equal_layers_are_repeats_in_the_order_of_their_numbers() -> None:
@@ -138,7 +140,7 @@ def test_strange_names(names: tuple[str, ...]) -> None:
 def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"^x: '(a\.)+.*' has too many levels$"):
         named({"a." * 60 + "b": (1,)})
-    monkeypatch.setattr(structure, "MAX_TENSORS", 1_000)
+    monkeypatch.setattr("bertviewer.core.loading.structure.MAX_TENSORS", 1_000)
     with pytest.raises(UserError, match=r"^x: 1,001 tensors are too many to display$"):
         named({str(number): (1,) for number in range(1_001)})
 

@@ -9,15 +9,14 @@ import torch
 import bertviewer
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.key_report import key_lines
 from tests.core.loading.tiny_models import (
     VOCABULARY,
     WIDTH,
     change_config,
+    opened,
     read_tensors,
     save_model,
     write_tensors,
@@ -41,10 +40,6 @@ def other(name: str) -> torch.Tensor:
     generator = torch.Generator().manual_seed(1)
     shape = (VOCABULARY,) if name.endswith("bias") else (VOCABULARY, WIDTH)
     return torch.randn(shape, generator=generator)
-
-
-def opened(folder: Path) -> LoadedModel:
-    return open_model(parse_source(str(folder)))
 
 
 def ties(model: LoadedModel) -> set[tuple[str, str]]:

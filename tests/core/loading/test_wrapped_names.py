@@ -7,21 +7,14 @@ import pytest
 import torch
 
 import bertviewer
-from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.opening import open_model
-from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
 from tests.core.loading.tiny_models import (
     Tensors,
-    change_config,
+    opened,
     read_tensors,
     save_model,
     write_tensors,
 )
-
-
-def opened(folder: Path, task: str = "auto") -> LoadedModel:
-    return open_model(parse_source(str(folder), task))
 
 
 def behind(prefix: str) -> Callable[[str], str]:
@@ -151,13 +144,6 @@ def test_a_rotary_frequency_of_every_layer_is_no_weight(tmp_path: Path) -> None:
     model = opened(tmp_path)
     assert model.keys is not None
     assert model.keys.buffers == (key,)
-
-
-def test_a_weight_of_another_shape_is_still_refused(tmp_path: Path) -> None:
-    save_model(tmp_path, "BertModel")
-    change_config(tmp_path, max_position_embeddings=13)
-    with pytest.raises(bertviewer.Error, match="has the shape"):
-        bertviewer.open(tmp_path)
 
 
 def test_positions_that_are_computed_are_not_random(tmp_path: Path) -> None:

@@ -10,6 +10,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from bertviewer.core.building.backend import transformers
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.sources.parsing import parse_source
 
 Tensors = dict[str, Tensor]
 VOCABULARY, WIDTH = 24, 16
@@ -66,6 +69,11 @@ def save_model(folder: Path, class_name: str, **changes: Any) -> Any:
         model = kind(kind.config_class(**{**sizes, **changes}))
     model.save_pretrained(folder)
     return model
+
+
+def opened(path: Path, task: str = "auto") -> LoadedModel:
+    """Open a model, by default with the head that its checkpoint was saved with."""
+    return open_model(parse_source(str(path), task))
 
 
 def read_tensors(folder: Path) -> Tensors:
