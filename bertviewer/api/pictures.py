@@ -125,13 +125,13 @@ def _attention(look: CloserLook, wish: Wish) -> "Picture":
 
 def _heads(look: CloserLook, _wish: Wish) -> "Picture":
     from bertviewer.charts.attentions import figures_chart
-    from bertviewer.core.analysis.attention_maps import head_figures
+    from bertviewer.core.analysis.attention_maps import head_measures
     from bertviewer.report.pictures import Picture
 
     found = {layer: look.attention(layer) for layer in look.attention_layers()}
     if not found:
         raise UserError("this run has no attention to show")
-    figures = {layer: head_figures(maps, look.run) for layer, maps in found.items()}
+    figures = {layer: head_measures(maps, look.run) for layer, maps in found.items()}
     return Picture(figures_chart(tuple(found), figures, "entropy"), 680, 90 + 22 * len(found))
 
 

@@ -14,7 +14,7 @@ from bertviewer.charts.naming import LONGEST, shortened, token_names, visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.attention_maps import AttentionMaps, HeadFigures, Measure
+from bertviewer.core.analysis.attention_maps import AttentionMaps, HeadMeasures, Measure
 from bertviewer.core.analysis.tokens import align, text_starts, token_classes
 from bertviewer.core.schema.activation_run import ActivationRun
 
@@ -110,7 +110,7 @@ def head_chart(attended: Attended, head: int, is_root: bool = False, name: str =
 
 def figures_chart(
     layers: Sequence[AttentionLayer],
-    figures: Mapping[AttentionLayer, HeadFigures],
+    figures: Mapping[AttentionLayer, HeadMeasures],
     measure: Measure,
     *,
     name: str = "",
@@ -121,8 +121,8 @@ def figures_chart(
     An attention without figures has an empty row. Columns stand for heads; rows for nothing,
     because the calls of a shared layer are one module. ``name`` is the measure's.
     """
-    rows = [figures[layer].of(measure) if layer in figures else None for layer in layers]
-    count = max((each.count for each in figures.values()), default=0)
+    rows = [figures[layer].get(measure) if layer in figures else None for layer in layers]
+    count = max((len(row) for each in figures.values() for row in each.values()), default=0)
     values = np.full((len(layers), count), np.nan)
     for number, row in enumerate(rows):
         if row is not None:

@@ -14,7 +14,7 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.statistics_table import tensor_statistics_table
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
-from bertviewer.core.analysis.attention_maps import HeadFigures, Measure
+from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure
 from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.corpus.corpus import QUANTILES, ClassSums, Corpus, OutlierRow, Outliers, as_run
 from bertviewer.core.corpus.histogram import counts_between, edges
@@ -125,7 +125,7 @@ def value_table(row: ClassSums) -> FigureTable:
 
 def heads_of(
     architecture: Architecture, corpus: Corpus
-) -> tuple[tuple[AttentionLayer, ...], Mapping[AttentionLayer, HeadFigures]]:
+) -> tuple[tuple[AttentionLayer, ...], Mapping[AttentionLayer, HeadMeasures]]:
     """Return the attentions whose heads were measured, in order, and the figures of these.
 
     What no head has is left out: a share at the start token of a model without one, or how far
@@ -140,13 +140,11 @@ def heads_of(
     shares = [name for name in _SHARES if any(np.nansum(getattr(heads, name)) > 0
                                               for heads in found.values())]  # fmt: skip
     figures = {
-        layer: HeadFigures(
-            {
-                measure: values
-                for measure in (*_MEASURES, *shares)
-                if not np.isnan(values := getattr(heads, measure)).all()
-            }
-        )
+        layer: {
+            measure: values
+            for measure in (*_MEASURES, *shares)
+            if not np.isnan(values := getattr(heads, measure)).all()
+        }
         for layer, heads in found.items()
     }
     return tuple(figures), figures

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.analysis.padding import Padding, usual_length
-from bertviewer.core.analysis.predictions import predicted_places
+from bertviewer.core.analysis.predictions import predicted_positions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.corners import seen_corners
@@ -150,6 +150,6 @@ def origin_of_model(model: LoadedModel, progress: Progress = no_progress) -> Ori
 
 def _places(model: LoadedModel, run: ActivationRun) -> tuple[int, ...]:
     """Return the places of most interest: those of masks, or else the last one."""
-    known = predicted_places(run, model.architecture)
+    known = predicted_positions(run, model.architecture)
     masked = tuple(place for place in known if run.tokens[place].text in MASKS)
     return masked[:MOST_PLACES] or known[-1:]

@@ -47,7 +47,7 @@ def _compared(step: CheckStep, named: NamedValues) -> ComparedElement | None:
     worst = named.worst
     if worst is None:
         return None
-    given, recomputed = (_at(named.beside[side], worst.index) for side in (GIVEN, RECOMPUTED))
+    given, recomputed = (_at(named.interleaved[side], worst.index) for side in (GIVEN, RECOMPUTED))
     place = place_text(worst.index, named.axes)
     return ComparedElement(
         *(step, worst.index, place, given, recomputed, worst.difference, worst.tolerance)

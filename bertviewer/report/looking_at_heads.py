@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.attention_maps import head_figures, ranked
+from bertviewer.core.analysis.attention_maps import head_measures, ranked
 from bertviewer.core.util.errors import UserError
 from bertviewer.report.looks import SeenHeads
 from bertviewer.report.run_looked_at import LookedAt
@@ -19,7 +19,7 @@ def seen_heads(it: LookedAt) -> SeenHeads | None:
     figures = {}
     for layer in it.attentions:
         try:
-            figures[layer] = head_figures(it.attention(layer), it.run)
+            figures[layer] = head_measures(it.attention(layer), it.run)
         except UserError:
             continue
     if not figures:

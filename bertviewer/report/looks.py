@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.attention_maps import AttentionMaps, HeadFigures, RankedHead
+from bertviewer.core.analysis.attention_maps import AttentionMaps, HeadMeasures, RankedHead
 from bertviewer.core.analysis.histogram_data import Histogram
 from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.predictions import Predictions
@@ -28,7 +28,7 @@ class SeenHeads(Struct, frozen=True, eq=False):
         maps: of the first attention, of those that are shown, and of the large head's.
     """
 
-    figures: Mapping[AttentionLayer, HeadFigures] = field(default_factory=dict)
+    figures: Mapping[AttentionLayer, HeadMeasures] = field(default_factory=dict)
     shown: tuple[AttentionLayer, ...] = ()
     large: RankedHead | None = None
     maps: Mapping[AttentionLayer, AttentionMaps] = field(default_factory=dict)

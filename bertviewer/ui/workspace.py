@@ -239,7 +239,7 @@ class Workspace(QObject):
 
     def show_run(self, ran: jobs.Ran) -> None:
         """Show a run in place of the last one; the worker's comes here."""
-        from bertviewer.core.analysis.predictions import mask_places
+        from bertviewer.core.analysis.predictions import mask_positions
 
         if ran.corrected is not None:
             self._show(ran.corrected)
@@ -248,7 +248,7 @@ class Workspace(QObject):
         # The first word is more of an example than the mark at the sentence's beginning; a mask
         # is there to be guessed.
         words = [place for place, token in enumerate(run.tokens) if not token.is_special]
-        masks = mask_places(run, self.architecture) if self.architecture is not None else ()
+        masks = mask_positions(run, self.architecture) if self.architecture is not None else ()
         self.selection.set_tokens(len(run.tokens), next(iter((*masks, *words)), 0))
         self.runs.set_run(watched)
         self.next_run.take_over(run, is_saved=watched.capture is None)

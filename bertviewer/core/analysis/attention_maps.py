@@ -20,6 +20,12 @@ Shares = tuple[tuple[int, float], ...]
 Measure = Literal["entropy", "distance", "previous", "next", "same", "cls", "sep", "first"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
+HeadMeasures = Mapping[Measure, Floats]
+"""Measures of the heads of one attention, [A] each; undefined measures are left out.
+
+NaN is the value of a head without a finite row.
+"""
+
 _OFFSETS: Mapping[Measure, int] = {"previous": -1, "same": 0, "next": 1}
 
 
@@ -63,24 +69,6 @@ class Received(Struct, frozen=True, eq=False):
 
     shares: Floats
     tokens: tuple[int, ...]
-
-
-class HeadFigures(Struct, frozen=True, eq=False):
-    """Measures of the heads of one attention, [A] each; undefined measures are left out.
-
-    NaN is the value of a head without a finite row.
-    """
-
-    values: Mapping[Measure, Floats]
-
-    @property
-    def count(self) -> int:
-        """The number of heads."""
-        return max(map(len, self.values.values()), default=0)
-
-    def of(self, measure: Measure) -> Floats | None:
-        """Return one value for each head, ``None`` if the measure is undefined here."""
-        return self.values.get(measure)
 
 
 class RankedHead(Struct, frozen=True):
@@ -142,7 +130,7 @@ def head_distances(
     return np.array([_finite_mean(rows) for rows in weighted])
 
 
-def head_figures(maps: AttentionMaps, run: ActivationRun) -> HeadFigures:
+def head_measures(maps: AttentionMaps, run: ActivationRun) -> HeadMeasures:
     """Return all measures of the heads; p[i, j] is the attention of query i to key j.
 
     - entropy: see ``head_entropies``;
@@ -177,17 +165,17 @@ def head_figures(maps: AttentionMaps, run: ActivationRun) -> HeadFigures:
         if keys := [n for n, token in enumerate(maps.key_tokens) if token in tokens]:
             sums = maps.probabilities[:, :, keys].sum(axis=2, dtype=np.float64)
             values[measure] = _means(sums)
-    return HeadFigures({m: found for m, found in values.items() if not np.isnan(found).all()})
+    return {m: found for m, found in values.items() if not np.isnan(found).all()}
 
 
 def ranked(
-    figures: Mapping[AttentionLayer, HeadFigures], measure: Measure
+    measures: Mapping[AttentionLayer, HeadMeasures], measure: Measure
 ) -> tuple[RankedHead, ...]:
     """Return all heads by a measure, the highest first; equal ones in the order of layers."""
     found = [
         RankedHead(layer, head, value)
-        for layer, each in figures.items()
-        if (row := each.of(measure)) is not None
+        for layer, each in measures.items()
+        if (row := each.get(measure)) is not None
         for head, value in enumerate(row.tolist())
         if np.isfinite(value)
     ]

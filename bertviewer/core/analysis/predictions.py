@@ -81,7 +81,7 @@ class Predictions(PartialEquality, Struct, frozen=True):
 
     Attributes:
         position: the position of the run's token whose vector is read.
-        expected: the position of the token that is predicted there; see ``expected_places``.
+        expected: the position of the token that is predicted there; see ``expected_positions``.
         guess: the model's output.
         layers: the head applied to each hidden state, the embeddings first (the logit lens,
             nostalgebraist 2020), with the model's final norm; the last one is the model's output.
@@ -133,7 +133,7 @@ class ClassScores(Struct, frozen=True, eq=False):
         return tuple(int(column) for column in self.logits.argmax(axis=1))
 
 
-def predicted_places(run: ActivationRun, architecture: Architecture) -> tuple[int, ...]:
+def predicted_positions(run: ActivationRun, architecture: Architecture) -> tuple[int, ...]:
     """Return the positions at which the model scores its vocabulary: an encoder-decoder's decoder.
 
     There are none without a vocabulary head.
@@ -148,14 +148,14 @@ def predicted_places(run: ActivationRun, architecture: Architecture) -> tuple[in
     return places if len(places) == shape[1] else ()
 
 
-def expected_places(run: ActivationRun, architecture: Architecture) -> dict[int, int | None]:
+def expected_positions(run: ActivationRun, architecture: Architecture) -> dict[int, int | None]:
     """Return the position of the expected token for each position with predictions.
 
     That is the position itself or, if the model predicts the next token, the following one, and
     ``None`` at the end. A decoder reads the encoder's tokens one position later, so that it
     predicts the encoder's token at its own position.
     """
-    places = predicted_places(run, architecture)
+    places = predicted_positions(run, architecture)
     if not places or not predicts_next(architecture):
         return dict(zip(places, places, strict=True))
     if architecture.is_encoder_decoder:
@@ -163,9 +163,9 @@ def expected_places(run: ActivationRun, architecture: Architecture) -> dict[int,
     return dict(zip(places, (*places[1:], None), strict=True))
 
 
-def mask_places(run: ActivationRun, architecture: Architecture) -> tuple[int, ...]:
+def mask_positions(run: ActivationRun, architecture: Architecture) -> tuple[int, ...]:
     """Return the positions at which a mask is predicted."""
-    expected = expected_places(run, architecture)
+    expected = expected_positions(run, architecture)
     return tuple(p for p, e in expected.items() if e is not None and run.tokens[e].text in MASKS)
 
 

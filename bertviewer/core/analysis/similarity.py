@@ -137,13 +137,11 @@ def token_path(run: ActivationRun, token: int) -> TokenPath:
     )
 
 
-def same_words(
-    run: ActivationRun, other: ActivationRun | None = None, ignore_case: bool = True
-) -> tuple[WordPair, ...]:
+def same_words(run: ActivationRun, other: ActivationRun | None = None) -> tuple[WordPair, ...]:
     """Return the words that occur in both sentences of a run, or in it and in another run.
 
-    Several occurrences are paired in order; surplus ones and words with unknown pieces are left
-    out. The pairs are in the order of their first words.
+    Case is ignored. Several occurrences are paired in order; surplus ones and words with unknown
+    pieces are left out. The pairs are in the order of their first words.
     """
     words = words_of(run)
     if other is None:
@@ -152,17 +150,14 @@ def same_words(
     else:
         firsts, seconds = list(words), list(words_of(other))
 
-    def key(word: Word) -> str:
-        return word.text.casefold() if ignore_case else word.text
-
     waiting: dict[str, list[Word]] = {}
     for word in reversed(seconds):
         if not word.is_unknown:
-            waiting.setdefault(key(word), []).append(word)
+            waiting.setdefault(word.text.casefold(), []).append(word)
     return tuple(
         WordPair(word.text, word, partners.pop())
         for word in firsts
-        if not word.is_unknown and (partners := waiting.get(key(word)))
+        if not word.is_unknown and (partners := waiting.get(word.text.casefold()))
     )
 
 

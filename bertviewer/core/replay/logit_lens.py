@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_modules import attention_paths
-from bertviewer.core.analysis.predictions import predicted_places
+from bertviewer.core.analysis.predictions import predicted_positions
 from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.capture import Capture
@@ -40,7 +40,7 @@ def logits_by_layer(
         Cancelled: ``progress`` said so.
     """
     module = model.running_module
-    places = predicted_places(run, model.architecture)
+    places = predicted_positions(run, model.architecture)
     row = places.index(position)
     states = _states(run, module, position)
     last_norm = _last_norm(model, kept, states[-1], (row, len(places)), progress)

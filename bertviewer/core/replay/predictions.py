@@ -8,8 +8,8 @@ from bertviewer.core.analysis.predictions import (
     Guess,
     Predictions,
     VocabularyScores,
-    expected_places,
-    predicted_places,
+    expected_positions,
+    predicted_positions,
 )
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.logit_lens import logits_by_layer, wide
@@ -37,12 +37,12 @@ def predictions_at(
         Cancelled: ``progress`` said so.
     """
     architecture = model.with_flows(progress)  # they say whether the next token is predicted
-    places = predicted_places(run, architecture)
+    places = predicted_positions(run, architecture)
     if not places:
         raise UserError("the model has no head that predicts tokens")
     if position not in places:
         raise UserError("only the decoder's tokens have predictions")
-    expected = expected_places(run, architecture)[position]
+    expected = expected_positions(run, architecture)[position]
     # A run since then may have been on another device.
     model.module(random_weights=True, progress=progress, device=run.device)
     no_layers = ""

@@ -4,7 +4,7 @@ from math import isfinite
 
 import torch
 
-from bertviewer.core.analysis.predictions import expected_places
+from bertviewer.core.analysis.predictions import expected_positions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.logit_lens import wide
 from bertviewer.core.runs.capture import Capture
@@ -27,7 +27,7 @@ def token_probabilities(
         UserError: the model has no head over the vocabulary.
         Cancelled: ``progress`` said so.
     """
-    expected = expected_places(run, model.with_flows(progress))
+    expected = expected_positions(run, model.with_flows(progress))
     if not expected:
         raise UserError("the model has no head that predicts tokens")
     # A run since then may have been on another device.

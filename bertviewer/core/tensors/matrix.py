@@ -111,14 +111,14 @@ class TensorPart(Struct, frozen=True, eq=False):
         matrix: the displayed slice.
         rows: the axis of the tensor's rows.
         columns: the axis of the tensor's columns.
-        beside: slices of the same size by title, shown element by element in place of the matrix.
+        interleaved: slices of the same size by title, shown element by element in place of the matrix.
         metadata: written to a safetensors file.
     """
 
     matrix: Matrix
     rows: Axis = field(default_factory=Axis)
     columns: Axis = field(default_factory=Axis)
-    beside: Mapping[str, Matrix] = field(default_factory=dict)
+    interleaved: Mapping[str, Matrix] = field(default_factory=dict)
     metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -127,7 +127,7 @@ class TensorPart(Struct, frozen=True, eq=False):
         return min(self.matrix.shape) <= 1
 
     @property
-    def is_turned(self) -> bool:
+    def is_transposed(self) -> bool:
         """Whether the only row is displayed as a column."""
         rows, columns = self.matrix.shape
         return rows == 1 < columns
@@ -135,37 +135,37 @@ class TensorPart(Struct, frozen=True, eq=False):
     @property
     def down(self) -> Axis:
         """The axis of lines."""
-        return self.columns if self.is_turned else self.rows
+        return self.columns if self.is_transposed else self.rows
 
     @property
     def across(self) -> Axis:
         """The axis of columns."""
-        return self.rows if self.is_turned else self.columns
+        return self.rows if self.is_transposed else self.columns
 
     @property
     def _each(self) -> int:
         """Displayed columns of each column of the matrix."""
-        return len(self.beside) or 1
+        return len(self.interleaved) or 1
 
     @property
     def shape(self) -> tuple[int, int]:
         """Lines and columns."""
         rows, columns = self.matrix.shape
-        return (columns, self._each) if self.is_turned else (rows, columns * self._each)
+        return (columns, self._each) if self.is_transposed else (rows, columns * self._each)
 
     @property
     def first_line(self) -> int:
         """The first line's index in the tensor."""
-        return (self.matrix.column_span if self.is_turned else self.matrix.row_span)[0]
+        return (self.matrix.column_span if self.is_transposed else self.matrix.row_span)[0]
 
     def cell(self, line: int, column: int) -> tuple[int, int]:
         """Return the matrix's row and column that are displayed at a line and column."""
         across = column // self._each
-        return (across, line) if self.is_turned else (line, across)
+        return (across, line) if self.is_transposed else (line, across)
 
     def place(self, row: int, column: int) -> tuple[int, int]:
         """Return the line and the first column that display a cell of the matrix."""
-        line, across = (column, row) if self.is_turned else (row, column)
+        line, across = (column, row) if self.is_transposed else (row, column)
         return line, across * self._each
 
     def block(self, lines: Span, columns: Span) -> Values:
@@ -177,8 +177,8 @@ class TensorPart(Struct, frozen=True, eq=False):
         each = self._each
         across = columns[0] // each, -(-columns[1] // each)
         blocks = [
-            matrix.block(across, lines).T if self.is_turned else matrix.block(lines, across)
-            for matrix in self.beside.values() or (self.matrix,)
+            matrix.block(across, lines).T if self.is_transposed else matrix.block(lines, across)
+            for matrix in self.interleaved.values() or (self.matrix,)
         ]
         if each == 1:
             return blocks[0]
@@ -197,9 +197,9 @@ class TensorPart(Struct, frozen=True, eq=False):
 
     def column_title(self, column: int) -> str:
         """Return a column's header: index and token, or the title of an interleaved slice."""
-        span = self.matrix.row_span if self.is_turned else self.matrix.column_span
+        span = self.matrix.row_span if self.is_transposed else self.matrix.column_span
         index = span[0] + column // self._each
-        if not self.beside:
+        if not self.interleaved:
             return " ".join(filter(None, (str(index), self.across.name(index))))
-        title = list(self.beside)[column % self._each]
-        return title if self.is_turned else f"{index} {title}"
+        title = list(self.interleaved)[column % self._each]
+        return title if self.is_transposed else f"{index} {title}"

@@ -13,7 +13,7 @@ from bertviewer.core.util.progress import Progress, no_progress
 
 MOST = 256
 """Maximum rows and columns of a map."""
-ENDS = 4, 2
+_ENDS = 4, 2
 """Rows and columns of a corner, at the beginning and at the end each."""
 
 Edges = NDArray[np.int64]
@@ -63,13 +63,13 @@ class Corner(Struct, frozen=True, eq=False):
     values: NDArray[np.floating[Any]]
 
 
-def corner_of(named: NamedValues, ends: tuple[int, int] = ENDS) -> Corner:
+def corner_of(named: NamedValues) -> Corner:
     """Return the first and last rows and columns; a vector is one row."""
     values = named.values
     matrix = Matrix(values, (0,) * max(0, len(values.shape) - 2))
     is_vector = len(values.shape) < 2
     height, width = matrix.shape[::-1] if is_vector else matrix.shape
-    rows, columns = ends_of(height, ends), ends_of(width, ends)
+    rows, columns = ends_of(height), ends_of(width)
     axis = named.axes[0]
     has_tokens = axis.kind == "token" and not is_vector
 
@@ -89,9 +89,9 @@ def corner_of(named: NamedValues, ends: tuple[int, int] = ENDS) -> Corner:
     )
 
 
-def ends_of(size: int, ends: tuple[int, int] = ENDS) -> tuple[int, ...]:
+def ends_of(size: int) -> tuple[int, ...]:
     """Return the first and last indices below ``size``; at least two are left out."""
-    first, last = ends
+    first, last = _ENDS
     if size <= first + last + 1:
         return tuple(range(size))
     return (*range(first), *range(size - last, size))

@@ -67,7 +67,7 @@ def safetensors_pieces(part: TensorPart, progress: Progress = no_progress) -> Pi
     A checked step has three tensors: given, recomputed and the difference. Floats of 8 bits are
     written as float32, with the same values. (The safetensors library writes from memory only.)
     """
-    matrices = part.beside or {part.matrix.values.name: part.matrix}
+    matrices = part.interleaved or {part.matrix.values.name: part.matrix}
     header: dict[str, object] = {}
     if part.metadata:
         header["__metadata__"] = dict(part.metadata)

@@ -142,12 +142,12 @@ class NamedValues(Struct, frozen=True, eq=False):
         values: the values.
         axes: the second last and the last dimension; a vector's axis comes first.
         metadata: written to a safetensors file.
-        beside: tensors of the same shape by name, shown element by element in place of ``values``.
+        interleaved: tensors of the same shape by name, shown element by element in place of ``values``.
         worst: the element that decides a check, if these values are from one.
     """
 
     values: TensorValues
     axes: tuple[Axis, Axis] = (Axis(), Axis())
     metadata: Mapping[str, str] = field(default_factory=dict)
-    beside: Mapping[str, TensorValues] = field(default_factory=dict)
+    interleaved: Mapping[str, TensorValues] = field(default_factory=dict)
     worst: Worst | None = None

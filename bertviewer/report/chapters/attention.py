@@ -43,7 +43,7 @@ def attention(subject: Subject) -> Drafted | None:
         for measure, name in measure_names(run).items()
         if (best := ranked(figures, measure))
     ]
-    heads = sum(each.count for each in figures.values())
+    heads = sum(max(map(len, each.values()), default=0) for each in figures.values())
     blocks: list[Block] = [
         Paragraph.of(
             count_text(

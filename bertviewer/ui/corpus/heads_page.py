@@ -37,7 +37,7 @@ class HeadsPage(QWidget):
         self._layers, self._figures = heads_of(architecture, corpus)
         self._ends: tuple[RankedHead, ...] = ()
         self._measure = ChoiceBox("corpusMeasure", self.tr("Measure shown for each head"))
-        there = {name for each in self._figures.values() for name in each.values}
+        there = {name for each in self._figures.values() for name in each}
         for measure, name in _NAMES.items():
             if measure in there:
                 self._measure.addItem(self.tr(name), measure)

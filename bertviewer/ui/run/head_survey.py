@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bertviewer.charts.levels import Shades
     from bertviewer.core.analysis.attention_layers import AttentionLayer
-    from bertviewer.core.analysis.attention_maps import HeadFigures, Measure, RankedHead
+    from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure, RankedHead
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.util.progress import Progress
     from bertviewer.ui.watched_run import WatchedRun
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class HeadPiece(Struct, frozen=True, eq=False):
     """What is kept of one attention: figures of its heads, and small pictures [A, n, n]."""
 
-    figures: HeadFigures
+    figures: HeadMeasures
     pictures: Shades
 
 
@@ -34,11 +34,11 @@ def head_piece_job(
     layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> HeadPiece:
     """Calculate an attention, and keep just figures and a small picture of each head."""
-    from bertviewer.core.analysis.attention_maps import head_figures
+    from bertviewer.core.analysis.attention_maps import head_measures
     from bertviewer.plots.head_pictures import shaded
 
     maps = attention_request.attention_job(layer, model, watched, progress).maps
-    return HeadPiece(head_figures(maps, watched.run), shaded(maps.probabilities, maps.masked))
+    return HeadPiece(head_measures(maps, watched.run), shaded(maps.probabilities, maps.masked))
 
 
 class HeadSurvey(QObject):
@@ -88,7 +88,7 @@ class HeadSurvey(QObject):
         """Return what is known of a run."""
         return self._known.get(run, {})
 
-    def figures(self, run: WatchedRun) -> dict[AttentionLayer, HeadFigures]:
+    def figures(self, run: WatchedRun) -> dict[AttentionLayer, HeadMeasures]:
         """Return the figures that are known of a run."""
         return {layer: piece.figures for layer, piece in self.pieces(run).items()}
 

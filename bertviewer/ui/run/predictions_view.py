@@ -11,7 +11,7 @@ from bertviewer.charts.comparison import Partners
 from bertviewer.core.analysis.predictions import (
     ClassScores,
     classification,
-    predicted_places,
+    predicted_positions,
     predicts_next,
 )
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -86,7 +86,7 @@ class PredictionsView(View):
         if run is None or architecture is None:
             return
         scores = classification(run, architecture)
-        has_words = bool(predicted_places(run, architecture))
+        has_words = bool(predicted_positions(run, architecture))
         self._panels.setVisible(has_words or scores is not None)
         self._none.setVisible(not has_words and scores is None)
         self._words.setVisible(has_words)

@@ -20,7 +20,7 @@ from bertviewer.charts.token_measures import (
 )
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
 from bertviewer.core.analysis.attention_maps import Received
-from bertviewer.core.analysis.predictions import predicted_places
+from bertviewer.core.analysis.predictions import predicted_positions
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.layouts import in_column, in_row
 from bertviewer.ui.run import jobs
@@ -76,7 +76,7 @@ class TokenLine(QWidget):
             "norm": not run.token_norms,
             "cosine": not run.hidden_states,
             "attention": not self._layers,
-            "probability": not predicted_places(run, architecture),
+            "probability": not predicted_positions(run, architecture),
             "segment": len({token.segment for token in run.tokens}) < 2,
         }
         return frozenset(name for name in MEASURES if not lacking.get(name))

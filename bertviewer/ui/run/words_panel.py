@@ -11,8 +11,8 @@ from bertviewer.charts.prediction_tables import actual_summary, candidates_table
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.predictions import (
     Predictions,
-    mask_places,
-    predicted_places,
+    mask_positions,
+    predicted_positions,
     predicts_next,
 )
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -83,10 +83,10 @@ class WordsPanel(QWidget):
         )
         if watched is None or token is None:
             return
-        self._show_masks(mask_places(watched.run, architecture))
-        if token not in predicted_places(watched.run, architecture):
+        self._show_masks(mask_positions(watched.run, architecture))
+        if token not in predicted_positions(watched.run, architecture):
             self._request.cancel()
-            first = predicted_places(watched.run, architecture)[0]
+            first = predicted_positions(watched.run, architecture)[0]
             self._show_message(
                 self.tr(
                     "This is an encoder token. Select a decoder token: the model predicts "

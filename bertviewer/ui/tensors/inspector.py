@@ -116,7 +116,7 @@ class Inspector(QWidget):
         if subject.watched is not None:
             self._parts.tokens.choose(self._wanted_token)
             self._wanted_token = None
-        self._parts.show_beside(tuple(found.beside))
+        self._parts.show_beside(tuple(found.interleaved))
         self._place_choices()
         self._worst.show_worst(found)
         is_new, self._is_new = self._is_new, False
@@ -152,7 +152,7 @@ class Inspector(QWidget):
         if found is None or subject is None or self._values.key != subject.key:
             return
         rows, columns = found.axes if subject.rows is None else (self._rows, found.axes[1])
-        beside = {title: self._parts.matrix(values) for title, values in found.beside.items()}
+        beside = {title: self._parts.matrix(values) for title, values in found.interleaved.items()}
         matrix = beside.get(self._parts.compared) or self._parts.matrix(found.values)
         part = self._views.part
         if part is None or part.matrix != matrix or part.rows is not rows:

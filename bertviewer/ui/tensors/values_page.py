@@ -111,9 +111,9 @@ class ValuesPage(TensorPage):
         self._table.setCurrentIndex(index)
         self._table.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
         part = self._model.part
-        if part is not None and part.beside:
+        if part is not None and part.interleaved:
             # All that is read of an element, its first number at last.
-            last = self._model.index(line, column + len(part.beside) - 1)
+            last = self._model.index(line, column + len(part.interleaved) - 1)
             for each in (last, index):
                 self._table.scrollTo(each, QAbstractItemView.ScrollHint.EnsureVisible)
 
@@ -168,7 +168,7 @@ class ValuesPage(TensorPage):
 
     def _column_width(self, part: TensorPart) -> int:
         """Return room for a number, and for the title above it where that has words."""
-        has_words = bool(part.beside) or len(part.across.names) > 0
+        has_words = bool(part.interleaved) or len(part.across.names) > 0
         few = min(part.shape[1], FEW) if has_words else 0
         metrics = self._table.horizontalHeader().fontMetrics()
         widths = [metrics.horizontalAdvance(part.column_title(n)) for n in range(few)]
@@ -186,12 +186,12 @@ class ValuesPage(TensorPage):
         place = part.matrix.index(row, column)
         known = place_text(place, (part.rows, part.columns)) or part.row_name(row)
         where = f"{known}  [{', '.join(map(str, place))}]".strip()
-        if not part.beside:
+        if not part.interleaved:
             self._describe(f"{where} = {exact_text(value)}")
             return
-        first = index.column() - index.column() % len(part.beside)
-        found = (self._model.value(index.row(), first + n) for n in range(len(part.beside)))
-        each = zip(part.beside, found, strict=True)
+        first = index.column() - index.column() % len(part.interleaved)
+        found = (self._model.value(index.row(), first + n) for n in range(len(part.interleaved)))
+        each = zip(part.interleaved, found, strict=True)
         told = "  ·  ".join(f"{title} {exact_text(one)}" for title, one in each if one is not None)
         self._describe(f"{where}:  {told}")
 

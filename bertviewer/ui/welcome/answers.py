@@ -29,14 +29,14 @@ class Answer(Struct, frozen=True):
 def previous_head(model: LoadedModel, watched: WatchedRun, progress: Progress) -> Answer:
     """Find the head that gives most of its attention to the token before each."""
     from bertviewer.core.analysis.attention_layers import attention_layers
-    from bertviewer.core.analysis.attention_maps import head_figures, ranked
+    from bertviewer.core.analysis.attention_maps import head_measures, ranked
     from bertviewer.core.replay.attention import attention_of
 
     run = watched.run
     figures = {}
     for layer in attention_layers(model.architecture, run):
         maps = attention_of(model, run, watched.kept, layer.path, progress, call=layer.call)
-        figures[layer] = head_figures(maps, run)
+        figures[layer] = head_measures(maps, run)
     best, *others = ranked(figures, "previous")
     text = translate(
         "questions",

@@ -10,10 +10,9 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import (
     MEASURES,
     AttentionMaps,
-    HeadFigures,
     head_distances,
     head_entropies,
-    head_figures,
+    head_measures,
     masked_by_pattern,
     mean_of_heads,
     ranked,
@@ -74,37 +73,37 @@ def test_they_are_the_plain_sums(seed: int, is_causal: bool, texts: tuple[str, .
     masked = later if is_causal else None
     values = weights(seed, 3, size, size, masked)
     places = tuple(range(size))
-    found = head_figures(maps_of(values, places, places, masked), run_of(tokens_of(*texts)))
+    found = head_measures(maps_of(values, places, places, masked), run_of(tokens_of(*texts)))
     for head in range(3):
         expected = plainly(values[head], texts, is_causal)
-        for measure, figures in found.values.items():
+        for measure, figures in found.items():
             assert figures.dtype == np.float64
             assert figures[head] == pytest.approx(expected[measure], abs=1e-6), measure
     is_bert = "[CLS]" in texts
-    assert ("cls" in found.values) == is_bert == ("first" not in found.values)
-    assert ("sep" in found.values) == ("[SEP]" in texts)
+    assert ("cls" in found) == is_bert == ("first" not in found)
+    assert ("sep" in found) == ("[SEP]" in texts)
     # What a mask hides from every query is no share of 0.
-    assert ("next" in found.values) == (size > 1 and not is_causal)
-    assert ("previous" in found.values) == (size > 1)
+    assert ("next" in found) == (size > 1 and not is_causal)
+    assert ("previous" in found) == (size > 1)
 
 
 def test_shares_of_one_head_that_only_looks_back() -> None:
     values = np.eye(7, k=-1, dtype=np.float32)[None]
     values[0, 0, 0] = 1
     places = tuple(range(7))
-    found = head_figures(maps_of(values, places, places), run_of(tokens_of(*TEXTS)))
-    assert found.values["previous"] == 1
-    assert found.values["next"] == 0
-    assert found.values["entropy"] == pytest.approx(0, abs=1e-30)
-    assert found.values["same"] == pytest.approx(1 / 7)
-    assert found.values["distance"] == pytest.approx(6 / 7)
+    found = head_measures(maps_of(values, places, places), run_of(tokens_of(*TEXTS)))
+    assert found["previous"] == 1
+    assert found["next"] == 0
+    assert found["entropy"] == pytest.approx(0, abs=1e-30)
+    assert found["same"] == pytest.approx(1 / 7)
+    assert found["distance"] == pytest.approx(6 / 7)
 
 
 def test_of_two_texts_places_are_not_compared() -> None:
     values = weights(0, 2, 2, 4)
-    found = head_figures(maps_of(values, (4, 5), (0, 1, 2, 3)), run_of(tokens_of(*TEXTS)))
-    assert set(found.values) == {"entropy", "cls", "sep"}
-    assert found.values["sep"] == pytest.approx(values[:, :, 3].mean(1))
+    found = head_measures(maps_of(values, (4, 5), (0, 1, 2, 3)), run_of(tokens_of(*TEXTS)))
+    assert set(found) == {"entropy", "cls", "sep"}
+    assert found["sep"] == pytest.approx(values[:, :, 3].mean(1))
 
 
 def test_rows_that_are_not_numbers_are_left_out() -> None:
@@ -112,19 +111,19 @@ def test_rows_that_are_not_numbers_are_left_out() -> None:
     values[0, 3] = np.nan
     values[1] = np.nan
     places = tuple(range(7))
-    found = head_figures(maps_of(values, places, places), run_of(tokens_of(*TEXTS)))
+    found = head_measures(maps_of(values, places, places), run_of(tokens_of(*TEXTS)))
     kept = [i for i in range(7) if i != 3]
-    assert found.values["cls"][0] == pytest.approx(values[0, kept, 0].mean())
+    assert found["cls"][0] == pytest.approx(values[0, kept, 0].mean())
     for measure in ("entropy", "distance", "previous", "cls"):
-        assert isnan(found.values[measure][1]), measure
+        assert isnan(found[measure][1]), measure
 
 
 def test_the_highest_comes_first() -> None:
     first, second, third = (AttentionLayer(f"layer.{n}", 0, n) for n in range(3))
     figures = {
-        first: HeadFigures({"previous": np.array([0.25, 0.5, np.nan])}),
-        second: HeadFigures({"previous": np.array([0.5, 0.75])}),
-        third: HeadFigures({"entropy": np.array([1.0])}),
+        first: {"previous": np.array([0.25, 0.5, np.nan])},
+        second: {"previous": np.array([0.5, 0.75])},
+        third: {"entropy": np.array([1.0])},
     }
     found = [(one.layer, one.head, one.value) for one in ranked(figures, "previous")]
     assert found == [(second, 1, 0.75), (first, 1, 0.5), (second, 0, 0.5), (first, 0, 0.25)]

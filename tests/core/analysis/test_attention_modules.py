@@ -9,7 +9,7 @@ import torch
 import transformers
 
 from bertviewer.core.analysis.attention_modules import is_causal
-from bertviewer.core.analysis.predictions import expected_places, predicts_next
+from bertviewer.core.analysis.predictions import expected_positions, predicts_next
 from bertviewer.core.explain.explanation import Context
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -140,7 +140,7 @@ def test_the_next_token_is_predicted_where_no_token_sees_it(
     run = run_sentence(model, Sentence("the cat sat on the mat"), random_weights=True)
     architecture = model.with_flows()
     assert predicts_next(architecture) is is_next
-    places = expected_places(run, architecture)
+    places = expected_positions(run, architecture)
     assert places[0] == (1 if is_next else 0)
     assert places[len(run.tokens) - 1] == (None if is_next else len(run.tokens) - 1)
 

@@ -183,7 +183,7 @@ def test_charts_of_it(model: LoadedModel, corpus: Corpus) -> None:
     assert len(quantile_chart(model.architecture, corpus).lines) == 2
     layers, figures = heads_of(model.architecture, corpus)
     assert len(layers) == 6
-    assert sum(each.of("distance") is None for each in figures.values()) == 2
+    assert sum(each.get("distance") is None for each in figures.values()) == 2
 
 
 def test_padding_is_in_no_sum(

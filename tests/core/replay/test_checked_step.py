@@ -41,9 +41,9 @@ def test_each_step_has_the_numbers_that_it_was_judged_by(family: str, path: str)
     assert check.steps
     for step in check.steps:
         found = looked_at(it, step)
-        assert tuple(found.beside) == (GIVEN, RECOMPUTED, DIFFERENCE)
-        given, recomputed, difference = map(whole, found.beside.values())
-        assert found.beside[RECOMPUTED].dtype in ("float64", "int64")  # positions are integers
+        assert tuple(found.interleaved) == (GIVEN, RECOMPUTED, DIFFERENCE)
+        given, recomputed, difference = map(whole, found.interleaved.values())
+        assert found.interleaved[RECOMPUTED].dtype in ("float64", "int64")  # positions are integers
         np.testing.assert_array_equal(difference, given.astype(np.float64) - recomputed)
         assert found.worst is not None
         assert abs(found.worst.difference) == step.max_abs_error
@@ -104,7 +104,7 @@ def test_both_infinite_is_no_difference() -> None:
     it = ran(it.model)
     (step,) = check_module(it.model, it.kept, "encoder.layer.1.output.dense").steps
     found = looked_at(it, step)
-    assert np.isposinf(whole(found.beside[GIVEN])[0, :, 4]).all()
+    assert np.isposinf(whole(found.interleaved[GIVEN])[0, :, 4]).all()
     assert (whole(found.values)[0, :, 4] == 0).all()
 
 

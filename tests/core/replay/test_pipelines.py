@@ -8,7 +8,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer, processors
 
-from bertviewer.core.analysis.predictions import classification, expected_places, mask_places
+from bertviewer.core.analysis.predictions import classification, expected_positions, mask_positions
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.predictions import predictions_at
 from bertviewer.core.runs.capture import Capture
@@ -83,8 +83,8 @@ def test_words_at_a_mask(family: str, text: str, tmp_path: Path) -> None:
         tokenizer=transformers.AutoTokenizer.from_pretrained(folder),
     )
     expected = pipeline(text, top_k=7)
-    (position,) = mask_places(it.run, it.model.architecture)
-    mask = expected_places(it.run, it.model.architecture)[position]
+    (position,) = mask_positions(it.run, it.model.architecture)
+    mask = expected_positions(it.run, it.model.architecture)[position]
     assert mask is not None
     assert it.run.tokens[mask].text == "<mask>"
     found = predictions_at(it.model, it.run, it.kept, position, top=7)

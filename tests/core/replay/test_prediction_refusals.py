@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from bertviewer.core.analysis.predictions import mask_places, predicted_places
+from bertviewer.core.analysis.predictions import mask_positions, predicted_positions
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.checks.small_models import hook_count
 from tests.core.replay.guesses import at, ids, logits_of
@@ -25,8 +25,8 @@ from tests.core.replay.model_runs import known, opened, ran
 )
 def test_models_without_a_vocabulary_say_so(family: str, task: str) -> None:
     it = known(family, task)
-    assert predicted_places(it.run, it.model.architecture) == ()
-    assert mask_places(it.run, it.model.architecture) == ()
+    assert predicted_positions(it.run, it.model.architecture) == ()
+    assert mask_positions(it.run, it.model.architecture) == ()
     with pytest.raises(UserError, match="no head that predicts tokens"):
         at(it, 0)
 
@@ -72,7 +72,7 @@ def test_a_prediction_that_is_cancelled_leaves_the_model_as_it_was(
     family: str, task: str, cancel_at: int
 ) -> None:
     it = opened(family, task)
-    position = predicted_places(it.run, it.model.architecture)[0]
+    position = predicted_positions(it.run, it.model.architecture)[0]
     before = at(it, position)
     hooks, called = hook_count(it.module), 0
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 import transformers
 
-from bertviewer.core.analysis.predictions import Guess, mask_places, predicted_places
+from bertviewer.core.analysis.predictions import Guess, mask_positions, predicted_positions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.activation_run import Sentence
@@ -39,7 +39,7 @@ def probabilities(guess: Guess) -> list[float]:
 @pytest.mark.parametrize(("family", "task"), HEADS)
 def test_it_is_what_the_model_gives(family: str, task: str) -> None:
     it = known(family, task)
-    places = predicted_places(it.run, it.model.architecture)
+    places = predicted_positions(it.run, it.model.architecture)
     logits = logits_of(it)
     assert len(places) == len(logits)
     for row, position in enumerate(places):
@@ -68,7 +68,7 @@ def test_a_model_of_another_dtype_keeps_its_digits(dtype: torch.dtype, rel: floa
 @pytest.mark.parametrize(("family", "task"), HEADS)
 def test_the_token_that_is_predicted(family: str, task: str) -> None:
     it = known(family, task)
-    places = predicted_places(it.run, it.model.architecture)
+    places = predicted_positions(it.run, it.model.architecture)
     assert len(places) > 2
     for row, position in enumerate(places):
         found = at(it, position)
@@ -127,7 +127,7 @@ def _plain_head(it: Opened) -> Callable[[torch.Tensor, bool], torch.Tensor]:
 )
 def test_each_layer_through_the_head(family: str, task: str, states: str) -> None:
     it = known(family, task)
-    position = predicted_places(it.run, it.model.architecture)[1]
+    position = predicted_positions(it.run, it.model.architecture)[1]
     found = at(it, position, top=5)
     head = _plain_head(it)
     every = it.plain()[states]
@@ -142,7 +142,7 @@ def test_each_layer_through_the_head(family: str, task: str, states: str) -> Non
 
 def test_the_layers_of_a_shorter_decoder() -> None:
     it = opened("bart", "masked-lm", encoder_layers=4, decoder_layers=2)
-    position = predicted_places(it.run, it.model.architecture)[0]
+    position = predicted_positions(it.run, it.model.architecture)[0]
     assert len(it.run.hidden_states) == 5
     found = at(it, position)
     assert len(found.layers) == 3
@@ -151,7 +151,7 @@ def test_the_layers_of_a_shorter_decoder() -> None:
 
 def test_the_pipeline_on_the_demo() -> None:
     it = demo()
-    (position,) = mask_places(it.run, it.model.architecture)
+    (position,) = mask_positions(it.run, it.model.architecture)
     assert it.run.tokens[position].text == "[MASK]"
     found = at(it, position, top=7)
     tokenizer = transformers.AutoTokenizer.from_pretrained(it.model.source.path)

@@ -101,7 +101,7 @@ def test_rows_are_lines() -> None:
 
 def test_a_single_row_is_a_column() -> None:
     part = TensorPart(Matrix(in_memory(VALUES), (0,), rows=(2, 3)), TOKENS, FEATURES)
-    assert part.is_turned
+    assert part.is_transposed
     assert read(part) == [[value] for value in VALUES[0, 2]]
     assert part.column_title(0) == "2 bank"
     assert (part.down, part.line_name(1)) == (FEATURES, "")

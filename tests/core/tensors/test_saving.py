@@ -122,7 +122,7 @@ def test_safetensors_has_all_that_was_compared(tmp_path: Path) -> None:
     given = RANDOM.normal(size=(30, 20)).astype(np.float32)
     recomputed = given.astype(np.float64) + 1e-9
     beside = {"given": Matrix(in_memory(given)), "recomputed": Matrix(in_memory(recomputed))}
-    save(TensorPart(beside["given"], beside=beside), tmp_path / "t.safetensors", ())
+    save(TensorPart(beside["given"], interleaved=beside), tmp_path / "t.safetensors", ())
     found = load_file(tmp_path / "t.safetensors")
     assert_array_equal(found["given"], given)
     assert_array_equal(found["recomputed"], recomputed)
