@@ -11,7 +11,7 @@ from msgspec import Struct
 from bertviewer.core.building.backend import torch
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta
-from bertviewer.core.expressions.evaluation import evaluate, letters_of
+from bertviewer.core.expressions.evaluation import evaluate, names_in
 from bertviewer.core.loading.deriving import builder
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
@@ -97,7 +97,7 @@ def examine(
         exact=counts == independent_counts(_built(architecture.config, source)) and true == filled,
         modules=len(filled),
         proven=sum(path not in found.unproven for path in filled),
-        formula=root if "" not in found.unproven and letters_of(root) else "",
+        formula=root if "" not in found.unproven and names_in(root) else "",
         causes=tuple(dict.fromkeys(found.unproven[p] for p in filled if p in found.unproven)),
         seconds=seconds,
         configurations=tried.configurations,

@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import Struct
 
 from bertviewer.core.building.backend import torch
-from bertviewer.core.expressions.domains import letters_in
-from bertviewer.core.expressions.symbols import Symbol, others_of, symbols_of
+from bertviewer.core.expressions.evaluation import names_in_conditions
+from bertviewer.core.expressions.symbols import Symbol, other_symbols_of, symbols_of
 from bertviewer.core.schema.costs import Costs
 from bertviewer.core.symbolic.counts import Derivation
 from bertviewer.core.symbolic.forward_pass import read_forward
@@ -123,8 +123,8 @@ def try_costs(
     domain = compile(costs.domain or "True", "domain", "eval")
     symbols = symbols_of(config)
     real = _values(config, symbols)
-    limited = letters_in(costs.domain)
-    others = [symbol for symbol in others_of(config) if symbol.letter in limited]
+    limited = names_in_conditions(costs.domain)
+    others = [symbol for symbol in other_symbols_of(config) if symbol.letter in limited]
     evaluations = outside = built = 0
     mistakes: list[Mistake] = []
     for variants, changed in configurations(config, draw):

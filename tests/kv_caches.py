@@ -20,7 +20,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.configurations import build_config, plain_config
 from bertviewer.core.building.models import build_random
-from bertviewer.core.expressions.symbols import others_of, symbols_of
+from bertviewer.core.expressions.symbols import other_symbols_of, symbols_of
 from bertviewer.core.loading.deriving import builder, with_counts
 from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.schema.architecture import Architecture
@@ -119,7 +119,7 @@ def derived(name: str) -> tuple[Architecture, dict[str, int]]:
     config = plain_config(model.config, name)
     found = inspect_module(model, SourceInfo("config", name, "base", "none"), config)
     counted = with_counts(found, source, no_progress)
-    values = {s.letter: s.value for s in (*symbols_of(config), *others_of(config))}
+    values = {s.letter: s.value for s in (*symbols_of(config), *other_symbols_of(config))}
     return replace(counted, kv_cache=derive_kv_cache(counted, build)), values
 
 

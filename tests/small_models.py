@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bertviewer.core.building.backend import torch, transformers
-from bertviewer.core.expressions.letters import is_depth
+from bertviewer.core.expressions.symbols import is_depth
 from bertviewer.core.symbolic.models import goes_by_layer
 
 FEW = 3

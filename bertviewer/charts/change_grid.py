@@ -12,7 +12,7 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.tensor_places import tensor_places
 from bertviewer.charts.translation import translate
 from bertviewer.core.comparison.comparison import Change, ComparedTensor, Comparison, State
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.util.numbers import number_text
 from bertviewer.core.util.text import printable
 

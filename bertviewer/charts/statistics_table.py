@@ -13,7 +13,7 @@ from bertviewer.charts.figures import (
 )
 from bertviewer.charts.table import corner_header
 from bertviewer.charts.translation import translate
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ModuleActivation
 from bertviewer.core.schema.statistics import Statistics
 

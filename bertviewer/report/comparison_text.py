@@ -3,7 +3,7 @@
 import json
 
 from bertviewer.core.comparison.comparison import ComparedTensor, Comparison
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.report.numbers import deviation
 from bertviewer.report.summaries import aligned, notice_lines, provenance

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from difflib import get_close_matches
 
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Edge, Flow, Node
 from bertviewer.core.util.errors import UserError

@@ -1,6 +1,6 @@
 """A run and its check as text for a terminal."""
 
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check_step import Check
 from bertviewer.core.schema.statistics import figure

@@ -4,7 +4,7 @@ import csv as csv_module
 import io
 from collections.abc import Iterator, Sequence
 
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
 from bertviewer.core.schema.costs import bytes_by_dtype

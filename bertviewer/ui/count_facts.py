@@ -7,10 +7,9 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from bertviewer.core.analysis.costs import HeadCost, head_cost, part_costs
-from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
-from bertviewer.core.expressions.grouping import Relation, relations, substituted
-from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate, names_in
+from bertviewer.core.expressions.polynomials import Relation, relations, substituted
+from bertviewer.core.expressions.symbols import Symbol, shape_text
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
 from bertviewer.core.schema.costs import FLOPS_PER_MAC
@@ -91,8 +90,8 @@ class CountFacts(QObject):
         yield "", CountView(steps.terms, result)
         if node.domain is not None:
             yield self.tr("Valid if"), domain_text(node.domain)
-        letters = letters_of(node.count_formula)
-        if used := [relation for relation in others if relation.letter in letters]:
+        letters = names_in(node.count_formula)
+        if used := [relation for relation in others if relation.name in letters]:
             yield "", self._choice(used)
 
     def _written(self, node: ModuleNode, architecture: Architecture) -> ModuleNode:
@@ -236,7 +235,7 @@ class CountFacts(QObject):
 
 def _letters(formula: str) -> frozenset[str]:
     try:
-        return letters_of(formula)
+        return names_in(formula)
     except FormulaError:
         return frozenset()
 

@@ -3,9 +3,8 @@
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout
 
 from bertviewer.charts.theme import TITLE
-from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.formulas.catalogue import formula_of, formula_of_parts
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.made_of import made_of
 from bertviewer.ui.check_panel import CheckPanel
 from bertviewer.ui.formula_view import FormulaView
 from bertviewer.ui.labels import blank_page, heading_label, plain_label, quiet_label
@@ -34,7 +33,7 @@ class FormulaTab(QScrollArea):
         layout = in_column(on=page, margins=(16, 12, 16, 16), spacing=8)
         formula = formula_of(row.node, architecture)
         if formula is None:
-            self._without_formula(layout, made_of(row.node, architecture))
+            self._without_formula(layout, formula_of_parts(row.node, architecture))
         else:
             self._fill(layout, formula)
         self._check = CheckPanel(self._workspace, row)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.place import Place
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.ui import links
 from bertviewer.ui.translation import translate

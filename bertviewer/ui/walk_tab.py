@@ -9,11 +9,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.expressions.grouping import Relation
+from bertviewer.core.expressions.polynomials import Relation
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.walkthrough.build import build_walkthrough
-from bertviewer.core.walkthrough.components import (
+from bertviewer.core.walkthrough.counts import (
     count_components,
     relations_text,
     subtotal,

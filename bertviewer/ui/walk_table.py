@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Qt
 
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.util.numbers import count_text
-from bertviewer.core.walkthrough.components import ComponentCounts, Subtotal
+from bertviewer.core.walkthrough.counts import ComponentCounts, Subtotal
 from bertviewer.core.walkthrough.walkthrough import Section, Step, StepShape, Walkthrough
 from bertviewer.ui.table_copies import PATH_ROLE
 from bertviewer.ui.tables import Column, Index, Row, TableModel

@@ -63,7 +63,7 @@ def test_a_cross_is_a_result_and_no_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tiny_bert_folder: Path
 ) -> None:
     from bertviewer.core.checks import check
-    from bertviewer.core.checks.reference_model import reference_of
+    from bertviewer.core.checks.check import reference_of
 
     def scaled_otherwise(*args: Any) -> Any:
         reference = reference_of(*args)

@@ -56,7 +56,7 @@ def module_formulas(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
 def walkthrough(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
     """Yield the parts of the walkthrough with their steps, and the groups of the count."""
     from bertviewer.core.walkthrough.build import build_walkthrough
-    from bertviewer.core.walkthrough.components import (
+    from bertviewer.core.walkthrough.counts import (
         count_components,
         relations_text,
         subtotal,

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.walkthrough.build import build_walkthrough
-from bertviewer.core.walkthrough.components import count_components, subtotal, usual_relations
+from bertviewer.core.walkthrough.counts import count_components, subtotal, usual_relations
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.walk_tab import WalkTab
 from bertviewer.ui.walk_table import GroupTableModel, WalkTableModel

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from bertviewer.charts.flow.hangers import SIDE_ROLES
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.flow import Edge, Flow, Node
 from bertviewer.core.util.text import printable
 

@@ -9,7 +9,7 @@ from bertviewer.charts.flow.drawing import Drawing, Label, Placed
 from bertviewer.charts.flow.shapes import Shape, line_shapes, node_shapes
 from bertviewer.charts.flow.tints import Tints, tinted_theme, with_figure
 from bertviewer.charts.theme import Theme
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.flow import Edge, Node
 
 

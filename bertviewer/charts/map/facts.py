@@ -9,7 +9,7 @@ from bertviewer.charts.map.values import Values
 from bertviewer.charts.naming import shortened
 from bertviewer.charts.translation import translate
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.flow import Flow, Node, Shape, SymbolicShape
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import printable

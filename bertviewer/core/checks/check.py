@@ -1,31 +1,134 @@
-"""Checks a run: the modules that were captured against the reference instance."""
+"""Checks a run: compares captured modules with the reference instance."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from msgspec import Struct
 from torch import Tensor, nn
 
+from bertviewer.core.building.buffers import compute_buffers
+from bertviewer.core.building.configurations import build_config
+from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.checks.comparison import Deviation, Triple, compare_each
 from bertviewer.core.checks.layer_steps import steps_of
 from bertviewer.core.checks.observed_calls import Call
-from bertviewer.core.checks.reference_model import reference_of
 from bertviewer.core.checks.reference_pass import NO_REFERENCE, Pieces, ReferencePass
-from bertviewer.core.graph.nested_tensors import mapped, versions
+from bertviewer.core.graph.module_calls import mapped, versions
+from bertviewer.core.loading.layer_by_layer import attach
+from bertviewer.core.loading.lazy_parameter import AbsentWeight
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.weight_loading import without_caches
+from bertviewer.core.runs.big_bird_attention import choose_attention
 from bertviewer.core.runs.capture import CHECK_BUDGET, Capture, KeptCall
 from bertviewer.core.runs.failures import cause_of, is_want_of_memory, place_of
 from bertviewer.core.runs.replay import is_repeatable_alone, replay, reporting
 from bertviewer.core.schema.check_step import Check, CheckStep, Unchecked
+from bertviewer.core.schema.source_info import SEED
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
+
+class ReferenceModule(Struct, frozen=True, eq=False):
+    """A reference instance.
+
+    Attributes:
+        module: in eval mode on the CPU.
+        buffers: copies of the buffers that are computed from the configuration, by the path of
+            their module and by name.
+    """
+
+    module: nn.Module
+    buffers: Mapping[str, Mapping[str, Tensor]]
+
+
+def reference_of(model: LoadedModel, inputs: Mapping[str, Any]) -> ReferenceModule:
+    """Build the reference instance of a model.
+
+    Nothing that was done to the model's own modules is in it. Its parameters are the model's
+    tensors if these are on the CPU, so that the weights are not copied. Buffers of the checkpoint,
+    such as the running means of a BatchNorm, are copied. Other buffers, such as causal masks, and
+    parameters that are neither trained nor in the checkpoint, such as sinusoidal positions, are
+    computed from the configuration in the model's dtype. A tensor of another shape, or one that the
+    model lacks, stays on the meta device.
+
+    Args:
+        model: the model with its weights.
+        inputs: the arguments that it will be called with.
+
+    Raises:
+        UserError: no second instance can be built.
+    """
+    running = model.running_module
+    module, computed = _built(model, SEED)
+    if _differing(module, running, computed):
+        # Random tensors differ with another seed, and are copied.
+        computed -= _differing(module, _built(model, SEED + 1)[0], computed)
+    others, buffers = dict(running.named_modules()), dict[str, dict[str, Tensor]]()
+    for path, part in module.named_modules():
+        names = sorted(name for owner, name in computed if owner == path)
+        if path in others:
+            _fill(part, others[path], names)
+        buffers[path] = {name: getattr(part, name).detach().clone() for name in names}
+    if model.reading is not None:
+        attach(module, model.reading)
+    module.eval()
+    choose_attention(module, inputs)
+    return ReferenceModule(without_caches(module), buffers)
+
+
+def _differing(
+    module: nn.Module, other: nn.Module, computed: Collection[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Return the computed tensors that differ in another module."""
+    modules, found = dict(other.named_modules()), set()
+    for path, name in computed:
+        one = getattr(module.get_submodule(path), name)
+        another = getattr(modules.get(path), name, None)
+        if not (isinstance(another, Tensor) and torch.equal(one.to(another), another)):
+            found.add((path, name))
+    return found
+
+
+def _built(model: LoadedModel, seed: int) -> tuple[nn.Module, set[tuple[str, str]]]:
+    source = model.source
+    is_random = model.checkpoint is None or model.keys is None
+    dtype = getattr(model.config, "dtype", None) if is_random else None
+    stored = () if is_random or model.keys is None else model.keys.stored
+    # Not the running model's configuration, which may have been changed.
+    config = build_config(model.architecture.config, source.name)
+    used = getattr(getattr(model.running_module, "config", None), "_attn_implementation", None)
+    if used is not None:
+        config._attn_implementation = used
+    module = build_on_meta(config, source.task, source.name, source.untied)
+    return module, compute_buffers(module, stored, dtype or torch.float32, seed)
+
+
+def _fill(module: nn.Module, other: nn.Module, computed: Collection[str]) -> None:
+    """Copy tensors of another module, but only the dtypes of computed ones."""
+    own = dict(module.named_parameters(recurse=False)) | dict(module.named_buffers(recurse=False))
+    # Some are neither parameters nor buffers.
+    own |= {name: value for name, value in vars(module).items() if isinstance(value, Tensor)}
+    for name, tensor in own.items():
+        found, is_parameter = getattr(other, name, None), isinstance(tensor, nn.Parameter)
+        if not isinstance(found, Tensor) or (name not in computed and found.shape != tensor.shape):
+            continue
+        if name in computed:
+            value = tensor.detach().to(found.dtype)
+        elif isinstance(found, AbsentWeight):
+            module._parameters[name] = found.at(torch.device("cpu"))
+            continue
+        else:
+            # A model may write to a buffer, and the running one must not notice.
+            value = found.detach().cpu() if is_parameter else found.detach().cpu().clone()
+        setattr(module, name, nn.Parameter(value, requires_grad=False) if is_parameter else value)
+
+
 EAGER, SDPA = "eager", "sdpa"
-"""The implementations of attention in transformers."""
+"""Implementations of attention in transformers."""
 
 _NOT_AGAIN = "the attention could not be run a second time with another implementation"
 _NOT_IN_RUN = "it was not called in this run"
-
 Step = tuple[CheckStep, Deviation]
 
 
@@ -35,10 +138,10 @@ def check_run(model: LoadedModel, capture: Capture, progress: Progress = no_prog
     The reference instance gets each module's recorded inputs, and computes every operation in
     float64. The inputs and outputs are those of the run, the weights the current ones; a module
     whose output was changed in place is called again with its recorded inputs. Attention is checked
-    with the implementation that the run used, and once more with the other one.
+    with the implementation of the run, and again with the other one.
 
     Raises:
-        Cancelled: ``progress`` said so.
+        Cancelled: by ``progress``.
     """
     called = {*capture.calls, *capture.refused}
     return _check(model, capture, [path for path in _within(model, "") if path in called], progress)
@@ -48,9 +151,9 @@ def check_all(model: LoadedModel, kept: Capture, progress: Progress = no_progres
     """Check every module of a run, each called again with its recorded inputs.
 
     Raises:
-        Cancelled: ``progress`` said so.
+        Cancelled: by ``progress``.
     """
-    # One that was exchanged for the run may hold others than are listed.
+    # A module that was replaced for the run may contain others than the architecture.
     current = {path for path, _ in model.running_module.named_modules()}
     paths = [path for path in _within(model, "") if path in current]
     return check_run(model, replay(model, kept, paths, progress), progress)
@@ -59,25 +162,25 @@ def check_all(model: LoadedModel, kept: Capture, progress: Progress = no_progres
 def check_module(
     model: LoadedModel, kept: Capture, path: str, progress: Progress = no_progress
 ) -> Check:
-    """Check one module of a run; of a layer, or a part of one, also the attentions in it.
+    """Check one module of a run, and the attentions in it if it is a layer or a part of one.
 
-    The module is called again with its inputs in the run that filled ``kept``.
+    The module is called again with its recorded inputs in ``kept``.
 
     Raises:
-        Cancelled: ``progress`` said so.
+        Cancelled: by ``progress``.
     """
     capture = replay(model, kept, _within(model, path), progress, CHECK_BUDGET)
     return _check(model, capture, [path], progress)
 
 
-def look_at_step(
+def replay_step(
     model: LoadedModel, kept: Capture, step: CheckStep, progress: Progress = no_progress
 ) -> Deviation:
-    """Repeat one step of a check, and return what it compared, with the tensors.
+    """Repeat one step of a check, and return its deviation with the tensors.
 
     Raises:
-        UserError: there is no such step any more.
-        Cancelled: ``progress`` said so.
+        UserError: the step no longer exists.
+        Cancelled: by ``progress``.
     """
     path = step.path
     capture = replay(model, kept, _within(model, path), progress, CHECK_BUDGET)
@@ -129,8 +232,8 @@ def _check(model: LoadedModel, capture: Capture, chosen: list[str], progress: Pr
 class _Checker:
     """Compares a captured run with a reference instance.
 
-    ``keep`` has the compared tensors kept. ``not_again`` says why the attention could not be run
-    with the other implementation.
+    ``keep`` keeps the compared tensors. ``not_again`` is the reason why the attention could not be
+    run with the other implementation.
 
     Raises:
         UserError: no reference instance can be built.
@@ -149,8 +252,8 @@ class _Checker:
         self.not_again = ""
 
     def run(self, paths: Collection[str], other: Capture | None = None) -> ReferencePass:
-        """Run the reference instance, or only these modules of it if they can be called alone."""
-        # Recomputed on the CPU, wherever the sentence was run: accelerators may lack float64.
+        """Run the reference instance, or only these of its modules if they can be called alone."""
+        # On the CPU, as accelerators may lack float64.
         capture = (other or self._capture).on_cpu()
         passed = ReferencePass(
             self._reference.module, self._running, capture, self._progress, keep=self._keep
@@ -169,7 +272,7 @@ class _Checker:
         return passed
 
     def steps(self, path: str, found: ReferencePass) -> Iterator[Step]:
-        """Yield the steps of the module at ``path``, of each of its calls."""
+        """Yield the steps of all calls of a module."""
         calls = found.calls.get(path, ())
         if not calls or any(call.problem for call in calls):
             return
@@ -189,7 +292,7 @@ class _Checker:
         except Exception as error:
             if cause_of(error, self._running) is None:
                 raise
-            # Never in the words of an exception.
+            # Not the text of the exception.
             place = f"{place_of(error, self._running) or 'the device'} failed"
             reason = "not enough memory" if is_want_of_memory(error) else place
             self.not_again = f"{_NOT_AGAIN}: {reason}"
@@ -204,10 +307,10 @@ class _Checker:
                 yield _step(call.path, label, deviation)
 
     def _buffers(self, path: str) -> Iterator[tuple[str, Deviation]]:
-        """Yield the comparisons of a module's buffers with those that the configuration gives.
+        """Yield the comparisons of a module's buffers with those computed from the configuration.
 
-        Buffers that the module itself replaces, such as frequencies that depend on the sentence's
-        length, are left out.
+        Buffers that the module itself replaces, such as frequencies that depend on the length, are
+        skipped.
         """
         own = self._reference.module.get_submodule(path)
         running = dict(self._running.named_modules()).get(path)
@@ -225,9 +328,9 @@ class _Checker:
 def _other_attention(
     module: Any, first: Capture, paths: Collection[str], progress: Progress
 ) -> tuple[str, Capture]:
-    """Return the other implementation's name, and the calls of the attentions with it.
+    """Return the name of the other implementation, and the calls of the attentions with it.
 
-    The model gets the first run's inputs, and has its own implementation back afterwards.
+    The model is run with the first run's inputs; its own implementation is restored afterwards.
     """
     capture = Capture(budget=first.budget)
     capture.inputs = first.inputs
@@ -237,7 +340,7 @@ def _other_attention(
         inner = others.pop(path)
         for call in first.calls.get(path, ()):
             progress(0, 0, path)
-            # Positional arguments past the fourth would name the same flag twice.
+            # The fifth positional argument is need_weights.
             taken = call.args[:4], {**call.kwargs, "need_weights": True}
             output = inner(*taken[0], **taken[1])
             capture.add(path, KeptCall(*taken, output, versions=versions((taken, output))))
@@ -258,7 +361,7 @@ def _step(path: str, name: str, found: Deviation) -> Step:
 
 
 def _numbered(name: str, call: Call, calls: Sequence[Call]) -> str:
-    # A shared layer is called once for every layer of the stack.
+    # A shared layer is called several times.
     return name if len(calls) == 1 else f"{name}, call {call.number}"
 
 

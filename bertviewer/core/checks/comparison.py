@@ -10,27 +10,27 @@ from torch import Tensor
 from bertviewer.core.util.serialization import PartialEquality
 
 FACTOR = 16
-"""How much larger than in our own rounded calculation an error may be: the order of sums differs
-from one kernel to another, and with it the error, but not by an order of magnitude."""
+"""Tolerance as a multiple of the error of the same calculation in the model's dtype: the order of
+sums differs among kernels, and with it the error, but not by an order of magnitude."""
 FLOOR = 4
-"""Units in the last place of the largest value that are always allowed."""
+"""Minimal tolerance in units in the last place of the largest value."""
 FEW = 64
-"""So few values may all have been rounded well by chance: the input's size counts then, too. And
-at most one feature in so many is an outlier."""
+"""Fewer values may all be rounded well by chance, so that the input's size counts, too. At most one
+feature in so many is an outlier."""
 OUTLYING = 16
-"""A feature that is so many times larger than the median is an outlier: trained models have a few
-that are thousands of times larger than the others (Sun et al. 2024, "Massive Activations")."""
+"""Ratio to the median from which a feature is an outlier: trained models have a few features that
+are thousands of times larger than the others (Sun et al. 2024, "Massive Activations")."""
 
 FEW_CHOICES = 100
-"""One integer in so many may differ: of two nearly equal candidates the other one was chosen."""
+"""One integer in so many may differ, where two candidates are nearly equal."""
 
 WIDEST = 2**14
-"""Units in the last place that rounding may cause: 0.2 % in float32, where 150 are usual. Where it
-causes more, the two calculations have diverged, and nothing is proven."""
+"""Limit of the rounding error in units in the last place: 0.2% in float32, where 150 are usual.
+With more, the two calculations have diverged, and nothing is proven."""
 
 
 class Compared(Struct, frozen=True, eq=False):
-    """One tensor of a comparison: recomputed in float64, as it was recorded, and what is allowed.
+    """One compared tensor: recomputed in float64, and as recorded.
 
     ``tolerances`` are those of each feature, the last axis: [D].
     """
@@ -41,7 +41,7 @@ class Compared(Struct, frozen=True, eq=False):
 
 
 class Deviation(PartialEquality, Struct, frozen=True):
-    """The largest difference, what is allowed, whether it is within that, and of which tensor."""
+    """The largest difference, its tolerance, whether it is within it, and the tensors."""
 
     NOT_COMPARED = ("tensors",)
 
@@ -56,10 +56,7 @@ class NotComparableError(Exception):
 
 
 class Triple(NamedTuple):
-    """One tensor in float64, as the reference instance rounds it, and as it was recorded.
-
-    ``None`` where there was no such tensor.
-    """
+    """One tensor in float64, as rounded by the reference instance, and as recorded; or ``None``."""
 
     exact: Tensor | None
     rough: Tensor | None
@@ -67,7 +64,7 @@ class Triple(NamedTuple):
 
 
 def badness(found: Deviation) -> tuple[bool, float]:
-    """Return a key that sorts deviations: failures last, then by share of the tolerance."""
+    """Return a sort key for deviations: failures last, then by ratio to the tolerance."""
     if found.error is None:
         return not found.ok, torch.inf
     return not found.ok, found.error / found.tolerance if found.tolerance else found.error
@@ -76,17 +73,17 @@ def badness(found: Deviation) -> tuple[bool, float]:
 def compare_each(
     triples: Iterable[Triple], inputs: Sequence[Tensor], coarsest: torch.dtype | None
 ) -> Deviation | None:
-    """Compare tensors that belong together, and return the worst; ``None`` if none can be.
+    """Compare several tensors, and return the worst deviation; ``None`` if none is comparable.
 
     Each has its own tolerance: a mask may be 10^38 and what it masks 1.
 
     Args:
         triples: the tensors.
-        inputs: what they were computed from.
-        coarsest: the dtype with the largest rounding error on the way.
+        inputs: the tensors from which they were computed.
+        coarsest: the dtype with the largest rounding error in the computation.
 
     Raises:
-        NotComparableError: the bound would be so wide that nothing is proven.
+        NotComparableError: the tolerance would be so wide that nothing is proven.
     """
     floats = [tensor for tensor in inputs if tensor.is_floating_point()]
     found = [_compare_triple(triple, floats, coarsest) for triple in triples]
@@ -117,7 +114,7 @@ def _compare_triple(
     exact, rough, actual = (_endless(it, limit) for it in (exact, rough, actual))
     found = compare(exact, rough, actual, inputs, stored)
     widest = min(WIDEST * torch.finfo(stored).eps, 1.0)
-    # What is left of a difference may be small next to what it was computed from.
+    # A difference may be small compared with the inputs.
     if found and all(found.tolerance > widest * _largest(tensor) for tensor in (actual, *inputs)):
         raise NotComparableError("rounding error alone is so large that nothing can be verified")
     return found
@@ -128,25 +125,24 @@ def compare(
 ) -> Deviation | None:
     """Compare a recorded tensor with its recomputations in float64 and in rounded arithmetic.
 
-    The difference between the two recomputations is what rounding alone does, so the tolerance
-    is 16 times its maximum, and at least 4 units in the last place of the largest value in the
-    coarsest dtype on the way, ``stored``. The few features that are far larger than most are
-    compared separately: within their tolerance an error in the others would go unseen. The result
-    is the largest difference, or the one that is not allowed; ``None`` if nothing is finite: NaN
-    that equals NaN proves nothing.
+    The difference between the two recomputations is the rounding error, so the tolerance is 16
+    times its maximum, and at least 4 units in the last place of the largest value in ``stored``,
+    the coarsest dtype in the computation. The few features that are far larger than most are
+    compared separately, as their tolerance would hide errors in the others. The result is the
+    largest difference, or one beyond the tolerance; ``None`` if nothing is finite.
     """
     eps = torch.finfo(stored).eps
-    # float64 cannot be compared with something finer; float32 shows how the rounding adds up.
+    # There is no finer dtype than float64; float32 shows how rounding errors accumulate.
     shrink = eps / torch.finfo(torch.float32).eps if stored == torch.float64 else 1.0
     given = actual.double()
     difference = exact - given
     errors, sizes = _largest_each(difference), _largest_each(given)
     noises = _largest_each((exact - rough).double()) * shrink
-    # The first is what the module works on; others may be masks of -10^38.
+    # Only the first input, as others may be masks of -10^38.
     least = _largest(inputs[0]) if inputs and actual.numel() < FEW else 0.0
     usual = sizes <= OUTLYING * sizes.median()
     if int((~usual).sum()) > len(usual) // FEW:
-        # Many large ones are no outliers: after an activation most of the others may be near 0.
+        # Many are no outliers: after an activation most features may be near 0.
         usual = torch.ones_like(usual)
     found, tolerances = [], torch.empty_like(sizes)
     for chosen in (usual, ~usual) if not bool(usual.all()) else (usual,):
@@ -172,9 +168,9 @@ def _deviation(error: float | None, tolerance: float, exact: Tensor, actual: Ten
 
 
 def _same_places(exact: Tensor, rough: Tensor, actual: Tensor) -> bool:
-    """Return whether NaN and Inf are where the exact result, stored, or the rough one has them.
+    """Return whether NaN and Inf are where the exact or the rounded result has them.
 
-    torch's kernels do not agree on what they make of NaN, and large numbers overflow in some.
+    torch's kernels treat NaN differently, and large numbers overflow in some.
     """
     stored = exact.to(actual.dtype)
     one, other, found = (torch.where(it.isfinite(), 0, it) for it in (stored, rough, actual))
@@ -192,13 +188,13 @@ def _largest_each(values: Tensor) -> Tensor:
 
 
 def _largest(tensor: Tensor) -> float:
-    """Return the largest absolute value, without what means infinity; 0 for none."""
+    """Return the largest finite absolute value, 0 without any."""
     limit = torch.finfo(tensor.dtype).max / 4
     return float(_largest_each(_endless(tensor, limit)).max()) if tensor.numel() else 0.0
 
 
 def _endless(values: Tensor, limit: float) -> Tensor:
-    """Return a mask's largest numbers as infinite: they mean that, and would hide the rest."""
+    """Return values with those beyond a limit, as in masks, replaced by infinity."""
     if not bool((values.abs() > limit).any()):
         return values
     return torch.where(values > limit, torch.inf, torch.where(values < -limit, -torch.inf, values))

@@ -1,10 +1,12 @@
 """Computes every operation of a model a second time in float64, and a third time in its own dtype.
 
-The model itself goes on with the recorded values and makes all decisions: which expert, which
-bucket, how often a loop is repeated. A ``Frame`` holds what the same operations give when they
-start from one call's inputs and nothing in between is replaced by recorded values.
+In float64, torch's fused kernels are replaced by plain sums, products and exponentials, so that a
+kernel is not compared with itself. The model itself continues with the recorded values and makes
+all decisions: which expert, which bucket, how often a loop is repeated. A ``Frame`` holds the
+results of the same operations starting from one call's inputs, with no recorded values in between.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
@@ -15,18 +17,178 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from bertviewer.core.checks.arithmetic import (
-    DECISIONS,
-    float64_dtype,
-    in_float64,
-    is_fractional,
-    to_float64,
-)
-from bertviewer.core.graph.nested_tensors import mapped_in, memory_of, tensors_in
+from bertviewer.core.graph.module_calls import mapped_in, memory_of, tensors_in
 from bertviewer.core.graph.tracing import name_of
 
+DECISIONS = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside"))
+"""Discontinuous functions, of which the model's own result is used."""
+
+
+def is_fractional(tensor: Tensor) -> bool:
+    """Return whether a tensor is floating point or complex."""
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def to_float64(tensor: Tensor) -> Tensor:
+    """Return a copy in float64 or complex128; other dtypes stay."""
+    return tensor.detach().to(float64_dtype(tensor.dtype), copy=True)
+
+
+def float64_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Return float64 for floating point, complex128 for complex, and other dtypes unchanged."""
+    if dtype.is_complex:
+        return torch.complex128
+    return torch.float64 if dtype.is_floating_point else dtype
+
+
+def softmax(scores: Tensor, dim: int | None = None, *_: Any, **__: Any) -> Tensor:
+    """Return exp(s) / Σ exp(s); the largest score is subtracted first."""
+    axis = -1 if dim is None else dim
+    powers = (scores - scores.amax(axis, keepdim=True)).exp()
+    return powers / powers.sum(axis, keepdim=True)
+
+
+def gelu(x: Tensor, approximate: str = "none") -> Tensor:
+    """Return x Φ(x), or its approximation by tanh (Hendrycks & Gimpel 2016, section 2)."""
+    if approximate == "tanh":
+        return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+    return x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return x Wᵀ + b for a weight stored as [out, in]."""
+    product = x @ weight.t() if weight.dim() > 1 else (x * weight).sum(-1)
+    return product if bias is None else product + bias
+
+
+def addmm(
+    added: Tensor, *matrices: Tensor, beta: float = 1, alpha: float = 1, **named: Tensor
+) -> Tensor:
+    """Return β·added + α·(one @ other), also for batches of matrices."""
+    one, other = (*matrices, *named.values())
+    product = alpha * (one @ other)
+    return product + beta * added if beta else product
+
+
+def layer_norm(
+    x: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-5, *_: Any
+) -> Tensor:
+    """Return γ (x - mean) / √(variance + ε) + β over the last axes."""
+    axes = tuple(range(-len(normalized_shape), 0))
+    return _scaled(_unit(x - x.mean(axes, keepdim=True), axes, eps), weight, bias)
+
+
+def rms_norm(x: Tensor, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Tensor:
+    """Return γ x / √(mean of x² + ε) over the last axes."""
+    axes = tuple(range(-len(normalized_shape), 0))
+    # torch's default is the epsilon of the model's dtype.
+    return _scaled(_unit(x, axes, torch.finfo(torch.float32).eps if eps is None else eps), weight)
+
+
+def _unit(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
+    return x / ((x * x).mean(axes, keepdim=True) + eps).sqrt()
+
+
+def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> Tensor:
+    x = x if weight is None else x * weight
+    return x if bias is None else x + bias
+
+
+def attention_scores(
+    query: Tensor,
+    key: Tensor,
+    attn_mask: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Return the scores before the softmax: Q·Kᵀ·scale with masks (Vaswani et al. 2017, 3.2.1)."""
+    if enable_gqa:
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], dim=-3)
+    scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+        scores = scores.masked_fill(later, -torch.inf)
+    if attn_mask is None:
+        return scores
+    if attn_mask.dtype == torch.bool:
+        return scores.masked_fill(~attn_mask, -torch.inf)
+    return scores + attn_mask
+
+
+def attention_probabilities(scores: Tensor) -> Tensor:
+    """Return the softmax of scores, 0 for queries from which all keys are hidden."""
+    hidden = (scores == -torch.inf).all(-1, keepdim=True)
+    return torch.where(hidden, 0.0, softmax(scores))
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Return softmax(Q·Kᵀ·scale + mask)·V; dropout is off in eval mode."""
+    del dropout_p
+    scores = attention_scores(query, key, attn_mask, is_causal, scale, enable_gqa)
+    if enable_gqa:
+        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], dim=-3)
+    return attention_probabilities(scores) @ value
+
+
+def _grouped_product(x: Tensor, weights: Tensor, *, offs: Tensor, **_: Any) -> Tensor:
+    """Multiply every expert's rows by its matrix, for which torch has no float64 kernel.
+
+    ``offs`` are the ends of the experts' rows; rows after the last belong to none.
+    """
+    ends = offs.tolist()
+    starts = [0, *ends[:-1]]
+    products = [x[a:b] @ weight for a, b, weight in zip(starts, ends, weights, strict=True)]
+    rest = x.new_zeros(len(x) - ends[-1], weights.shape[-1])
+    return torch.cat([*products, rest])
+
+
+_OWN = (softmax, gelu, linear, addmm, layer_norm, rms_norm, scaled_dot_product_attention)
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    **{function.__name__: function for function in _OWN},
+    "baddbmm": addmm,
+    "sigmoid": lambda x: 1 / (1 + (-x).exp()),
+    "silu": lambda x, *_, **__: x * (1 / (1 + (-x).exp())),
+    "relu": lambda x, *_, **__: torch.where(x < 0, torch.zeros_like(x), x),
+    "embedding": lambda ids, weight, *_, **__: weight[ids],
+    **dict.fromkeys(
+        ("float", "half", "bfloat16", "double"),
+        lambda x, *_, **__: x.to(torch.complex128 if x.is_complex() else torch.float64),
+    ),
+    **dict.fromkeys(("grouped_mm", "_grouped_mm", "grouped_mm_fallback"), _grouped_product),
+}
+"""Replacements of torch's functions, by the last part of their names."""
+
+
+def in_float64(function: Callable[..., Any], short: str, args: Any, kwargs: Any) -> Any:
+    """Call our version of a torch function, or torch's if there is none.
+
+    Args:
+        function: torch's function.
+        short: the last part of its name.
+        args: positional operands in float64.
+        kwargs: keyword operands in float64.
+    """
+    if short in FUNCTIONS:
+        function = FUNCTIONS[short]
+        if "input" in kwargs:  # torch's name of the first operand
+            kwargs = dict(kwargs)
+            args = (kwargs.pop("input"),)
+    return function(*args, **kwargs)
+
+
 _LOOK_UPS = frozenset(("embedding", "index_select", "__getitem__"))
-"""Functions that copy numbers out of a table, which itself need not be converted to float64."""
+"""Functions that copy rows of a table, which need not be converted to float64."""
 
 _OPENED = {
     "multi_head_attention_forward": FunctionType(
@@ -35,24 +197,24 @@ _OPENED = {
         argdefs=functional.multi_head_attention_forward.__defaults__,
     )
 }
-"""Functions that torch writes in Python: the operations in them are evaluated one by one."""
+"""Functions that torch implements in Python, of which each operation is evaluated."""
 
 _FRAMES = "_reference_values"
 
 
 class NoNumbersError(Exception):
-    """An operation on a tensor of the meta device, which has no numbers.
+    """An operation on a meta tensor, which has no values.
 
-    torch allows some of them, and the result is whatever is in memory.
+    torch allows some of them, with uninitialized results.
     """
 
 
 class Values(Struct):
     """A tensor's values in one frame.
 
-    ``exact`` is in float64, ``None`` where the tensor's own numbers are exact. ``rough`` is rounded
-    to the model's dtype, ``None`` where it is the tensor itself. ``is_given`` says whether it was
-    passed in, and not computed in the frame.
+    ``exact`` is in float64, ``None`` if the tensor's own numbers are exact. ``rough`` is rounded to
+    the model's dtype, ``None`` if it is the tensor itself. ``is_given``: it was passed in, and not
+    computed in the frame.
     """
 
     exact: Tensor | None = None
@@ -64,18 +226,18 @@ class Frame(Struct, eq=False):
     """One evaluation of a module's call in float64 and in the model's dtype.
 
     ``coarsest`` is the dtype with the largest rounding error, ``None`` before any computation.
-    ``problem`` says why something could not be computed in float64, "" if all was.
+    ``problem`` is the reason why something could not be computed in float64, or "".
     """
 
     coarsest: torch.dtype | None = None
     problem: str = ""
 
     def fail(self, problem: str) -> None:
-        """Note a problem; the first one is kept."""
+        """Record a problem if it is the first."""
         self.problem = self.problem or problem
 
     def note(self, tensors: Sequence[Tensor]) -> None:
-        """Note the dtypes of results."""
+        """Record the dtypes of results."""
         for dtype in {tensor.dtype for tensor in tensors if is_fractional(tensor)}:
             if self.coarsest is None or torch.finfo(dtype).eps > torch.finfo(self.coarsest).eps:
                 self.coarsest = dtype
@@ -97,22 +259,22 @@ class Frame(Struct, eq=False):
         if values is None:
             return to_float64(tensor)
         if values.exact is None:
-            # Kept, so that views of it share one memory.
+            # Stored, so that views share its memory.
             values.exact = to_float64(tensor)
         return values.exact
 
     def rough(self, tensor: Tensor) -> Tensor:
-        """Return a tensor as the model's dtype rounds it."""
+        """Return a tensor rounded to the model's dtype."""
         values = self.values(tensor)
         return tensor if values is None or values.rough is None else values.rough
 
     def is_rough(self, tensors: Sequence[Tensor]) -> bool:
-        """Return whether the model's dtype rounds any of these to other numbers than its own."""
+        """Return whether the rounded values of any tensor differ from its own."""
         return any(self.rough(tensor) is not tensor for tensor in tensors)
 
 
 class _Operation(Struct):
-    """One operation, with its operands from outside all frames converted only once."""
+    """One operation; operands from outside of all frames are converted once."""
 
     function: Callable[..., Any]
     short: str
@@ -123,7 +285,7 @@ class _Operation(Struct):
     converted: dict[int, Tensor] = field(default_factory=dict)
 
     def results(self, frame: Frame, *, exact: bool) -> list[Tensor]:
-        """Return the results in float64 or in the model's dtype; none where it fails."""
+        """Return the results in float64 or in the model's dtype, none after an error."""
 
         def change(tensor: Tensor) -> Tensor:
             if not exact:
@@ -145,7 +307,7 @@ class _Operation(Struct):
         except Exception:  # noqa: BLE001 - torch raises any kind of error
             self.fail(frame)
             return []
-        # A cast makes a copy for the model, but not of what is in float64 already.
+        # A cast copies for the model, but not if its operand is in float64 already.
         before = {id(tensor) for tensor in tensors_in((args, kwargs))}
         return [
             to_float64(it) if id(it) in before or it.dtype != float64_dtype(it.dtype) else it
@@ -153,19 +315,19 @@ class _Operation(Struct):
         ]
 
     def fail(self, frame: Frame) -> None:
-        """Note in a frame that it cannot be computed."""
+        """Record in a frame that the operation cannot be computed."""
         frame.fail(f"{self.short} cannot be computed in float64")
 
 
 class Float64Mode(TorchFunctionMode):
     """Evaluates operations inside the ``with`` in each of ``frames``.
 
-    A model's writes to its own parameters are skipped: it made them in the recorded run.
+    Writes of a model to its own parameters are skipped, as they happened in the recorded run.
 
     Attributes:
         frames: the evaluations.
-        observe: is called after each operation with the function, its operands by place and by
-            name, and its results.
+        observe: is called after each operation with the function, its positional and keyword
+            operands, and its results.
     """
 
     def __init__(self) -> None:
@@ -174,7 +336,7 @@ class Float64Mode(TorchFunctionMode):
         self.observe: Callable[[Any, Any, Any, Any], None] | None = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Carry out an operation as the model does, and in every frame."""
+        """Run an operation as the model does, and in every frame."""
         kwargs = kwargs or {}
         name, may_write = name_of(func)
         short = name.removesuffix(".__get__").rpartition(".")[2]
@@ -198,7 +360,7 @@ class Float64Mode(TorchFunctionMode):
         for frame in self.frames if results and not written else ():
             values = _values(frame, operation, results)
             for result, found in zip(results, values, strict=True):
-                # A tensor that is returned as it was taken keeps its values.
+                # An operand that is returned keeps its values.
                 if not any(result is tensor for tensor in taken):
                     frame.put(result, found)
         if self.observe is not None and (results or written):
@@ -207,7 +369,7 @@ class Float64Mode(TorchFunctionMode):
 
 
 def _write(frame: Frame, operation: _Operation) -> None:
-    """Carry out in a frame what writes in place."""
+    """Run an operation that writes in place in a frame."""
     written, is_rough = operation.written, frame.is_rough(operation.taken)
     is_fractions = all(map(is_fractional, written))
     for tensor in written:
@@ -232,13 +394,13 @@ def _values(frame: Frame, operation: _Operation, results: Sequence[Tensor]) -> l
     if not any(map(is_fractional, results)):
         return nothing
     if all(frame.values(tensor) is None for tensor in fractions):
-        # Numbers from outside that are only copied or viewed are exact.
+        # Copies and views of tensors from outside are exact.
         memories = {memory_of(tensor) for tensor in taken}
         if operation.short in _LOOK_UPS or all(memory_of(it) in memories for it in results):
             return nothing
     frame.note(results)
     if operation.short in DECISIONS or not fractions:
-        # Copied, since they may be written to.
+        # Copies, as they may be written to.
         return [Values(to_float64(it) if is_fractional(it) else None) for it in results]
     exact = operation.results(frame, exact=True)
     if list(map(_form, exact)) != list(map(_form, results)):
@@ -255,7 +417,7 @@ def _form(tensor: Tensor) -> tuple[torch.Size, bool]:
 
 
 def _written(args: Sequence[Any], kwargs: Mapping[str, Any], *, may_write: bool) -> list[Tensor]:
-    """Return what an operation writes to: ``out``, or its first operand."""
+    """Return the tensors that an operation writes to: ``out``, or its first operand."""
     if kwargs.get("out") is not None:
         return tensors_in(kwargs["out"])
     is_in_place = kwargs.get("inplace", may_write)

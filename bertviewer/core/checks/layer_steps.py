@@ -1,7 +1,7 @@
-"""The steps of a call; those of a layer are named after its operations: attention, sums, norms.
+"""The steps of a call; those of a layer are named by its operations: attention, sums, norms.
 
-A layer's operations are read as a word, such as ``NA+NPFP+`` for a norm, an attention, a sum, a
-norm, a projection, an activation, a projection and a sum, and the word is cut into steps.
+A layer's operations are encoded as a string, such as ``NA+NPFP+`` for norm, attention, sum, norm,
+projection, activation, projection and sum, which is split into steps by a regular expression.
 """
 
 import re
@@ -23,18 +23,18 @@ from bertviewer.core.checks.observed_calls import (
 from bertviewer.core.sources.family_names import is_cross_attention
 
 NEXT = "= next hidden state"
-"""The last step: the layer as a whole, from its input alone."""
+"""The last step: the whole layer, computed from its input."""
 
 _ATTENTIONS = {"A": "self-attention", "C": "cross-attention"}
 _Step = tuple[str, int, int]
-"""A name, and the places of the step's operations in the layer's word: the first, and the end."""
+"""A name, and the start and end of the step's operations in the layer."""
 
 
 class _Item(Struct, frozen=True, eq=False):
-    """One operation or comparison in a layer, in order.
+    """One operation or comparison in a layer.
 
-    ``kind`` is "" for a comparison. ``around`` are the calls below the layer that it is in, from
-    the outside in.
+    ``kind`` is "" for a comparison. ``around`` are the calls between it and the layer, outer ones
+    first.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class _Item(Struct, frozen=True, eq=False):
 
 
 def steps_of(call: Call) -> Iterator[tuple[str, Deviation]]:
-    """Yield the names of a call's steps, each with the worst deviation in it."""
+    """Yield the names of a call's steps with the worst deviation of each."""
     if not _is_layer(call):
         yield from call.chosen(call.comparisons)
         return
@@ -61,9 +61,9 @@ def steps_of(call: Call) -> Iterator[tuple[str, Deviation]]:
 
 
 def _is_layer(call: Call) -> bool:
-    """Return whether a call is that of a layer: an entry of a list with attention and more in it.
+    """Return whether a call is that of a layer.
 
-    Of several such modules around each other it is the innermost.
+    A layer is the innermost member of a list with an attention and a feed-forward network.
     """
     if not call.path.rpartition(".")[2].isdecimal() or call.is_attention:
         return False
@@ -73,7 +73,7 @@ def _is_layer(call: Call) -> bool:
 
 
 def _items(call: Call, around: tuple[Call, ...] = ()) -> Iterator[_Item]:
-    """Yield what happens in a call; an attention, a norm and an activation are one item each."""
+    """Yield the items of a call; an attention, a norm and an activation are one item each."""
     kinds = _kinds(call)
     single = next((kind for kind in (NORM, ACTIVATION) if kind in kinds), "")
     if around and call.is_attention:
@@ -91,13 +91,13 @@ def _items(call: Call, around: tuple[Call, ...] = ()) -> Iterator[_Item]:
 
 
 def _kinds(call: Call) -> str:
-    """Return the operations in a call and those below, in order."""
+    """Return the kinds of all operations in a call, in order."""
     kinds = (_kinds(it) if isinstance(it, Call) else it for it in call.events)
     return "".join(kind for kind in kinds if isinstance(kind, str))
 
 
 def _steps(items: Sequence[_Item]) -> Iterator[_Step]:
-    """Cut a layer's operations into steps; the layer's last sum is the layer's own step."""
+    """Split a layer's operations into steps, except the last sum, which is the layer's output."""
     word = "".join(item.kind for item in items)
     is_pre_norm = word.startswith(NORM) or not word.endswith(NORM)
     added = r"\+" if is_pre_norm else r"\+N?"
@@ -139,7 +139,7 @@ def _sum_name(operations: str, after: str) -> str:
 
 
 def _suffix(attention: Call) -> str:
-    """Return what an attention's module does after the attention: ALBERT's adds and norms."""
+    """Return what an attention's module does after the attention, as in ALBERT."""
     last = _kinds(attention).rpartition(ATTENTION)[2]
     if ADDITION not in last:
         return ""
@@ -149,9 +149,9 @@ def _suffix(attention: Call) -> str:
 def _network(
     operations: str, added: str, around: Sequence[tuple[Call, ...]], *, is_pre_norm: bool
 ) -> Iterator[_Step]:
-    """Yield the steps of a feed-forward network, and of the sum and the norm ``added`` to it.
+    """Yield the steps of a feed-forward network, and of the sum and norm that follow, ``added``.
 
-    ``around`` are the calls that each of these operations is in.
+    ``around`` are the enclosing calls of each operation.
     """
     size, last = len(operations), operations.rfind(PRODUCT)
     end = size + len(added)
@@ -169,9 +169,9 @@ def _network(
 def _deviations(
     layer: Call, items: list[_Item], start: int, last: int, stop: int
 ) -> Iterator[Deviation]:
-    """Yield what was compared from one operation to another, and before the next one.
+    """Yield the deviations between two operations, and up to the next one.
 
-    A module that lies within is compared as a whole, and not the modules in it.
+    A module that is completely within is compared as a whole, without its children.
     """
 
     def is_within(call: Call, start: int) -> bool:
@@ -192,7 +192,7 @@ def _deviations(
     deviations = [deviation for call, steps in found for _, deviation in call.chosen(steps)]
     yield from deviations
     if not outer and not deviations:
-        # A sum that a module returns: what it adds is recorded.
+        # A sum that a module returns, of recorded terms.
         call = next((call for call in items[last].around if is_within(call, 0)), None)
         if call is not None and len(call.frames) > 1:
             yield from filter(None, (step.found[-1] for step in call.output))

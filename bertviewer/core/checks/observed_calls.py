@@ -1,4 +1,4 @@
-"""What the reference instance did in each call of a module: operations, calls and comparisons."""
+"""Calls of the reference instance's modules: their operations, calls below and comparisons."""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.checks.comparison import Deviation
 from bertviewer.core.checks.float64_mode import Frame
-from bertviewer.core.graph.nested_tensors import mapped_in, tensors_in
+from bertviewer.core.graph.module_calls import mapped_in, tensors_in
 from bertviewer.core.graph.operation_names import (
     ACTIVATIONS,
     ELEMENTWISE,
@@ -33,15 +33,16 @@ _KINDS = {
 }
 _CASTS = {"to", "type_as", "float", "half", "bfloat16", "double"}
 _KEEPS = ELEMENTWISE | _CASTS | {"dropout", "contiguous", "clone", "nan_to_num", "requires_grad"}
-"""Functions that keep the order of all elements."""
+"""Functions that keep the position of all elements."""
+
 _MOVES = (VIEWS | SELECTIONS | {"cat", "stack"}) - _KEEPS
 _MARK = "_reference_mark"
 
 
 class Comparison(Struct):
-    """A step of a call: what was recorded, against each of the call's evaluations.
+    """A step of a call: a recorded tensor, compared with each of the call's evaluations.
 
-    ``found`` is ``None`` for an evaluation in which nothing can be compared.
+    ``found`` is ``None`` for an evaluation that cannot be compared.
     """
 
     name: str
@@ -49,26 +50,26 @@ class Comparison(Struct):
 
     @property
     def is_head(self) -> bool:
-        """Whether it is that of a single head."""
+        """Whether the step is a single head."""
         return self.name.startswith("head ")
 
 
 class Call(Struct, eq=False):
-    """One call of a module that is compared.
+    """One compared call of a module.
 
     Attributes:
-        path: the module.
-        number: how many calls of it went before.
-        above: the call that it is part of, of those that are compared.
+        path: of the module.
+        number: of previous calls of the module.
+        above: the enclosing compared call.
         taken: the recorded tensors among its arguments.
-        heads: how many heads attentions have by the configuration, 0 if that is not known.
-        frames: the evaluation from its inputs alone and, of a module that holds others, the one in
-            which the results of those are the recorded ones.
-        events: its operations, comparisons of what it passes on, and calls below, in order.
-        output: the comparison of what it returns, and of attention weights and single heads.
-        is_attention: whether a softmax's weights are multiplied with values in it or below.
-        has_sorted: whether integers were sorted in it: the order of equal ones, and of what is
-            sorted by them, depends on the device.
+        heads: the number of attention heads in the configuration, 0 if unknown.
+        frames: the evaluation from its inputs only and, for a module with children, one in which
+            the children's results are the recorded ones.
+        events: its operations, comparisons of inputs of children, and calls below, in order.
+        output: the comparisons of its outputs, attention weights and single heads.
+        is_attention: whether softmax weights are multiplied with values in it or below.
+        has_sorted: whether integers were sorted in it: the order of equal ones depends on the
+            device.
     """
 
     path: str
@@ -83,7 +84,7 @@ class Call(Struct, eq=False):
     has_sorted: bool = False
 
     def fail(self, problem: str) -> None:
-        """Note why the call cannot be checked."""
+        """Record why the call cannot be checked."""
         for frame in self.frames:
             frame.fail(problem)
 
@@ -94,7 +95,7 @@ class Call(Struct, eq=False):
 
     @property
     def around(self) -> Iterator["Call"]:
-        """This call and those that it is part of, from the inside out."""
+        """This call and the enclosing ones, from the inside out."""
         call: Call | None = self
         while call is not None:
             yield call
@@ -110,20 +111,20 @@ class Call(Struct, eq=False):
 
     @property
     def comparisons(self) -> list[Comparison]:
-        """What was compared of what it passes on, and of what it returns."""
+        """The comparisons of inputs of children and of outputs."""
         return [*(event for event in self.events if isinstance(event, Comparison)), *self.output]
 
     @property
     def is_sound(self) -> bool:
-        """Whether everything in it is right, or unknown, when compared piece by piece."""
+        """Whether all comparisons in it and below, with recorded inputs, are within tolerance."""
         pieces = [step.found[-1] for call in self.calls for step in call.comparisons]
         return all(found is None or found.ok for found in pieces)
 
     def chosen(self, steps: Sequence[Comparison]) -> Iterator[tuple[str, Deviation]]:
-        """Yield what comparisons come to, with their names.
+        """Yield the names and deviations of comparisons.
 
-        Rounding errors may add up, and choices of nearly equal numbers may differ, on the long way
-        from the inputs to the outputs. If every piece of the way is right, so is the whole.
+        From the inputs to the outputs rounding errors may accumulate, and choices among nearly
+        equal numbers may differ. If all pieces are right, the last evaluation is used instead.
         """
         for step in steps:
             found = None if self.frames[0].problem else step.found[0]
@@ -133,7 +134,7 @@ class Call(Struct, eq=False):
                 yield step.name, found
 
     def operation(self, function: Any, args: Any, kwargs: Any, results: Any) -> None:
-        """Note an operation, and follow heads and attention weights through it."""
+        """Record an operation, and propagate the marks of heads and attention weights."""
         word = word_of(name_of(function)[0])
         found, taken = tensors_in(results), tensors_in((args, kwargs))
         if word in ("sort", "argsort", "topk"):
@@ -172,14 +173,14 @@ class Call(Struct, eq=False):
 
 
 class Mark(Struct, frozen=True, eq=False):
-    """What a tensor has of an attention: its weights, or what its heads compute.
+    """Marks a tensor as attention weights or as outputs of heads.
 
     Attributes:
-        scope: the call that is the attention; of weights the one with the softmax.
+        scope: the call of the attention; for weights the call with the softmax.
         heads: the number of heads.
-        columns: the head that each element is from, counted from 1, in the tensor's shape; ``None``
-            where that is not known.
-        is_weights: whether they are attention weights.
+        columns: the head of each element, counted from 1, in the tensor's shape; ``None`` if
+            unknown.
+        is_weights: whether the tensor is attention weights.
     """
 
     scope: Call
@@ -188,9 +189,9 @@ class Mark(Struct, frozen=True, eq=False):
     is_weights: bool = False
 
     def split(self) -> Iterator[tuple[int, int, Tensor]]:
-        """Yield each head's number, the axis along which heads lie, and its places on it.
+        """Yield each head's number, the axis of heads, and the head's indices on it.
 
-        Nothing where several axes are needed to tell the heads apart.
+        None if several axes are needed to distinguish heads.
         """
         if self.columns is None:
             return
@@ -204,12 +205,12 @@ class Mark(Struct, frozen=True, eq=False):
 
 
 def mark_of(tensor: Tensor | None) -> Mark | None:
-    """Return what a tensor has of an attention, ``None`` if nothing."""
+    """Return the mark of a tensor, ``None`` without one."""
     return None if tensor is None else vars(tensor).get(_MARK)
 
 
 def put_mark(tensor: Tensor, mark: Mark | None) -> None:
-    """Note what a tensor has of an attention; heads in unknown places are nothing."""
+    """Set the mark of a tensor; marks of unknown heads are dropped."""
     vars(tensor).pop(_MARK, None)
     if mark is not None and mark.columns is not None and mark.columns.shape != tensor.shape:
         mark = replace(mark, columns=None)
@@ -227,7 +228,7 @@ def _mark(scope: Call, tensor: Tensor, *, is_weights: bool = False) -> Mark:
 
 
 def _mixed(weights: Mark, function: Any, args: Any, kwargs: Any) -> Tensor | None:
-    """Number the heads in weights · values: the same product of their numbers and ones."""
+    """Number the heads in weights · values: by the product of their numbers and ones."""
     if weights.columns is None or not weights.columns.numel():
         return None
 
@@ -235,13 +236,13 @@ def _mixed(weights: Mark, function: Any, args: Any, kwargs: Any) -> Tensor | Non
         mark = mark_of(tensor)
         return weights.columns if mark and mark.is_weights else torch.ones(tensor.shape)
 
-    # Every element is a sum over equally many keys of one head.
+    # Every element is a sum over the keys of one head.
     sums: Tensor = function(*mapped_in(tuple(args), numbers), **mapped_in(kwargs, numbers))
     return (sums * (weights.heads / sums.max())).round()
 
 
 def _moved(function: Any, args: Any, kwargs: Any) -> list[Tensor]:
-    """Move the numbers of heads as a function moves what they compute; none if some are unknown."""
+    """Apply a view operation to the numbers of heads; none if some are unknown."""
     marks = list(map(mark_of, tensors_in((args, kwargs))))
     if not all(mark is not None and mark.columns is not None for mark in marks):
         return []
@@ -253,7 +254,7 @@ def _moved(function: Any, args: Any, kwargs: Any) -> list[Tensor]:
     name, is_in_place = name_of(function)
     if is_in_place:
         function = getattr(Tensor, word_of(name))
-    # The numbers of heads are expanded, which a view does not allow.
+    # The numbers are expanded, which a view does not allow.
     move = Tensor.reshape if function is Tensor.view else function
     return tensors_in(move(*mapped_in(tuple(args), numbers), **mapped_in(kwargs, numbers)))
 

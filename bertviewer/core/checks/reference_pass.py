@@ -1,7 +1,7 @@
-"""Runs the reference instance as a run went, and compares each module with the run.
+"""Runs the reference instance on recorded inputs, and compares each module with the run.
 
-Whenever a module is called, its arguments are replaced by the recorded ones, and its result by the
-recorded one once it is compared. So each module computes from its own recorded inputs.
+In each call of a module its arguments are replaced by the recorded ones, and its result, after the
+comparison, by the recorded result. So each module computes from its own recorded inputs.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,17 +14,15 @@ from torch import Tensor, nn
 from transformers.utils import ModelOutput
 
 from bertviewer.core.building.backend import seeded
-from bertviewer.core.checks.arithmetic import is_fractional
 from bertviewer.core.checks.comparison import (
     Deviation,
     NotComparableError,
     Triple,
     compare_each,
 )
-from bertviewer.core.checks.float64_mode import Float64Mode, Frame, Values
+from bertviewer.core.checks.float64_mode import Float64Mode, Frame, Values, is_fractional
 from bertviewer.core.checks.observed_calls import Call, Comparison, mark_of, put_mark
-from bertviewer.core.graph.forwards import replacing
-from bertviewer.core.graph.nested_tensors import mapped, mapped_in, named_in, tensors_in
+from bertviewer.core.graph.module_calls import mapped, mapped_in, named_in, replacing, tensors_in
 from bertviewer.core.runs.capture import Capture, KeptCall
 from bertviewer.core.runs.failures import is_want_of_memory
 from bertviewer.core.schema.modules import ancestors
@@ -42,7 +40,7 @@ _NOTHING = "it returns no finite value to compare"
 NO_REFERENCE = "no reference instance of this model can be built and run"
 
 Pieces = Sequence[tuple[str, Sequence[Any], Mapping[str, Any]]]
-"""Modules to call, each by its path, with its arguments by place and by name."""
+"""Paths of modules to call, with positional and keyword arguments."""
 
 _Pair = tuple[Tensor | None, Tensor | None]
 """A tensor of the reference instance, and the recorded one."""
@@ -57,10 +55,10 @@ class ReferencePass:
 
     Args:
         reference: the reference instance.
-        running: the model. A module whose output was changed in place is called again.
-        capture: the recorded calls. One that is not usable is a part of the module around it.
+        running: the model, of which modules whose output was changed in place are called again.
+        capture: the recorded calls; unusable ones are a part of the enclosing module.
         progress: is called for every module.
-        keep: whether the compared tensors are kept.
+        keep: whether to keep the compared tensors.
     """
 
     def __init__(
@@ -87,7 +85,7 @@ class ReferencePass:
         self._reasons: dict[str, str] = {}
         self._failure = _NOT_CALLED
         self.calls: dict[str, list[Call]] = {}
-        """The calls that were compared, by path."""
+        """The compared calls by path."""
 
     def reason(self, path: str) -> str:
         """Return why a module has no steps."""
@@ -96,7 +94,7 @@ class ReferencePass:
         return self._reasons.get(path, self._failure if problem is None else problem)
 
     def attentions(self, paths: Iterable[str], *, inside: bool = True) -> list[str]:
-        """Return the attentions at these paths, or ``inside`` the modules there, too."""
+        """Return the attentions at these paths, or also those ``inside`` of the modules there."""
         found = [call for path in paths for call in self.calls.get(path, ())]
         if inside:
             found = [each for call in found for each in call.calls]
@@ -106,13 +104,13 @@ class ReferencePass:
         """Call modules.
 
         Raises:
-            Cancelled: ``progress`` said so.
+            Cancelled: by ``progress``.
         """
         modules = [(p, m) for p, m in self._reference.named_modules() if callable(m.forward)]
         replacements = []
         for path, module in modules:
             replacement = partial(self._call, path, module.forward, len(modules))
-            # Models look at the arguments' names.
+            # Models inspect the signature.
             replacement.__wrapped__ = module.forward  # type: ignore[attr-defined]
             replacements.append((module, replacement))
         try:
@@ -156,7 +154,7 @@ class ReferencePass:
         return output
 
     def _recorded(self, path: str, number: int, above: Call | None, ours: Any) -> KeptCall | None:
-        """Return the recorded call, ``None`` for one that is a part of the module around it."""
+        """Return the recorded call, ``None`` if it is unusable."""
         calls = self._capture.calls.get(path, [])
         if path in self._capture.refused or number >= len(calls):
             return None
@@ -175,7 +173,7 @@ class ReferencePass:
         return replace(call, output=mapped(module(*args, **kwargs), Tensor.cpu))
 
     def _begin(self, call: Call, ours: Any, recorded: Any) -> Any:
-        """Compare what a module is called with, and return what it is to compute from."""
+        """Compare the arguments of a call, and return the recorded ones."""
         above = call.above
         if above is not None:
             self._compare_inputs(above, call.path, ours, recorded)
@@ -190,7 +188,7 @@ class ReferencePass:
         return taken
 
     def _end(self, call: Call, output: Any, error: Exception | None, recorded: Any) -> Any:
-        """Compare what a module returned, and return what the modules around go on with."""
+        """Compare the result of a call, and return the recorded one."""
         if error is not None:
             call.events.clear()
             call.fail(_NO_MEMORY if is_want_of_memory(error) else _FAILED)
@@ -203,7 +201,7 @@ class ReferencePass:
         return output
 
     def _work(self, call: Call | None) -> None:
-        """Have the next operations count for a call, or for none."""
+        """Assign the next operations to a call, or to none."""
         state = torch.random.get_rng_state()
         is_drawn = self._random_state is not None and not self._random_state.equal(state)
         if self._at_work is not None and is_drawn:
@@ -214,7 +212,7 @@ class ReferencePass:
         self._mode.observe = None if call is None else call.operation
 
     def _compare_inputs(self, call: Call, path: str, ours: Any, recorded: Any) -> None:
-        """Compare what a call passes to a module that it holds."""
+        """Compare the arguments that a call passes to a child."""
         below = path.removeprefix(f"{call.path}.") if call.path else path
         for frame in call.frames[1:]:
             pairs = [pair for pair in _pairs(ours, recorded) if not _is_passed_on(frame, *pair)]
@@ -237,7 +235,7 @@ class ReferencePass:
             call.frames[-1].fail(_NOTHING)
 
     def _compare_heads(self, call: Call, computed: Tensor | None, found: Tensor | None) -> bool:
-        """Compare an attention's heads where they are passed on, and return whether they are."""
+        """Compare an attention's heads where they are passed on; return whether they are."""
         mark = mark_of(computed)
         if mark is None or mark.is_weights or mark.scope is not call or found is None:
             return False
@@ -273,9 +271,9 @@ class ReferencePass:
         return found if found is None or self._keep else replace(found, tensors=())
 
     def _replaced(self, ours: Any, recorded: Any, above: Call | None) -> Any:
-        """Return arguments or a result with the recorded tensors in them.
+        """Return arguments or a result with their tensors replaced by recorded ones.
 
-        In the evaluations of the modules around they keep the values that were computed.
+        In the frames of enclosing modules these keep the computed values.
         """
         found = dict(named_in(recorded))
         names = iter([name for name, _ in named_in(ours)])
@@ -285,7 +283,7 @@ class ReferencePass:
             other = found.get(next(names))
             if other is None or other.shape != tensor.shape or isinstance(tensor, nn.Parameter):
                 return tensor
-            # One tensor under two names stays one.
+            # A tensor with two names stays one.
             if id(other) not in known:
                 known[id(other)] = given = _copied(other)
                 put_mark(given, mark_of(tensor))
@@ -297,22 +295,22 @@ class ReferencePass:
 
 
 def _frames(call: Call | None) -> tuple[Frame, ...]:
-    """Return the evaluations that the operations of a call are a part of."""
+    """Return the frames in which the operations of a call are evaluated."""
     return () if call is None else (*(each.frames[0] for each in call.around), *call.frames[1:])
 
 
 def _pairs(ours: Any, recorded: Any) -> list[_Pair]:
-    """Return the tensors of the same names."""
+    """Return pairs of tensors with equal names."""
     names = dict(named_in(ours)), dict(named_in(recorded))
     return [(names[0].get(name), names[1].get(name)) for name in names[0] | names[1]]
 
 
 def _is_reordered(ours: Any, recorded: Any) -> bool:
-    """Return whether tensors have the recorded rows in another order."""
+    """Return whether tensors are the recorded ones with rows in another order."""
     for pair in _pairs(ours, recorded):
         one, other = (torch.tensor(0.0) if it is None else it.double() for it in pair)
         if one.dim() > 1 and one.shape == other.shape:
-            # Sorted, they differ by rounding alone.
+            # Sorted, they only differ by rounding.
             in_order = (one.sort(0).values - other.sort(0).values).square().sum()
             if in_order < (one - other).square().sum() / 100:
                 return True
@@ -320,7 +318,7 @@ def _is_reordered(ours: Any, recorded: Any) -> bool:
 
 
 def _is_passed_on(frame: Frame, computed: Tensor | None, found: Tensor | None) -> bool:
-    """Return whether a tensor is a weight, or what the module around was called with."""
+    """Return whether a tensor is a weight or an argument of the enclosing module."""
     if isinstance(computed, nn.Parameter):
         return True
     if computed is None or found is None or computed.is_meta:
@@ -330,7 +328,7 @@ def _is_passed_on(frame: Frame, computed: Tensor | None, found: Tensor | None) -
 
 
 def _keep_values(frame: Frame, computed: Tensor, given: Tensor) -> None:
-    """Give a recorded tensor the values that were computed for it in a frame."""
+    """Set the computed values of a recorded tensor in a frame."""
     if not is_fractional(given):
         return
     if frame.values(computed) is not None or not torch.equal(given, computed):
@@ -338,10 +336,7 @@ def _keep_values(frame: Frame, computed: Tensor, given: Tensor) -> None:
 
 
 def _put_given(call: Call | None, given: Any) -> None:
-    """Note that tensors are passed to the operations of a call that has modules below.
-
-    Parameters are known without that.
-    """
+    """Mark tensors, except parameters, as passed to the operations of a call."""
     for frame in call.frames[1:] if call else ():
         for tensor in tensors_in(given):
             if not isinstance(tensor, nn.Parameter):
@@ -349,5 +344,5 @@ def _put_given(call: Call | None, given: Any) -> None:
 
 
 def _copied(tensor: Tensor) -> Tensor:
-    """Return a copy, which a module may write to."""
+    """Return a copy that a module may write to."""
     return tensor.detach().clone()

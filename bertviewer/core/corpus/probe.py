@@ -27,8 +27,7 @@ from bertviewer.core.corpus.measured import (
     layout_of,
 )
 from bertviewer.core.corpus.recorder import OUTPUT_ATTENTIONS, returning_weights, rows_of
-from bertviewer.core.graph.forwards import Watch, watching
-from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.graph.module_calls import Watch, tensors_in, watching
 from bertviewer.core.loading.layer_synchronizer import Lockstep
 from bertviewer.core.replay.eager_attention import eager, is_close
 from bertviewer.core.runs.hidden_states import stacks_of

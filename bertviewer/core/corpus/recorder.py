@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from bertviewer.core.corpus.batches import Batch, padding_of, run_batch, token_limit
 from bertviewer.core.corpus.measured import Call, Layout, Measured, Sizes
 from bertviewer.core.corpus.shards import ShardSums
-from bertviewer.core.graph.forwards import Arguments, Watch, replacing, watching
-from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.graph.module_calls import Arguments, Watch, replacing, tensors_in, watching
 from bertviewer.core.replay.eager_attention import eager
 from bertviewer.core.runs.big_bird_attention import SPARSE, choose_attention
 from bertviewer.core.runs.hidden_states import stacks_of

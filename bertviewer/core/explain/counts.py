@@ -3,7 +3,7 @@
 from bertviewer.core.explain.explanation import Context, Explanation, Numbers
 from bertviewer.core.util.numbers import count_text, number_text
 from bertviewer.core.walkthrough.build import build_walkthrough
-from bertviewer.core.walkthrough.components import subtotal
+from bertviewer.core.walkthrough.counts import subtotal
 
 _FLOAT32 = 4
 _MB, _MIB = 10**6, 2**20

@@ -7,7 +7,7 @@ from math import prod
 from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.explain.explanation import Context, Explanation, Numbers
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.steps.networks import GATED, KINDS
+from bertviewer.core.formulas.steps.graph_analysis import GATED, KINDS
 from bertviewer.core.formulas.templates.feed_forward import steps_of_network
 from bertviewer.core.formulas.templates.residual import residual_path
 from bertviewer.core.util.numbers import count_text, number_text, with_minus
@@ -30,7 +30,7 @@ def _gamma_alone(context: Context) -> Numbers | None:
     weight = view.shape("weight")
     if weight is None or len(weight) != 1 or view.shape("bias") is not None:
         return None
-    step = None if view.graph is None else view.graph.only
+    step = view.graph.only
     is_one_plus = step is not None and step.node.details.get("one_plus") is True
     return {"features": f"{weight[0]:,}", "gamma": "1 + γ" if is_one_plus else "γ"}
 
@@ -61,9 +61,7 @@ def _change(context: Context) -> Numbers | None:
 def _widths(view: ModuleView) -> tuple[int, int, bool] | None:
     """Return outer and inner width of the feed-forward network in a module, and if it is gated."""
     graph = view.graph
-    if graph is None:
-        return None
-    if view.node.role == "feed-forward, first half":
+    if view.node.role == "feed-forward, first half" and graph.steps:
         first = view.affine_of(graph.steps[0])
         return None if first is None else (first.inputs, first.outputs, False)
     group = graph.sole(*KINDS)

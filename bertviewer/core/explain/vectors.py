@@ -1,7 +1,7 @@
 """Questions about hidden states: similarity, outlier features, sentence vectors, logit lens."""
 
 from bertviewer.core.explain.explanation import Context, Explanation, Numbers
-from bertviewer.core.formulas.facts import has_windows
+from bertviewer.core.formulas.module_view import has_windows
 from bertviewer.core.util.numbers import count_text, number_text
 
 _HIGH = 0.25

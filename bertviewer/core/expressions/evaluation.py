@@ -1,42 +1,44 @@
-"""The one evaluator of formulas: integers, letters, ``+ - * // **`` and brackets, exactly.
+"""Formulas and conditions as Python expressions: parsed and evaluated exactly.
 
-A condition compares two formulas, the first one perhaps with a ``%`` for a remainder. Formulas and
-conditions are parsed, not run: nothing in them can call or look up anything.
+A formula has integers, symbols, ``+ - * // **`` and brackets. A condition compares two formulas,
+the first perhaps with ``%``. Both are parsed, not run: they cannot call or access anything. A
+validity condition of a formula joins conditions with ``and``: ``D % A == 0 and E != D``.
 """
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
 MAX_POWER: Final = 99
 MAX_BITS: Final = 4096
-"""Formulas know squares and a few more; a power of a power could fill the memory."""
+"""Limits of powers: a power of a power could fill the memory."""
 
 _CACHED: Final = 8192
 
 
 class FormulaError(ValueError):
-    """A text is no formula, or names a letter that has no value."""
+    """A text is not a formula, or a symbol in it has no value."""
 
 
 class UnevenDivision(FormulaError):
-    """A ``//`` does not come out even: the formula says nothing about these values."""
+    """A ``//`` leaves a remainder or divides by 0: the formula does not apply to these values."""
 
 
 def evaluate(formula: str, values: Mapping[str, int]) -> int:
-    """Return what a formula gives with the letters at these values, exactly.
+    """Return the exact value of a formula.
 
     Args:
-        formula: integers, letters, ``+``, ``-``, ``*``, ``//``, ``**`` with a plain number above,
-            and brackets, as Python reads them.
-        values: a value for each letter in it; more letters do no harm.
+        formula: integers, symbols, ``+``, ``-``, ``*``, ``//``, ``**`` with a constant exponent,
+            and brackets, in Python syntax.
+        values: a value for each symbol in it; others are ignored.
 
     Raises:
         UnevenDivision: a ``//`` leaves a remainder, or divides by 0.
-        FormulaError: the text is not such a formula, or a letter has no value.
+        FormulaError: the text is not such a formula, or a symbol has no value.
     """
     stack: list[int] = []
     for step in program(formula):
@@ -60,8 +62,8 @@ def evaluate(formula: str, values: Mapping[str, int]) -> int:
     return stack[0]
 
 
-def letters_of(formula: str) -> frozenset[str]:
-    """Return the letters in a formula or a condition.
+def names_in(formula: str) -> frozenset[str]:
+    """Return the symbols in a formula or a condition.
 
     Raises:
         FormulaError: the text is neither.
@@ -70,7 +72,7 @@ def letters_of(formula: str) -> frozenset[str]:
 
 
 def terms_of(formula: str) -> tuple[str, ...]:
-    """Return the terms of a sum as they are written, each with the sign before it.
+    """Return the terms of a sum as text, each with its sign.
 
     ``V*D + N*(D - 1) - D`` gives ``V*D``, ``+ N*(D - 1)`` and ``- D``.
 
@@ -90,7 +92,6 @@ def terms_of(formula: str) -> tuple[str, ...]:
 
 
 Operation = Callable[..., Any]
-
 _OPERATIONS: Final[Mapping[type[ast.AST], Operation]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -120,15 +121,15 @@ def program(formula: str) -> tuple[int | str | Operation, ...]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise FormulaError(f"not a formula: {formula!r}") from error
     operations = _IN_CONDITIONS if isinstance(tree, ast.Compare) else _OPERATIONS
-    # Read from the end, operator before operands, and turned round: sums may have many terms.
+    # Without recursion, as sums may have many terms: operator before operands, then reversed.
     reversed_steps: list[int | str | Operation] = []
     waiting: list[ast.expr] = [tree]
     while waiting:
         match waiting.pop():
             case ast.Constant(value=int(number)) if not isinstance(number, bool):
                 reversed_steps.append(number)
-            case ast.Name(id=letter):
-                reversed_steps.append(letter)
+            case ast.Name(id=name):
+                reversed_steps.append(name)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 reversed_steps.append(operator.neg)
                 waiting.append(operand)
@@ -149,3 +150,69 @@ def program(formula: str) -> tuple[int | str | Operation, ...]:
 
 def _is_power(tree: ast.expr) -> bool:
     return isinstance(tree, ast.Constant) and tree.value in range(MAX_POWER + 1)
+
+
+_AND: Final = " and "
+_VALUE = re.compile(r"(\w+) == (\d+)")
+_MULTIPLE = re.compile(r"(\w+) % (\d+) == 0")
+_RATIO = re.compile(r"(\w+) == (\d+)\*\w+")
+
+
+def split_conditions(domain: str | None) -> tuple[str, ...]:
+    """Return the conditions that a validity condition joins, none for ``None``."""
+    return tuple(domain.split(_AND)) if domain else ()
+
+
+def join_conditions(conditions: Iterable[str]) -> str | None:
+    """Return the validity condition that joins all conditions; ``None`` without any.
+
+    Duplicates and implied conditions are dropped: ``I % 3 == 0`` next to ``I % 384 == 0``.
+    """
+    texts = tuple(dict.fromkeys(conditions))
+    implied = {text for text in texts for known in texts if text != known and _implies(known, text)}
+    return _AND.join(text for text in texts if text not in implied) or None
+
+
+@lru_cache(maxsize=65_536)
+def _implies(known: str, text: str) -> bool:
+    """Return whether a symbol's value or divisor in one condition implies another condition."""
+    if value := _VALUE.fullmatch(known):
+        return names_in(text) == {value[1]} and is_met(text, {value[1]: int(value[2])})
+    theirs = _MULTIPLE.fullmatch(known) or _RATIO.fullmatch(known)
+    if theirs is None or (ours := _MULTIPLE.fullmatch(text)) is None or ours[1] != theirs[1]:
+        return False
+    return int(theirs[2]) % int(ours[2]) == 0
+
+
+def is_met(condition: str, values: Mapping[str, int]) -> bool:
+    """Return whether values meet one condition, as ``D % A == 0``, ``E != D`` or ``L >= 3``.
+
+    A condition whose division leaves a remainder, or divides by 0, is not met.
+
+    Raises:
+        FormulaError: the text is not a condition, or a symbol in it has no value.
+    """
+    if program(condition)[-1] not in COMPARISONS.values():
+        raise FormulaError(f"not a condition: {condition!r}")
+    try:
+        return bool(evaluate(condition, values))
+    except UnevenDivision:
+        return False
+
+
+def all_met(domain: str | None, values: Mapping[str, int]) -> bool:
+    """Return whether values meet a validity condition.
+
+    Raises:
+        FormulaError: the text is not a validity condition, or a symbol in it has no value.
+    """
+    return all(is_met(condition, values) for condition in split_conditions(domain))
+
+
+def names_in_conditions(domain: str | None) -> frozenset[str]:
+    """Return the symbols in a validity condition.
+
+    Raises:
+        FormulaError: the text is not a validity condition.
+    """
+    return frozenset[str]().union(*map(names_in, split_conditions(domain)))

@@ -1,1 +1,5 @@
-"""What each module computes: formulas, their symbols with a node's values, and plain words."""
+"""The forward formula of each module: mathematics, symbols with this module's values, and notes.
+
+Start with ``catalogue.formula_of``. It tries the templates in order; the steps of a module without
+a template are written as the code executes them. ``formula.py`` has the result as plain data.
+"""

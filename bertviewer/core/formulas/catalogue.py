@@ -1,35 +1,30 @@
-"""The formula of a module: that of the first template that its graph matches, else its steps."""
+"""The formula of a module: that of the first template that matches its graph, else its steps."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 
 from msgspec.structs import replace
 
-from bertviewer.core.formulas.facts import reads_data, reads_target
-from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import POSITIONS, TOKENS
-from bertviewer.core.formulas.steps.formula import formula_of_steps
-from bertviewer.core.formulas.templates.activation import ACTIVATION
+from bertviewer.core.expressions.symbols import shape_text
+from bertviewer.core.formulas.activation import ACTIVATION, TORCH_NN
+from bertviewer.core.formulas.embedding import EMBEDDING
+from bertviewer.core.formulas.formula import POSITIONS, TOKENS, Formula, Term, quoted
+from bertviewer.core.formulas.module_view import ModuleView, reads_data, reads_target
+from bertviewer.core.formulas.norm import NORM
+from bertviewer.core.formulas.steps.lines import formula_of_steps
+from bertviewer.core.formulas.template import Template
 from bertviewer.core.formulas.templates.attention import ATTENTION
-from bertviewer.core.formulas.templates.convolution import CONVOLUTION
-from bertviewer.core.formulas.templates.embedding import EMBEDDING
-from bertviewer.core.formulas.templates.embeddings import EMBEDDINGS
-from bertviewer.core.formulas.templates.experts import EXPERTS
-from bertviewer.core.formulas.templates.feed_forward import FEED_FORWARD
-from bertviewer.core.formulas.templates.head import HEADS
+from bertviewer.core.formulas.templates.embeddings import EMBEDDINGS, PATCHES
+from bertviewer.core.formulas.templates.feed_forward import EXPERTS, FEED_FORWARD
 from bertviewer.core.formulas.templates.layer import LAYER
 from bertviewer.core.formulas.templates.linear import LINEAR
-from bertviewer.core.formulas.templates.mixing import MIXING
+from bertviewer.core.formulas.templates.mixing import CONVOLUTION, MIXING
 from bertviewer.core.formulas.templates.model import MODELS
-from bertviewer.core.formulas.templates.norm import NORM
-from bertviewer.core.formulas.templates.patches import PATCHES
-from bertviewer.core.formulas.templates.rotary import ROTARY_POSITIONS
+from bertviewer.core.formulas.templates.positions import ROTARY_POSITIONS
 from bertviewer.core.formulas.templates.stack import STACK
-from bertviewer.core.formulas.templates.task_model import TASK_MODELS
-from bertviewer.core.formulas.templates.template import Template
-from bertviewer.core.formulas.templates.torch_nn import TORCH_NN
+from bertviewer.core.formulas.templates.task_model import HEADS, TASK_MODELS
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode
+from bertviewer.core.util.numbers import count_text
 
 TEMPLATES: tuple[Template, ...] = (
     *TORCH_NN,
@@ -51,16 +46,16 @@ TEMPLATES: tuple[Template, ...] = (
     CONVOLUTION,
     *MIXING,
 )
-"""In the order in which they are tried: the first that matches explains a module."""
+"""In the order in which they are tried; the first that matches is used."""
 
 
 def formula_of(node: ModuleNode, architecture: Architecture) -> Formula | None:
-    """Return what a module computes; ``None`` while no graph of it is known."""
+    """Return the formula of a module, ``None`` without a graph."""
     return _explained(ModuleView.of(node, architecture))[0]
 
 
 def with_formulas(architecture: Architecture) -> Architecture:
-    """Return an architecture with each module's formula and role."""
+    """Return an architecture with the formulas and roles of all modules."""
     written: dict[Hashable, tuple[Formula | None, str]] = {}
     views: dict[str, ModuleView] = {}
     modules = []
@@ -91,7 +86,7 @@ def _explained(view: ModuleView) -> tuple[Formula | None, str]:
 
 
 def _facts(node: ModuleNode, architecture: Architecture) -> Hashable:
-    """Return what the lines of a formula depend on: equal layers have those of one."""
+    """Return a key of all that a formula's lines depend on, equal for equal layers."""
     flows, skip = architecture.flows, len(node.path)
     first = "" if flows is None else flows.like.get(node.path, node.path)
     attributes = {name: v for name, v in node.attributes.items() if name != "layer_idx"}
@@ -100,7 +95,43 @@ def _facts(node: ModuleNode, architecture: Architecture) -> Hashable:
         reads_target(node, architecture),
         "" if node.repeat else node.name,
         node.class_name,
-        repr(attributes),  # 1, 1.0 and True are equal but written differently
+        repr(attributes),  # as 1 == 1.0 == True
         tuple((t.name[skip:], t.shape) for t in architecture.tensors_below(node.path)),
         tuple((child.name, child.class_name) for child in architecture.children(node.path)),
     )
+
+
+def formula_of_parts(node: ModuleNode, architecture: Architecture) -> Formula:
+    """Return the children and tensors of a module without a formula, as a ``Formula``.
+
+    Equal numbered children are one term.
+    """
+    members = tuple(_members(node, architecture))
+    tensors = tuple(
+        Term(quoted(each.name.rpartition(".")[2]), "tensor of this module", shape_text(each.shape))
+        for each in architecture.tensors_below(node.path)
+        if each.owner == node.path
+    )
+    held = [name for name, found in (("modules", members), ("tensors", tensors)) if found]
+    parts = f"consists of the {' and the '.join(held)} below"
+    return Formula(
+        title=node.class_name,
+        summary="No formula is known for this class. It "
+        f"{parts if held else 'contains neither modules nor tensors'}.",
+        maths=(f"y = {quoted(node.class_name)}(x)",),
+        terms=(*members, *tensors),
+        notes=("Each part has its own page.",) if members else (),
+        source=node.class_module or node.class_name,
+    )
+
+
+def _members(node: ModuleNode, architecture: Architecture) -> Iterator[Term]:
+    for child in architecture.children(node.path):
+        name, times, count = child.name, "", child.parameters
+        if (repeat := child.repeat) is not None:
+            if name != str(repeat.first):
+                continue
+            name, times = f"{repeat.first} … {repeat.last}", f"{repeat.count} × "
+            count *= repeat.count
+        held = count_text(count, "1 parameter", "{0} parameters")
+        yield Term(quoted(name), f"{times}{child.class_name}", held)

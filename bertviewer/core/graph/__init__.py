@@ -1,1 +1,6 @@
-"""The data-flow graph: traced from the forward pass, with recognised patterns, per module."""
+"""The data-flow graph of a model, traced from a forward pass, with recognised patterns.
+
+``tracing_models`` runs a model and ``tracing`` records it as a ``trace``; ``trace_graph`` says
+which operation reads which, ``patterns`` recognises what belongs together, and ``reading`` writes
+the graph of each module. ``module_graph`` is that graph for templates of formulas.
+"""

@@ -1,8 +1,8 @@
-"""Finds out how many tokens a model takes, by running it on torch's meta device.
+"""Measures how many tokens a model accepts, by running it on torch's meta device.
 
-A configuration may name a length without the model having such a table, and a table may have rows
-that no token uses. So the model is run with few tokens to find the tables in which each token looks
-up another row, and then with one token more than each of them has room for.
+A configuration may name a length for which there is no table, and a table may have rows that no
+token uses. So the model is run with few tokens to find the tables in which each token has its own
+row, and then with one token more than each of them has rows for.
 """
 
 import json
@@ -16,12 +16,8 @@ from torch import Tensor
 
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta, heads_of
-from bertviewer.core.graph.inputs.texts import (
-    SENTENCES,
-    TARGET_TOKENS,
-    TOKENS,
-    text_inputs,
-)
+from bertviewer.core.expressions.symbols import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.graph.inputs.signature import text_inputs
 from bertviewer.core.graph.meta_device import Literals, MetaDevice
 from bertviewer.core.graph.tracing_models import prepare
 from bertviewer.core.sources.length_limits import (
@@ -37,23 +33,26 @@ from bertviewer.core.util.log import write_log
 from bertviewer.core.util.progress import no_progress
 
 FEW = (8, 4, 2, 1)
-"""Tokens of the first run: the first of these that the model takes."""
+"""Numbers of tokens that are tried in the first run."""
+
 MOST = 2**16
-"""Longer lengths are not tried: a text has at most 200,000 characters."""
+"""Limit of lengths: a text has at most 200,000 characters."""
+
 MOST_STEPS = 50_000
-"""Operations of one run; a model that takes more is not run to its end."""
+"""Limit of the operations in one run."""
+
 SECONDS = 20.0
-"""The time limit of all runs together."""
+"""Time limit of all runs together."""
 
 _aten = torch.ops.aten
 
 
 class _TooManyStepsError(Exception):
-    """A model takes too many operations."""
+    """The limit of operations is reached."""
 
 
 class _Table(Struct, frozen=True):
-    """A lookup in a table: its rows, and the lowest and highest row that was looked up."""
+    """A lookup in a table: its number of rows, and the lowest and highest row that was read."""
 
     rows: int
     first: int
@@ -62,25 +61,25 @@ class _Table(Struct, frozen=True):
 
     @property
     def room(self) -> int:
-        """How many tokens can have different rows, from the first token's row on."""
+        """How many tokens can have their own row, from the first token's row on."""
         return self.rows - self.first
 
     @property
     def is_of_places(self) -> bool:
-        """Whether the rows are consecutive, one for each token, as those of positions are."""
+        """Whether the rows are consecutive, one for each token, as for positions."""
         return self.last - self.first + 1 == self.lookups
 
 
-class _Trial(Struct, frozen=True):
-    """What came of a run."""
+class _RunResult(Struct, frozen=True):
+    """The result of a run."""
 
     runs: bool
     tables: frozenset[_Table] = frozenset()
 
     def takes(self, room: int) -> bool:
-        """Return whether the model ran, and all tokens had different rows of the table.
+        """Return whether the model ran, and all tokens had their own row in tables of this room.
 
-        ``room`` is the table's. Some models use its last row for all tokens beyond it.
+        Some models use the last row of a table for all further tokens.
         """
         return self.runs and not any(
             table.room == room and table.last == table.rows - 1 and table.lookups > room
@@ -89,7 +88,7 @@ class _Trial(Struct, frozen=True):
 
 
 class _Lookups(MetaDevice):  # type: ignore[no-untyped-call]
-    """Notes lookups in tables, and fails where a row does not exist, as on any other device."""
+    """Records lookups in tables, and fails if a row does not exist, as on other devices."""
 
     def __init__(self) -> None:
         super().__init__((), lambda _: None, is_limited=False)
@@ -99,11 +98,11 @@ class _Lookups(MetaDevice):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Carry out an operation.
+        """Run an operation.
 
         Raises:
             IndexError: a row does not exist.
-            _TooManyStepsError: the model takes too many.
+            _TooManyStepsError: too many operations.
         """
         self._steps += 1
         if self._steps > MOST_STEPS:
@@ -124,7 +123,7 @@ class _Lookups(MetaDevice):  # type: ignore[no-untyped-call]
 
 
 def _looked_up(func: Any, args: Any) -> Iterator[tuple[int, Tensor]]:
-    """Yield the rows of a table and the index of those that an operation takes."""
+    """Yield the number of rows and the index of each lookup in an operation."""
     if func is _aten.embedding.default:
         yield args[0].shape[0], args[1]
     elif func in (_aten.index_select.default, _aten.gather.default):
@@ -136,9 +135,9 @@ def _looked_up(func: Any, args: Any) -> Iterator[tuple[int, Tensor]]:
 
 
 def length_limits(config: Mapping[str, Any]) -> LengthLimits:
-    """Return how many tokens the model of a configuration takes.
+    """Return how many tokens the model of a configuration accepts.
 
-    Where it cannot be run without weights, these are the lengths that the configuration names.
+    If it cannot be run without weights, these are the lengths in the configuration.
     """
     try:
         return _known(json.dumps(config, sort_keys=True, default=str))
@@ -169,8 +168,8 @@ def _measured(config: Mapping[str, Any]) -> LengthLimits:
     return LengthLimits(source, target, trained_length(config))
 
 
-def _limit(attempt: Callable[[int], _Trial], few: int, rooms: set[int]) -> int | None:
-    """Return the most tokens that an attempt takes, ``None`` if it takes more than any table."""
+def _limit(attempt: Callable[[int], _RunResult], few: int, rooms: set[int]) -> int | None:
+    """Return the maximum of accepted tokens, ``None`` if it exceeds all tables."""
     least = few
     for room in sorted(rooms):
         if attempt(room + 1).takes(room):
@@ -178,7 +177,7 @@ def _limit(attempt: Callable[[int], _Trial], few: int, rooms: set[int]) -> int |
             continue
         most = room + 1  # does not run
         while most - least > 1:
-            # A table may have rows left over: some models take blocks of tokens.
+            # A table may have unused rows: some models process blocks of tokens.
             middle = room if most == room + 1 else (least + most) // 2
             if attempt(middle).takes(room):
                 least = middle
@@ -188,14 +187,14 @@ def _limit(attempt: Callable[[int], _Trial], few: int, rooms: set[int]) -> int |
     return None
 
 
-def _try(config: Mapping[str, Any], tokens: int, targets: int) -> _Trial:
-    """Run the model once, with tokens of the source and of the target."""
+def _try(config: Mapping[str, Any], tokens: int, targets: int) -> _RunResult:
+    """Run the model once with these numbers of source and target tokens."""
     device = _Lookups()
     # Building in another dtype would change torch's default dtype, for other threads too.
     values = {key: value for key, value in config.items() if key not in ("dtype", "torch_dtype")}
     try:
         with torch.no_grad(), device, Literals():
-            # Values that are computed while it is built, such as position ids, are known.
+            # Built within the mode, so that values of position ids and other buffers are known.
             made = build_config(values, "")
             model = build_on_meta(made, find_task(_base(heads_of(made))), "")
             prepare(model)
@@ -206,12 +205,12 @@ def _try(config: Mapping[str, Any], tokens: int, targets: int) -> _Trial:
             model(**inputs.arguments)
     except (UserError, KeyError) as error:
         _log(config, error)
-        return _Trial(False)
+        return _RunResult(False)
     except Stopped:
         raise
     except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
-        return _Trial(_is_by_lack_of_numbers(error), frozenset(device.tables))
-    return _Trial(True, frozenset(device.tables))
+        return _RunResult(_needs_values(error), frozenset(device.tables))
+    return _RunResult(True, frozenset(device.tables))
 
 
 def _log(config: Mapping[str, Any], error: Exception) -> None:
@@ -219,11 +218,11 @@ def _log(config: Mapping[str, Any], error: Exception) -> None:
 
 
 def _base(heads: Sequence[str]) -> str:
-    """Return the task without a head, or the first one of a family without it."""
+    """Return the task without a head, or the first task of a family that has none."""
     return "base" if "base" in heads or not heads else heads[0]
 
 
-def _is_by_lack_of_numbers(error: Exception) -> bool:
-    """Return whether a run failed only because tensors on the meta device have no values."""
+def _needs_values(error: Exception) -> bool:
+    """Return whether a run failed because tensors on the meta device have no values."""
     is_unfinished = isinstance(error, NotImplementedError | _TooManyStepsError)
     return is_unfinished or "meta" in str(error).lower()

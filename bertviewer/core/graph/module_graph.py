@@ -1,4 +1,4 @@
-"""The data-flow graph of one module, in an order of execution, for templates to match."""
+"""The data-flow graph of one module in execution order, for templates to match."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -11,13 +11,13 @@ from bertviewer.core.schema.flow import PARTS, Edge, Flow, Flows, Node, Operand
 from bertviewer.core.schema.modules import Repeat
 
 MANY = 25
-"""A module of more steps is described by its children."""
+"""A module with more steps is described by the calls of its children."""
 
 _MOST_OF_TABLE = 8
-"""A table's graph is not larger than that, inputs and outputs included."""
+"""Limit of the nodes in a table's graph, inputs and outputs included."""
 
 FIRST = "part [:, 0]"
-"""The part of a tensor that is its first position."""
+"""Operand part: the first position of a tensor."""
 
 _GIVEN = ("input", "constant", "parameter")
 
@@ -27,11 +27,10 @@ class Step(Struct, frozen=True):
 
     Attributes:
         node: the node.
-        operands: its operands, in the order of torch's arguments where that is known, else in
-            that of the edges.
+        operands: in the order of torch's arguments if known, else of the edges.
         roles: operands by the role of their edge, such as ``residual`` or ``query``.
-        parts: of the call of a child its steps, where they are known.
-        outputs: the nodes of those whose results are read outside, if there are several.
+        parts: the steps within the call of a child, if known.
+        outputs: the nodes of the parts whose results are read outside, if there are several.
     """
 
     node: Node
@@ -47,37 +46,37 @@ class Step(Struct, frozen=True):
 
     @property
     def is_call(self) -> bool:
-        """Whether it is a module of which no more is known here."""
+        """Whether it is a closed module."""
         return self.node.kind == "module" and not self.operation
 
     @property
     def operation(self) -> str:
-        """What it computes, "" for a closed module."""
+        """The operation, "" for a closed module."""
         return self.node.operation or ""
 
     @property
     def tensors(self) -> tuple[Operand, ...]:
-        """The operands that other nodes compute."""
+        """The operands that are results of other nodes."""
         return tuple(each for each in self.operands if each.node)
 
     @property
     def read(self) -> tuple[Operand, ...]:
-        """All operands, those by role too."""
+        """All operands, including those by role."""
         return (*self.operands, *self.roles.values())
 
     @property
     def inner(self) -> tuple["Step", ...]:
-        """The steps within a group, and none for other nodes."""
+        """The steps within a group, none for other nodes."""
         return _graph(self.node.nodes or (), self.node.edges).steps
 
 
 class ModuleGraph(Struct, frozen=True, dict=True):
-    """A data-flow graph in order of execution.
+    """A data-flow graph in execution order.
 
     Attributes:
-        given: inputs, parameters, and constants (masks and positions), by id.
-        steps: what is computed.
-        results: the module's outputs, each with its output node.
+        given: the leaves by id: inputs, parameters, and constants (masks and positions).
+        steps: the nodes that compute something.
+        results: the output nodes, each with its operand.
     """
 
     given: Mapping[str, Node]
@@ -86,16 +85,16 @@ class ModuleGraph(Struct, frozen=True, dict=True):
 
     @cached_property
     def by_id(self) -> Mapping[str, Step]:
-        """The steps by the ids of their nodes."""
+        """The steps by node id."""
         return {node: step for step in self.steps for node in step.ids}
 
     @cached_property
     def inputs(self) -> tuple[Node, ...]:
-        """The module's inputs that are read."""
+        """The inputs that are read."""
         return tuple(node for node in self.given.values() if node.kind == "input")
 
     def maker(self, operand: Operand | None) -> Step | None:
-        """Return the step that computes an operand, ``None`` for what is given."""
+        """Return the step that computes an operand, ``None`` for leaves."""
         return None if operand is None else self.by_id.get(operand.node)
 
     def users(self, step: Step) -> tuple[Step, ...]:
@@ -107,18 +106,18 @@ class ModuleGraph(Struct, frozen=True, dict=True):
         return any(operand.node in step.ids for _, operand in self.results)
 
     def of(self, *operations: str) -> tuple[Step, ...]:
-        """Return the steps that compute one of these operations."""
+        """Return the steps with one of these operations."""
         return tuple(step for step in self.steps if step.operation in operations)
 
     def sole(self, *operations: str) -> Step | None:
-        """Return the one step that computes one of these, ``None`` for none or several."""
+        """Return the only step with one of these operations, ``None`` for none or several."""
         found = self.of(*operations)
         return found[0] if len(found) == 1 else None
 
     def sources(self, *operands: Operand, stop: str = "") -> dict[str, Step]:
-        """Return the steps that operands are computed from, by node.
+        """Return the steps that operands are computed from, by node id.
 
-        Those that compute the operation ``stop`` are the last on each way.
+        Each path ends at a step with the operation ``stop``.
         """
         found: dict[str, Step] = {}
         waiting = [*operands]
@@ -130,7 +129,7 @@ class ModuleGraph(Struct, frozen=True, dict=True):
         return found
 
     def up_to(self, results: int) -> "ModuleGraph":
-        """Return what leads to the first results."""
+        """Return the subgraph that computes the first results."""
         wanted = self.results[:results]
         needed = self.sources(*(operand for _, operand in wanted))
         kept = [step for step in self.steps if step.node.id in needed]
@@ -145,8 +144,11 @@ class ModuleGraph(Struct, frozen=True, dict=True):
         return self.steps[0] if len(self.steps) == 1 else None
 
 
+EMPTY = ModuleGraph({}, (), ())
+
+
 def graph_of(flow: Flow) -> ModuleGraph:
-    """Return a flow as a graph in order of execution."""
+    """Return a flow as a graph in execution order."""
     return _graph(flow.nodes, flow.edges)
 
 
@@ -177,7 +179,7 @@ def _operand(edge: Edge) -> Operand:
 
 
 def _in_order(steps: Sequence[Step]) -> tuple[Step, ...] | None:
-    """Return each step after those that it reads, ``None`` if they read each other."""
+    """Return the steps in topological order, ``None`` if there is a cycle."""
     waiting, order = list(steps), []
     missing = {node for step in steps for node in step.ids}
     while waiting:
@@ -191,12 +193,12 @@ def _in_order(steps: Sequence[Step]) -> tuple[Step, ...] | None:
 
 
 def is_first(parts: Sequence[str]) -> bool:
-    """Return whether only the first position is taken of a tensor."""
+    """Return whether only the first position of a tensor is read."""
     return any(each.startswith(FIRST.removesuffix("]")) for each in parts)
 
 
 def with_tables(graph: ModuleGraph, flows: Flows) -> ModuleGraph:
-    """Return a graph in which tables times a constant are lookups (BART, Gemma)."""
+    """Return a graph in which scaled tables (BART, Gemma) are lookups as well."""
 
     def as_table(step: Step) -> Step:
         flow = flows.flow(step.node.path) if step.is_call and step.node.path else None
@@ -211,10 +213,10 @@ def with_tables(graph: ModuleGraph, flows: Flows) -> ModuleGraph:
 
 
 def closed(graph: ModuleGraph, path: str) -> ModuleGraph | None:
-    """Return a module's graph with one step for each child: what its own code calls.
+    """Return a module's graph with one step for each call of a child.
 
-    Layers of one list that are applied in sequence are one step with ``repeat``. ``None`` where
-    the step of a child would have to be before another one and after it.
+    Layers of one list that are applied in sequence are one step with ``repeat``. ``None`` if the
+    calls of children depend on each other in a cycle.
     """
     owners = {step.node.id: _child(step, path) for step in graph.steps}
     opened = {owners[s.node.id] for s in graph.steps if owners[s.node.id] != s.node.path} - {""}
@@ -232,7 +234,7 @@ def closed(graph: ModuleGraph, path: str) -> ModuleGraph | None:
 
 
 def _child(step: Step, path: str) -> str:
-    """Return the child that a step belongs to, of a list its member; "" for none."""
+    """Return the path of the child that a step belongs to, or of the member of a list; or ""."""
     start = f"{path}." if path else ""
     own = step.node.path or ""
     if not own.startswith(start) or own == path:
@@ -243,7 +245,7 @@ def _child(step: Step, path: str) -> str:
 
 
 def _call(path: str, parts: Sequence[Step], graph: ModuleGraph) -> Step:
-    """Return the call of a child of which several steps are known."""
+    """Return the call of a child from its steps."""
     own = {part.node.id for part in parts}
     read = (o for part in parts for o in part.read)
     given = {(o.node, o.parts): o for o in read if o.node and o.node not in own}
@@ -261,7 +263,7 @@ def _call(path: str, parts: Sequence[Step], graph: ModuleGraph) -> Step:
 
 
 def _read_at(call: Step, read: set[str]) -> Step:
-    """Return a call with those outputs that are read."""
+    """Return a call with the outputs that are read."""
     outputs = [part.node for part in call.parts if part.node.id in read] or [call.parts[-1].node]
     first, ids = outputs[0], tuple(node.id for node in outputs)
     node = replace(call.node, id=first.id, shape=first.shape, symbolic_shape=first.symbolic_shape)
@@ -269,7 +271,7 @@ def _read_at(call: Step, read: set[str]) -> Step:
 
 
 def _with_runs(graph: ModuleGraph) -> Iterator[Step]:
-    """Yield the steps, with one for members of a list that are applied in sequence."""
+    """Yield the steps, with members of a list that are applied in sequence merged."""
     lists = [_list(step) for step in graph.steps]
     run: list[Step] = []
     for step, where in zip(graph.steps, lists, strict=True):
@@ -278,7 +280,7 @@ def _with_runs(graph: ModuleGraph) -> Iterator[Step]:
         ):
             yield _run(run, graph)
             run = []
-        # Members of which several steps are known are the parts of a layer, if there are several.
+        # Of several open members each is a part of one layer.
         if where and (not step.parts or lists.count(where) == 1):
             run.append(step)
         else:
@@ -288,16 +290,13 @@ def _with_runs(graph: ModuleGraph) -> Iterator[Step]:
 
 
 def _list(step: Step) -> str:
-    """Return the path of the list that a layer is a member of, "" for all other steps."""
+    """Return the path of the list that contains a layer, "" for other steps."""
     holder, _, name = (step.node.path or "").rpartition(".")
     return holder if step.is_call and name.isdecimal() else ""
 
 
 def _run(layers: Sequence[Step], graph: ModuleGraph) -> Step:
-    """Return layers that are applied in sequence as one step, read at the last.
-
-    The first of its operands is the hidden state; masks and positions come last.
-    """
+    """Return layers that are applied in sequence as one step; masks and positions come last."""
     first, last = layers[0], layers[-1]
     count = sum(1 if each.node.repeat is None else each.node.repeat.count for each in layers)
     paths = {path for each in layers for path in each.node.layers}

@@ -1,4 +1,4 @@
-"""torch's functions by what they do to numbers, whatever the code calls them by.
+"""Canonical names of torch's functions, and sets of functions of one kind.
 
 ``x + y``, ``torch.add``, ``x.add_(y)`` and ``x += y`` are all ``add``.
 """
@@ -35,18 +35,18 @@ VIEWS = _words("""
     alias real view_as_real view_as_complex dropout dropout1d dropout2d dropout3d alpha_dropout
     feature_dropout feature_alpha_dropout roll flip bool int long
 """)
-"""What changes the form of a tensor and none of its numbers; dropout in evaluation too."""
+"""View operations: new shape, layout or dtype, same numbers; also dropout in evaluation mode."""
 
 SELECTIONS = _words("""
     chunk split tensor_split unbind split_with_sizes narrow select hsplit vsplit __getitem__ unfold
 """)
-"""What takes a part of a tensor."""
+"""Functions that select a part of a tensor."""
 
 SIZED_LIKE = _words("""
     new_zeros new_ones new_full new_empty new_tensor zeros_like ones_like full_like empty_like
     rand_like randn_like
 """)
-"""What makes a tensor of the size of another, and reads none of its numbers."""
+"""Functions that create a tensor of the size of another without reading its numbers."""
 
 ELEMENTWISE = _words("""
     add sub rsub mul div rdiv pow rpow neg abs square sqrt rsqrt exp log log1p expm1 tanh sigmoid
@@ -65,13 +65,13 @@ ACTIVATIONS: dict[str, str] = {
     "relu6": "ReLU6",
     "logsigmoid": "log sigmoid",
 }
-"""Functions of one number that torch has, as people write them."""
+"""Activations that are functions of torch, with their usual names."""
 
 LINEAR = _words("linear addmm matmul einsum conv1d conv2d conv3d baddbmm")
-"""What multiplies by a matrix; a layer if that is a parameter."""
+"""Products with a matrix; linear layers if it is a parameter."""
 
 TABLES = _words("embedding embedding_bag index_select grouped_mm addmm")
-"""What reads a parameter that is no node, in addition to products."""
+"""Functions besides products whose parameters are not shown as nodes."""
 
 CONVOLUTIONS = _words("""
     conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
@@ -80,7 +80,7 @@ CONVOLUTIONS = _words("""
 
 @cache
 def word_of(function: str) -> str:
-    """Return the one word for a function: ``add`` for ``torch.Tensor.__iadd__``."""
+    """Return the canonical name of a function: ``add`` for ``torch.Tensor.__iadd__``."""
     word = function.removesuffix(".__get__").rpartition(".")[2]
     if word in _SAME or word in ("__getitem__", "__setitem__"):
         return _SAME.get(word, word)

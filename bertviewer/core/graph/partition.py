@@ -1,4 +1,4 @@
-"""Divides the operations of a module into the nodes of its graph."""
+"""Partitions the operations of a module into the nodes of its graph."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -7,22 +7,29 @@ from functools import cache, partial
 from msgspec import Struct, field
 
 from bertviewer.core.graph.operation_names import ELEMENTWISE
-from bertviewer.core.graph.patterns.pattern import Pattern, Patterns
 from bertviewer.core.graph.trace import Call, Trace
-from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, PARAMETER, Graph, closure
+from bertviewer.core.graph.trace_graph import (
+    ACTIVATION,
+    AUXILIARY,
+    PARAMETER,
+    Graph,
+    Pattern,
+    Patterns,
+    closure,
+)
 from bertviewer.core.schema.flow import Node, NodeKind
 from bertviewer.core.schema.modules import Repeat
 
 MOST_NODES = 40
-"""What has more parts is drawn by its children, closed."""
+"""A graph with more nodes is drawn with closed children instead."""
 
 
 class GraphNode(Struct, eq=False):
-    """One node of a module's graph, before it is written.
+    """One node of a module's graph, as a set of operations.
 
-    A constant follows from masks and positions alone. Only a module contains view operations; it
-    may be all of a ``pattern``, and represent equal layers, ``repeat``. What comes from outside,
-    and an output, has no operations, and all that is shown of it is in ``end``.
+    A constant depends on masks and positions only. Only modules contain view operations; a module
+    may be a whole ``pattern``, and may represent equal layers, ``repeat``. Inputs and outputs have
+    no operations; ``end`` is the node to show.
     """
 
     kind: NodeKind
@@ -39,9 +46,9 @@ class GraphNode(Struct, eq=False):
 
 
 def partition(graph: Graph, patterns: Patterns, root: Call) -> list[GraphNode]:
-    """Return the nodes of a module in the order of execution, equal layers as one."""
+    """Return the nodes of a module in execution order, with equal layers merged."""
     within = frozenset(root.operations)
-    # A module may be a part of a pattern around it: the activation of a feed-forward network.
+    # A module may be a part of a larger pattern: the activation of a feed-forward network.
     known = {
         number: pattern if pattern.operations <= within else patterns.inner[number]
         for number, pattern in patterns.outer.items()
@@ -56,13 +63,13 @@ def partition(graph: Graph, patterns: Patterns, root: Call) -> list[GraphNode]:
 def partition_pattern(
     graph: Graph, patterns: Patterns, root: Call, pattern: Pattern
 ) -> list[GraphNode]:
-    """Return the nodes of a pattern in a module: the modules of its operations, and activations."""
+    """Return the nodes within a pattern: modules, activations and other operations."""
     inner = {number: each for number, each in patterns.inner.items() if each is not pattern}
     return _Partition(graph, inner, pattern.operations).nodes(root)
 
 
 class _Partition(Struct):
-    """Collects nodes; ``within`` are the operations that are drawn."""
+    """Collects the nodes of the operations ``within``."""
 
     graph: Graph
     patterns: Mapping[int, Pattern]
@@ -100,7 +107,7 @@ class _Partition(Struct):
         self._add_operations(range(position, call.stop))
 
     def _add_operations(self, numbers: Sequence[int]) -> None:
-        """Add operations of no module below."""
+        """Add operations of the module's own code."""
         for number in numbers:
             if number not in self.within or self.graph.is_view(number):
                 continue
@@ -121,12 +128,12 @@ class _Partition(Struct):
         below = graph.trace.children(child)
         wrapped = next((each for each in below if counted <= set(each.operations)), None)
         if wrapped is not None and child not in self.layers:
-            self._add_child(wrapped)  # the name of the wrapper says less
+            self._add_child(wrapped)  # without the wrapper
             return
         known = (self._pattern(each) for each in counted)
         patterns = list({id(pattern): pattern for pattern in known if pattern}.values())
         if any(not pattern.operations.issubset(real) for pattern in patterns):
-            self._descend(child)  # a part of it belongs to a pattern around
+            self._descend(child)  # a part of it belongs to a larger pattern
         elif len(patterns) == 1 and patterns[0].operations >= counted:
             self._add("module", set(inside), child, patterns[0])
         elif child in self.layers or len(counted) == 1 or self._is_closed(child):
@@ -135,18 +142,18 @@ class _Partition(Struct):
             self._descend(child)
 
     def _is_closed(self, child: Call) -> bool:
-        """Return whether a module is one node; those around layers are open in a stack."""
+        """Return whether a module is one node; in a stack those around layers are not."""
         if any(child.start <= layer.start and layer.stop <= child.stop for layer in self.layers):
             return self.closes_children and not self.is_stack
         return self.closes_children or self.is_stack
 
     def _pattern(self, number: int) -> Pattern | None:
-        """Return the pattern of an operation, if all of it is drawn."""
+        """Return the pattern of an operation, if all of it is within."""
         pattern = self.patterns.get(number)
         return pattern if pattern is not None and pattern.operations <= self.within else None
 
     def _is_constant(self, number: int) -> bool:
-        """Return whether an operation computes masks and positions, or biases of those."""
+        """Return whether an operation computes masks and positions, or biases on them."""
         level = self.graph.level_of(number)
         if level != PARAMETER or self.graph.words[number] not in ELEMENTWISE:
             return level == AUXILIARY
@@ -157,10 +164,7 @@ class _Partition(Struct):
 
 
 def _layer_calls(trace: Trace, call: Call) -> Iterator[Call]:
-    """Yield the calls of the outermost layers in a module.
-
-    They are several of a class in one list, or one that is called again and again.
-    """
+    """Yield the calls of the outermost layers: several of one class in a list, or repeated ones."""
     children = trace.children(call)
     siblings = Counter((child.holder, child.class_name) for child in children)
     for child in children:
@@ -171,7 +175,7 @@ def _layer_calls(trace: Trace, call: Call) -> Iterator[Call]:
 
 
 def _with_merged_layers(graph: Graph, nodes: list[GraphNode]) -> list[GraphNode]:
-    """Return the nodes with equal consecutive layers as one."""
+    """Return the nodes with equal consecutive layers merged."""
     found: list[GraphNode] = []
     before: GraphNode | None = None
     signed = cache(partial(signature, graph))
@@ -196,7 +200,7 @@ def _with_merged_layers(graph: Graph, nodes: list[GraphNode]) -> list[GraphNode]
 
 
 def _joined(graph: Graph, constants: Sequence[GraphNode]) -> Iterator[GraphNode]:
-    """Yield one node for all constants that are computed from one another."""
+    """Yield one node for each group of connected constants."""
     left = {number: node for node in constants for number in node.operations}
 
     def near(number: int) -> list[int]:
@@ -211,11 +215,11 @@ def _joined(graph: Graph, constants: Sequence[GraphNode]) -> Iterator[GraphNode]
 
 
 def signature(graph: Graph, call: Call) -> Hashable:
-    """Return what two calls have in common if they are of equal layers.
+    """Return a key that is equal for calls of equal layers.
 
-    The operations, their plain operands, what they read of each other, the parameters by their
-    names below the module; and which masks and positions they read from outside, as local and
-    global attention differ in nothing else.
+    It consists of the operations, their constants and connections, the parameters by their names
+    below the module, and the masks and positions from outside, in which alone local and global
+    attention differ.
     """
     own: dict[int, tuple[int, int]] = {}
     outside: dict[int, int] = {}

@@ -1,7 +1,7 @@
-"""The matrix products among torch's operations, and the dimensions that each multiplies over.
+"""The dimensions of the matrix products among torch's operations.
 
-The same operations count as in ``torch.utils.flop_counter``, and a few that do the same work in
-one step: fused attention on the CPU, linear layers on some devices, and experts by groups.
+The operations are those of ``torch.utils.flop_counter`` and a few that it lacks: fused attention on
+the CPU, linear layers on some devices, and grouped products of experts.
 """
 
 import re
@@ -19,7 +19,7 @@ from bertviewer.core.building.allocations import AllocationGuard
 Dimensions = tuple[int, ...]
 
 MOST_STEPS = 10_000
-"""A model of a hundred layers takes fewer operations; longer passes would take minutes."""
+"""Limit of operations, more than those of a hundred layers; longer passes would take minutes."""
 
 _FUSED_ATTENTION = re.compile(
     r"_scaled_dot_product_(flash|efficient|cudnn|fused)_attention(_for_cpu|_overrideable)?"
@@ -28,23 +28,23 @@ _KNOWN_NAMESPACES = frozenset({"aten", "prim", "prims", "profiler"})
 _PRODUCTS = re.compile(
     r"mm|matmul|conv|attention|attn|lstm|gru|rnn|linear|einsum|encoder_layer|tensordot"
 )
-"""In the names of operations that multiply matrices, whether torch counts them or not."""
+"""Matches names of operations that multiply matrices, whether torch counts them or not."""
 _NO_PRODUCTS = re.compile(
     r"cumm|gamma|hamming|upsample|convert|combination|backward|flatten|thnn_fused|nested"
     r"|fbgemm_pack|prepack$|reorder|quantize_weight|_search$"
 )
-"""In the names of others that look like these."""
+"""Matches similar names of other operations."""
 
 
 class ProductMode(AllocationGuard):  # type: ignore[no-untyped-call]
-    """Reports every matrix product inside ``with``, whichever function it is a part of.
+    """Reports every matrix product inside the ``with``.
 
     It costs 2% of bert-base's forward pass.
 
     Args:
-        on_product: takes the dimensions of each product.
-        on_unknown: takes the reason why the products of an operation are not known; without it
-            that is an error.
+        on_product: is called with the dimensions of each product.
+        on_unknown: is called with a reason for operations whose products are not known; without
+            it they are an error.
         is_limited: whether more than ``MOST_STEPS`` operations are an error.
     """
 
@@ -67,14 +67,14 @@ class ProductMode(AllocationGuard):  # type: ignore[no-untyped-call]
 
         Raises:
             NotImplementedError: they are not known, and there is no ``on_unknown``.
-            RuntimeError: there were too many operations.
+            RuntimeError: too many operations.
         """
         output = super().__torch_dispatch__(func, types, args, kwargs)
         self.report(func, args, output)
         return output
 
     def report(self, operation: Any, args: Any, output: Any) -> None:
-        """Report the products of an operation that is done."""
+        """Report the products of an executed operation."""
         self._steps_left -= 1
         if self._steps_left < 0:
             raise RuntimeError(
@@ -92,14 +92,14 @@ class ProductMode(AllocationGuard):  # type: ignore[no-untyped-call]
 
 
 def is_product_mode(frame: FrameType) -> bool:
-    """Return whether a stack frame is only that of the mode."""
+    """Return whether a stack frame belongs to the mode."""
     modes = ProductMode, AllocationGuard
     return any(frame.f_code is mode.__torch_dispatch__.__code__ for mode in modes)
 
 
 @cache
 def is_product(operation: Any) -> bool:
-    """Return whether an operation multiplies matrices, or may, as those that torch didn't write."""
+    """Return whether an operation multiplies matrices, or may, as custom operations."""
     packet = operation.overloadpacket
     name = packet.__name__
     return (
@@ -113,17 +113,17 @@ def product_dimensions(operation: Any, args: tuple[Any, ...], output: Any) -> Di
     """Return the dimensions whose product is the operation's multiply-adds.
 
     Args:
-        operation: as a dispatch mode gets it, ``aten.mm.default``.
-        args: what it was called with, in the order of torch's native functions.
-        output: what it returned.
+        operation: an operation of a dispatch mode, such as ``aten.mm.default``.
+        args: its arguments, in the order of torch's native functions.
+        output: its result.
 
     Returns:
-        ``(m, k, n)`` for [m, k] × [k, n], with the batch in front if there is one; for a
+        ``(m, k, n)`` for [m, k] × [k, n], with the batch first if there is one; for a
         convolution output positions, channels and kernel; for fused attention queries, keys, and
-        a head's features of both products together. ``None`` for all that is no product.
+        the features of a head in both products. ``None`` for other operations.
 
     Raises:
-        NotImplementedError: it multiplies matrices, or may, and it is not known here how.
+        NotImplementedError: it multiplies matrices, or may, in an unknown way.
     """
     if not is_product(operation):
         return None

@@ -1,18 +1,17 @@
-"""Reads the flows of modules from a trace: what nodes are called follows from their operations."""
+"""Reads the data-flow graphs (``Flow``) of modules from a trace, and names their nodes."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from bertviewer.core.graph.inputs.texts import TARGET_TOKENS
+from bertviewer.core.expressions.symbols import TARGET_TOKENS
+from bertviewer.core.graph.edges import EdgeFinder, NodeEdge
 from bertviewer.core.graph.operation_names import CONVOLUTIONS
 from bertviewer.core.graph.partition import GraphNode, partition, partition_pattern, signature
 from bertviewer.core.graph.patterns.finding import find_patterns
-from bertviewer.core.graph.patterns.linears import is_linear, widths_of
 from bertviewer.core.graph.trace import Argument, Call, Ref, Trace, macs_of, text_of
-from bertviewer.core.graph.trace_graph import AUXILIARY, Graph, closure
+from bertviewer.core.graph.trace_graph import AUXILIARY, Graph, closure, is_linear, widths_of
 from bertviewer.core.graph.tracing import MOST_OPERATIONS
-from bertviewer.core.graph.wiring import Wire, Wiring
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Edge, Flow, Flows, Node, NodeKind, Operand, SymbolicShape
 from bertviewer.core.schema.modules import ancestors
@@ -22,11 +21,12 @@ from bertviewer.core.util.serialization import Scalar
 
 _SILENT = ("dtype", "inplace", "training", "dropout_p", "out", "device", "_stacklevel")
 """Arguments that are not shown."""
+
 _OPEN_PATTERNS = (
     *("attention", "position bias", "feed-forward", "gated feed-forward"),
     *("routing", "experts", "rotary"),
 )
-"""Patterns that are drawn as a group, with their operations."""
+"""Patterns that are drawn as a group with inner nodes."""
 
 
 class FlowReader:
@@ -58,9 +58,9 @@ class FlowReader:
         return Flow(path, call.class_name, nodes, edges, self._repeats.get(path))
 
     def flows(self, lengths: Mapping[str, int]) -> Flows:
-        """Return the flows of all modules that were called, once for those that do the same.
+        """Return the flows of all called modules, one for equal modules.
 
-        ``lengths`` of inputs that the model does not read are left out. At a limit in force the
+        ``lengths`` of inputs that the model does not read are dropped. When a limit is reached, the
         other modules have the reason instead of a flow.
         """
         inputs = [value.name for value in self.trace.values if value.kind == "input"]
@@ -73,7 +73,7 @@ class FlowReader:
         for path, numbers in self.trace.calls_of.items():
             call = self.trace.calls[numbers[0]]
             if not call.operations:
-                continue  # it returns its input
+                continue  # an identity
             try:
                 budget.check()
                 first = firsts.setdefault(signature(self.graph, call), path)
@@ -86,7 +86,7 @@ class FlowReader:
         return Flows(distinct, {p: f for p, f in like.items() if f in distinct}, missing, lengths)
 
     def _missing(self) -> dict[str, str]:
-        """Return why the module in which the trace stopped, and those around it, have no flow."""
+        """Return why the module in which the trace stopped, and its ancestors, have no flow."""
         if self.trace.stopped is None:
             return {}
         path, reason = self.trace.stopped
@@ -101,28 +101,30 @@ class FlowReader:
         call: Call,
         parts: Sequence[GraphNode],
         prefix: str,
-        around: tuple[Wiring, GraphNode] | None,
+        around: tuple[EdgeFinder, GraphNode] | None,
     ) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
-        """Return nodes and edges; in a pattern only the edges between its nodes.
+        """Return nodes and edges; within a pattern only the edges between its nodes.
 
-        ``around`` is what the pattern is a node of, and that node.
+        ``around`` are the enclosing finder and the node of the pattern in it.
         """
-        wiring = Wiring(self.graph, self.patterns, call, parts, self._letters, around=around)
-        wires = list(wiring.wires())
+        finder = EdgeFinder(self.graph, self.patterns, call, parts, self._letters, around=around)
+        node_edges = list(finder.node_edges())
         if around is None:
-            wires = _alive([*wires, *wiring.outputs()])
-            used = dict.fromkeys(node for wire in wires for node in (wire.source, wire.target))
+            node_edges = _alive([*node_edges, *finder.outputs()])
+            used = dict.fromkeys(node for edge in node_edges for node in (edge.source, edge.target))
         else:
             used = dict.fromkeys(node for node in parts if node.kind != "constant")
-            wires = [wire for wire in wires if wire.source in used and wire.target in used]
+            node_edges = [
+                edge for edge in node_edges if edge.source in used and edge.target in used
+            ]
         ordered = sorted(used, key=_place)
         ids: dict[GraphNode | None, str] = {
             each: f"{prefix}{number}" for number, each in enumerate(ordered)
         }
-        wiring.ids = ids
-        nodes = tuple(self._node(each, call, wiring) for each in ordered)
+        finder.ids = ids
+        nodes = tuple(self._node(each, call, finder) for each in ordered)
         edges: dict[tuple[str, str, str | None], Edge] = {}
-        for source, target, value, role, (_, movement, through) in wires:
+        for source, target, value, role, (_, movement, through) in node_edges:
             edge = Edge(
                 source=ids[source],
                 target=ids[target],
@@ -135,14 +137,14 @@ class FlowReader:
             edges.setdefault((edge.source, edge.target, role), edge)
         return nodes, tuple(edges.values())
 
-    def _node(self, part: GraphNode, root: Call, wiring: Wiring) -> Node:
-        identity = wiring.ids[part]
+    def _node(self, part: GraphNode, root: Call, finder: EdgeFinder) -> Node:
+        identity = finder.ids[part]
         if part.end is not None:
             return replace(part.end, id=identity)
         graph, pattern, is_module = self.graph, part.pattern, part.kind == "module"
-        call, value = _holder(graph, part), graph.made(max(part.operations))
+        call, value = _enclosing_call(graph, part), graph.made(max(part.operations))
         single = _single(graph, part)
-        name, operation, details = _labels(graph, part, single, wiring.use_of(part))
+        name, operation, details = _labels(graph, part, single, finder.use_of(part))
         kind: NodeKind = part.kind
         nodes: tuple[Node, ...] | None = None
         edges: tuple[Edge, ...] = ()
@@ -151,7 +153,7 @@ class FlowReader:
             kind = "group" if is_open else "module" if is_module else "operation"
         if pattern is not None and kind == "group":
             parts = partition_pattern(graph, self.patterns, root, pattern)
-            nodes, edges = self._drawn(root, parts, f"{identity}.", (wiring, part))
+            nodes, edges = self._drawn(root, parts, f"{identity}.", (finder, part))
         operations: Sequence[int] = sorted(part.operations)
         if is_module and part.call is not None:
             *above, last = part.call.path.split(".")
@@ -162,7 +164,7 @@ class FlowReader:
                 details["parameters"] = self._counts[part.call.path]
         is_layer = single is not None and is_module and is_linear(graph, single)
         if part.kind == "constant" or is_layer:
-            single = None  # its operands are not shown
+            single = None  # without operands
         return Node(
             id=identity,
             kind=kind,
@@ -178,32 +180,32 @@ class FlowReader:
             details=details,
             repeat=part.repeat,
             reads=_parameters(graph, operations),
-            operands=tuple(self._operands(wiring, part, single)) if single is not None else (),
+            operands=tuple(self._operands(finder, part, single)) if single is not None else (),
         )
 
-    def _operands(self, wiring: Wiring, node: GraphNode, number: int) -> Iterator[Operand]:
-        """Yield the operands of the one operation of a node: edges don't tell 1 - x from x - 1."""
+    def _operands(self, finder: EdgeFinder, node: GraphNode, number: int) -> Iterator[Operand]:
+        """Yield the operands of a node's only operation in order, as 1 - x is not x - 1."""
         operation = self.trace.operations[number]
         named = [it for it in operation.kwargs if it[0] not in _SILENT and it[1] is not None]
         for key, argument in (*(("", arg) for arg in operation.args), *named):
             for value in _tensors_or_whole(argument):
                 if isinstance(value, Ref):
-                    found = wiring.operand(value.value, node)
-                    role = wiring.role(node, number, value.value) or ""
+                    found = finder.operand(value.value, node)
+                    role = finder.role(node, number, value.value) or ""
                     yield replace(found or Operand(role=role), key=key)
                 else:
                     yield Operand(plain=text_of(value), key=key)
 
 
 def _place(node: GraphNode) -> int:
-    """Return a number by which nodes are sorted: ends, operations in order, outputs."""
+    """Return a sort key for nodes: inputs, operations in order, outputs."""
     if node.end is None:
         return node.first
     return MOST_OPERATIONS if node.kind == "output" else -1
 
 
 def _tensors_or_whole(argument: Argument) -> Iterator[Argument]:
-    """Yield the items of a list that contains tensors, or else an argument."""
+    """Yield the items of a list that contains tensors, else the argument itself."""
     if isinstance(argument, tuple | list) and any(isinstance(item, Ref) for item in argument):
         for item in argument:
             yield from _tensors_or_whole(item)
@@ -211,23 +213,22 @@ def _tensors_or_whole(argument: Argument) -> Iterator[Argument]:
         yield argument
 
 
-def _alive(wires: Sequence[Wire]) -> list[Wire]:
-    """Return the wires that lead to an output in the end."""
+def _alive(node_edges: Sequence[NodeEdge]) -> list[NodeEdge]:
+    """Return the edges on a path to an output."""
     sources: dict[GraphNode, list[GraphNode]] = {}
-    for wire in wires:
-        sources.setdefault(wire.target, []).append(wire.source)
+    for edge in node_edges:
+        sources.setdefault(edge.target, []).append(edge.source)
     outputs = [node for node in sources if node.end is not None]
     alive = closure(outputs, lambda node: sources.get(node, ()))
-    return [wire for wire in wires if wire.target in alive]
+    return [edge for edge in node_edges if edge.target in alive]
 
 
 def _labels(
     graph: Graph, node: GraphNode, single: int | None, use: str | None
 ) -> tuple[str, str | None, dict[str, Scalar]]:
-    """Return the name, the operation and the details of a node.
+    """Return the name, the operation and the details of a node; an empty name is the operation's.
 
-    ``single`` is its one operation, and ``use`` what a constant is used as. Without a name that of
-    the operation is used.
+    ``single`` is its only operation, ``use`` the use of a constant.
     """
     pattern = node.pattern
     details: dict[str, Scalar] = dict(pattern.details) if pattern is not None else {}
@@ -246,7 +247,7 @@ def _labels(
         if is_residual or (is_product and node.kind in ("operation", "group")):
             details["function"] = operation
         if is_product:
-            # Outside of a linear layer it is called like its parameter.
+            # Outside of a module it has the name of its parameter.
             name = next(iter(_parameters(graph, [single])), "").rpartition(".")[2]
             name, operation = name if name not in ("weight", "kernel") else "", "linear"
         elif operation in CONVOLUTIONS:
@@ -263,13 +264,13 @@ def _labels(
 
 
 def _single(graph: Graph, node: GraphNode) -> int | None:
-    """Return the one operation of a node that computes activations."""
+    """Return the only operation of a node that computes activations, ``None`` for several."""
     real = [n for n in node.operations if not graph.is_view(n) and graph.level_of(n) != AUXILIARY]
     return real[0] if len(real) == 1 else None
 
 
-def _holder(graph: Graph, node: GraphNode) -> Call | None:
-    """Return the innermost call that all of a node is in; of a closed module its own."""
+def _enclosing_call(graph: Graph, node: GraphNode) -> Call | None:
+    """Return the innermost call that contains a node; for a closed module its own."""
     if node.kind == "module" and node.call is not None:
         return node.call
     first, last = node.first, max(node.operations)

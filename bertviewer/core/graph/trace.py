@@ -1,7 +1,8 @@
-"""What a forward pass did, operation by operation: plain data, free of torch.
+"""The trace of a forward pass, operation by operation: plain data, free of torch.
 
-One flat list of operations for the whole model. A call of a module is an interval of it: what its
-operations read and none of them computed are the module's inputs, caches and masks included.
+It is one flat list of operations of the whole model. A call of a module is an interval of it:
+values that its operations read and none of them computes are the module's inputs, including caches
+and masks.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,13 +21,13 @@ Shape = tuple[int, ...]
 
 
 class Ref(Struct, frozen=True):
-    """An operand that is a tensor: the number of its value in ``Trace.values``."""
+    """A tensor operand: the number of its value in ``Trace.values``."""
 
     value: int
 
 
 class Word(Struct, frozen=True):
-    """An operand that only torch has a word for: ``torch.float32``, ``cpu``."""
+    """An operand of a type of torch, as text: ``torch.float32``, ``cpu``."""
 
     text: str
 
@@ -35,19 +36,19 @@ Argument = (
     Ref | Word | EllipsisType | slice | list[Any] | tuple[Any, ...]
     | int | float | complex | bool | str | None
 )  # fmt: skip
-"""What an operation is called with; the items of tuples, lists and slices are arguments too."""
+"""An argument of an operation; the items of tuples, lists and slices are arguments too."""
 
 
 class Value(Struct, frozen=True):
-    """One tensor at one moment; after it is written to in place it is another value.
+    """One version of a tensor; after a write in place it is another value.
 
     Attributes:
         shape: its sizes.
-        dtype: torch's name without the ``torch.``.
+        dtype: torch's name without ``torch.``.
         kind: where it comes from.
-        name: of a parameter or a buffer as in ``named_parameters()`` and ``named_buffers()``;
-            of an input the argument's.
-        is_causal: whether it is a mask that hides from each token what comes after it.
+        name: of a parameter or buffer as in ``named_parameters()`` and ``named_buffers()``; of an
+            input the name of the argument.
+        is_causal: whether it is a causal mask, which hides later tokens from each token.
     """
 
     shape: Shape
@@ -61,12 +62,12 @@ class Operation(Struct, frozen=True):
     """One call of a torch function.
 
     Attributes:
-        function: torch's name of it, ``torch.nn.functional.linear``.
-        args: its operands.
+        function: torch's name, ``torch.nn.functional.linear``.
+        args: its positional operands.
         kwargs: its operands by name.
         results: the values that it returned, in order.
-        rewritten: values that it wrote to in place, old number and new one.
-        products: the dimensions of each matrix product in it, whose product are its multiply-adds.
+        rewritten: old and new numbers of values that it wrote to in place.
+        products: the dimensions of its matrix products, whose products are the multiply-adds.
     """
 
     function: str
@@ -83,7 +84,7 @@ class Operation(Struct, frozen=True):
 
     @property
     def makes(self) -> tuple[int, ...]:
-        """The values that did not exist before."""
+        """The values that it created."""
         return (*self.results, *(new for _, new in self.rewritten if new not in self.results))
 
 
@@ -93,12 +94,12 @@ class Call(Struct, frozen=True):
     Attributes:
         path: the module's name in ``named_modules()``.
         class_name: its class.
-        start: the first operation in it.
-        stop: the first after it.
-        above: the number of the call that it is part of, ``None`` for the root.
-        inputs: the tensors among its arguments by their names, ``past.0`` for one in a tuple.
+        start: its first operation.
+        stop: the first operation after it.
+        above: the number of the enclosing call, ``None`` for the root.
+        inputs: the tensors among its arguments with their names, ``past.0`` for one in a tuple.
         outputs: the tensors that it returned, likewise; a single one has an empty name.
-        number: how many calls of the same module came before.
+        number: the number of previous calls of the same module.
     """
 
     path: str
@@ -117,17 +118,17 @@ class Call(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The module's name in its holder."""
+        """The module's name in the module that contains it."""
         return self.path.rpartition(".")[2]
 
     @property
     def is_numbered(self) -> bool:
-        """Whether it is a member of a list that does several operations."""
+        """Whether it is a member of a list and has several operations."""
         return self.name.isdecimal() and len(self.operations) > 1
 
     @property
     def operations(self) -> range:
-        """The numbers of the operations in it and in all calls below."""
+        """The numbers of its operations, including those of calls below."""
         return range(self.start, self.stop)
 
 
@@ -135,11 +136,10 @@ class Trace(Struct, frozen=True, dict=True):
     """A forward pass.
 
     Attributes:
-        values: every tensor that was read or computed, by its number.
-        operations: what was done, in order.
-        calls: the modules' calls in the order in which they began.
-        stopped: why the pass ended early, with the path of the module that failed; ``None`` if it
-            did not. The calls are those that ended.
+        values: all tensors that were read or computed, by number.
+        operations: in order of execution.
+        calls: the modules' calls in the order in which they began; only those that ended.
+        stopped: the path of the module that failed and the reason, ``None`` for a complete pass.
     """
 
     values: tuple[Value, ...]
@@ -149,7 +149,7 @@ class Trace(Struct, frozen=True, dict=True):
 
     @cached_property
     def maker(self) -> Mapping[int, int]:
-        """The operation that computed a value, by the value's number."""
+        """The operation that computed each value."""
         return {
             value: number
             for number, operation in enumerate(self.operations)
@@ -171,7 +171,7 @@ class Trace(Struct, frozen=True, dict=True):
 
     @cached_property
     def below(self) -> Mapping[int | None, tuple[int, ...]]:
-        """The numbers of the calls directly below each call; of ``None`` the root's."""
+        """The numbers of the calls directly below each call, under ``None`` the root's."""
         found: dict[int | None, list[int]] = {}
         for number, call in enumerate(self.calls):
             found.setdefault(call.above, []).append(number)
@@ -184,7 +184,7 @@ class Trace(Struct, frozen=True, dict=True):
 
     @cached_property
     def innermost(self) -> Sequence[int | None]:
-        """The number of the call that does each operation itself, ``None`` outside of all."""
+        """The number of the innermost call of each operation, ``None`` outside of all calls."""
         found: list[int | None] = [None] * len(self.operations)
         for number, call in enumerate(self.calls):  # outer ones first
             found[call.start : call.stop] = [number] * len(call.operations)
@@ -197,10 +197,10 @@ def macs_of(trace: Trace, operations: Iterable[int]) -> int:
 
 
 def macs_by_module(trace: Trace) -> dict[str, int]:
-    """Return the multiply-adds of all calls of each module, with all calls below.
+    """Return the multiply-adds of all calls of each module, including calls below.
 
-    A container that is not called itself has those of its modules; a module is left out if
-    nothing in it was called.
+    A container that is not called itself has those of its modules; a module without any call is
+    missing.
     """
     return {
         path: sum(macs_of(trace, operations) for operations in parts)
@@ -209,14 +209,14 @@ def macs_by_module(trace: Trace) -> dict[str, int]:
 
 
 def operations_by_module(trace: Trace) -> Mapping[str, tuple[range, ...]]:
-    """Return the operations in all calls of each module, or of those that it contains."""
+    """Return the operations in all calls of each module, of a container those of its modules."""
     found: dict[str, list[range]] = {}
     for call in trace.calls:
         for path in ancestors(call.path):
             if path != call.path and path in trace.calls_of:
                 continue
             parts = found.setdefault(path, [])
-            # A call in a call of the same module, or of a sibling, is counted by then.
+            # A call within a call of the same module or of a sibling is counted already.
             if not parts or call.start >= parts[-1].stop:
                 parts.append(call.operations)
     return {path: tuple(parts) for path, parts in found.items()}
@@ -230,7 +230,7 @@ def refs_in(operand: object) -> Sequence[int]:
 
 
 def with_refs(operand: Any, change: Callable[[int], object]) -> Any:
-    """Return an operand with another object for each value in it."""
+    """Return an operand with each ``Ref`` in it replaced."""
     if isinstance(operand, Ref):
         return change(operand.value)
     if isinstance(operand, tuple | list):
@@ -243,7 +243,7 @@ def with_refs(operand: Any, change: Callable[[int], object]) -> Any:
 
 
 def text_of(operand: Argument) -> str:
-    """Return an operand as code writes it, ``?`` for a tensor."""
+    """Return an operand as Python code, ``?`` for a tensor."""
     if isinstance(operand, slice):
         parts = (operand.start, operand.stop, operand.step)
         start, stop, step = ("" if part is None else text_of(part) for part in parts)

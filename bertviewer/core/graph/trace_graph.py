@@ -1,11 +1,13 @@
-"""A trace as a graph: which operation reads which one's results, view operations elided."""
+"""A trace as a graph: which operation reads which one's results, with view operations elided."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import NamedTuple, TypeVar
 
-from bertviewer.core.graph.operation_names import SELECTIONS, SIZED_LIKE, VIEWS, word_of
+from msgspec import Struct, field
+
+from bertviewer.core.graph.operation_names import LINEAR, SELECTIONS, SIZED_LIKE, VIEWS, word_of
 from bertviewer.core.graph.trace import (
     Argument,
     Operation,
@@ -16,21 +18,22 @@ from bertviewer.core.graph.trace import (
     text_of,
     with_refs,
 )
+from bertviewer.core.schema.flow import KnownOperation
+from bertviewer.core.util.serialization import Scalar
 
 AUXILIARY, PARAMETER, ACTIVATION = 0, 1, 2
-"""What a value depends on: masks, positions and buffers alone; parameters too; the model's data."""
+"""Levels: values that depend on masks, positions and buffers only; also on parameters; on data."""
 
 _AUXILIARY_INPUTS = ("mask", "position", "bias")
-
 Item = TypeVar("Item")
 
 
 class Reading(NamedTuple):
     """One tensor that an operation reads.
 
-    ``same`` is the value with the same numbers before all view operations, ``maker`` the operation
-    that computed those, selections seen through, -1 for what comes from outside, and ``word`` that
-    operation's, then "". ``level`` is ``AUXILIARY``, ``PARAMETER`` or ``ACTIVATION``.
+    ``same`` is the value with the same numbers before all view operations. ``maker`` is the
+    operation that computed these numbers, before selections as well, -1 for values from outside;
+    ``word`` is its canonical name. ``level`` is ``AUXILIARY``, ``PARAMETER`` or ``ACTIVATION``.
     """
 
     value: int
@@ -41,7 +44,7 @@ class Reading(NamedTuple):
 
 
 class View(NamedTuple):
-    """Where a value was taken from by a view operation, whose word it is; all of it or a part."""
+    """A view operation, by its word, and the value that it views, whole or in part."""
 
     source: int
     word: str
@@ -49,7 +52,7 @@ class View(NamedTuple):
 
 
 class Graph:
-    """Answers what reads what in a trace."""
+    """Which operation of a trace reads which one's results; ``words`` are the operations' names."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -72,15 +75,15 @@ class Graph:
         return self.trace.values[value].shape
 
     def is_scalar(self, value: int) -> bool:
-        """Return whether a value is one number."""
+        """Return whether a value has one element."""
         return max(self.shape(value), default=1) == 1
 
     def view(self, value: int) -> View | None:
-        """Return where a value was taken from by a view operation."""
+        """Return the view operation that made a value, ``None`` for others."""
         return self._views.get(value)
 
     def views(self, value: int) -> Iterator[View]:
-        """Yield all view operations that lead to a value, from the last to the first."""
+        """Yield the chain of view operations that made a value, from the last to the first."""
         while (view := self._views.get(value)) is not None:
             yield view
             value = view.source
@@ -92,17 +95,17 @@ class Graph:
         return value
 
     def whole(self, value: int) -> int:
-        """Return the value before all view operations, itself without any."""
+        """Return the value before all view operations, parts included."""
         while (view := self._views.get(value)) is not None:
             value = view.source
         return value
 
     def is_view(self, operation: int) -> bool:
-        """Return whether an operation only changes its operand's form, or takes a part of it."""
+        """Return whether an operation only changes its operand's shape, or selects a part."""
         return operation in self._viewing
 
     def maker(self, value: int) -> int:
-        """Return the operation that computed a value's numbers, selections seen through; or -1."""
+        """Return the operation that computed a value's numbers, before all views; -1 for none."""
         return self.trace.maker.get(self.whole(value), -1)
 
     def word(self, operation: int) -> str:
@@ -150,7 +153,7 @@ class Graph:
 
     @cached_property
     def texts(self) -> Sequence[str]:
-        """What the code says of each operation but for the tensors: 1, 1.0 and True differ."""
+        """Each operation as text without its tensors; 1, 1.0 and True differ."""
         return tuple(
             repr((each.function, with_refs((each.args, each.kwargs), lambda _: Ref)))
             for each in self.trace.operations
@@ -158,7 +161,7 @@ class Graph:
 
     @cached_property
     def given(self) -> frozenset[int]:
-        """The operations whose numbers are an output of a module."""
+        """The operations that compute an output of a module."""
         calls = self.trace.calls
         return frozenset(self.maker(value) for call in calls for _, value in call.outputs)
 
@@ -170,7 +173,7 @@ class Graph:
         )
 
     def option(self, operation: int, name: str) -> Argument:
-        """Return an operand that an operation is given by name, ``None`` without."""
+        """Return a keyword operand of an operation, ``None`` without it."""
         return dict(self.trace.operations[operation].kwargs).get(name)
 
     def made(self, operation: int) -> int:
@@ -178,18 +181,18 @@ class Graph:
         return self.trace.operations[operation].makes[0]
 
     def level_of(self, operation: int) -> int:
-        """Return the highest level of an operation's results."""
+        """Return the maximum of the levels of an operation's results."""
         return self._level_of[operation]
 
     def parameter(self, value: int) -> str:
-        """Return the name of the parameter that a value is a view of, "" for others."""
+        """Return the name of the parameter that a value views, "" for others."""
         whole = self.trace.values[self.whole(value)]
         return whole.name if whole.kind == "parameter" else ""
 
     def positions(
         self, operations: Iterable[int], levels: Container[int]
     ) -> dict[tuple[int, int], str]:
-        """Return the role of positions for all readings of operations at some levels."""
+        """Return the role ``position`` for readings of operations at these levels."""
         return {
             (each, reading.value): "position"
             for each in operations
@@ -198,7 +201,7 @@ class Graph:
         }
 
     def _views_of(self, word: str, operation: Operation) -> Iterator[tuple[int, View]]:
-        """Yield the results of an operation that have the numbers of its operand."""
+        """Yield the results of an operation that are views of its operand."""
         if not operation.results or operation.rewritten:
             return
         made, *_ = results = operation.results
@@ -209,8 +212,8 @@ class Graph:
             return
         named = (item for name, item in operation.kwargs if name in ("input", "self", "tensor"))
         first = next(iter((*operation.args, *named)), None)
-        # What was written in place without a change of numbers, as by requires_grad_(), is no
-        # view. A view's source always is a smaller number, so that following them ends.
+        # Writes in place without new numbers, as by requires_grad_(), are no views. The source of
+        # a view always has a smaller number, so that following views ends.
         if not isinstance(first, Ref) or min(results) <= first.value:
             return
         before = self.trace.values[first.value]
@@ -232,7 +235,7 @@ class Graph:
                     yield value, View(first.value, text, is_part=True)
 
     def _is_basic(self, index: Argument) -> bool:
-        """Return whether an index selects a part by its place, and looks nothing up."""
+        """Return whether an index is basic: numbers and slices, no tensors of indices."""
         if isinstance(index, tuple):
             return all(map(self._is_basic, index))
         if isinstance(index, slice):
@@ -254,7 +257,7 @@ class Graph:
             has_data.append(is_data)
             has_weight.append(value.kind == "parameter" or (is_data and is_number))
         for number, operation in enumerate(self.trace.operations):
-            # Of a tensor that is only moved or copied in its form, nothing else counts.
+            # Operands such as the shape source of view_as do not count.
             views = [view for made in operation.results if (view := self._views.get(made))]
             reads = [v.source for v in views if not v.is_part] or self.trace.reads[number]
             if self.words[number] in SIZED_LIKE:
@@ -273,14 +276,14 @@ class Graph:
 
 
 def _is_training(operation: Operation) -> bool:
-    """Return whether a dropout is in force."""
+    """Return whether a dropout is active."""
     is_function = operation.function.startswith("torch.nn.functional")
     third = operation.args[2] if len(operation.args) > 2 else is_function
     return bool(dict(operation.kwargs).get("training" if is_function else "train", third))
 
 
 def _label(word: str, before: Value, after: Value) -> str:
-    """Return what a view operation did to a tensor."""
+    """Return a text for a view operation."""
     if before.dtype != after.dtype:
         return f"to {after.dtype}"
     if word in ("to", "float", "half", "bfloat16", "double", "type", "type_as", "view_as"):
@@ -289,7 +292,7 @@ def _label(word: str, before: Value, after: Value) -> str:
 
 
 def closure(start: Iterable[Item], following: Callable[[Item], Iterable[Item]]) -> frozenset[Item]:
-    """Return the start and all that follows from it step by step."""
+    """Return the transitive closure of ``following`` from some items, these included."""
     found = set(start)
     waiting = list(found)
     while waiting:
@@ -298,3 +301,96 @@ def closure(start: Iterable[Item], following: Callable[[Item], Iterable[Item]]) 
                 found.add(each)
                 waiting.append(each)
     return frozenset(found)
+
+
+class Pattern(Struct, frozen=True):
+    """Operations of a trace that together compute one known thing, without view operations.
+
+    ``name`` is the usual name if it is not ``operation``; ``details`` are those of ``Node``, and
+    ``roles``, by operation and value, those of ``Edge``.
+    """
+
+    operation: KnownOperation
+    operations: frozenset[int]
+    name: str = ""
+    details: Mapping[str, Scalar] = field(default_factory=dict)
+    roles: Mapping[tuple[int, int], str] = field(default_factory=dict)
+
+    @property
+    def last(self) -> int:
+        """The operation that computes the result."""
+        return max(self.operations)
+
+
+class Patterns(Struct, frozen=True, dict=True):
+    """The patterns of a trace by their operations.
+
+    ``outer`` are the largest ones, ``inner`` the smallest: activations in feed-forward networks.
+    """
+
+    outer: Mapping[int, Pattern]
+    inner: Mapping[int, Pattern]
+
+
+_JOINED = ("cat", "stack", "_weight_norm")
+
+
+def weight_of(graph: Graph, number: int) -> Shape | None:
+    """Return the shape of the matrix of a linear layer, ``None`` for other operations.
+
+    A convolution with kernel size 1 is a linear layer as well.
+    """
+    if graph.words[number] not in LINEAR:
+        return None
+    weights = [
+        graph.shape(each.value)
+        for each in graph.readings[number]
+        if is_weight(graph, each) and len(graph.shape(each.value)) >= 2
+    ]
+    if len(weights) != 1 or operand_of(graph, number) is None:
+        return None
+    if graph.words[number].startswith("conv") and any(size != 1 for size in weights[0][2:]):
+        return None
+    return weights[0]
+
+
+def is_weight(graph: Graph, reading: Reading) -> bool:
+    """Return whether a tensor is a parameter, or several concatenated."""
+    if graph.parameter(reading.value):
+        return True
+    return reading.word in _JOINED and all(
+        graph.parameter(each.value) for each in graph.readings[reading.maker]
+    )
+
+
+def operand_of(graph: Graph, number: int) -> Reading | None:
+    """Return the only operand of a product that is no parameter, ``None`` if there are several."""
+    others = [each for each in graph.readings[number] if not is_weight(graph, each)]
+    return others[0] if len(others) == 1 else None
+
+
+def is_linear(graph: Graph, number: int) -> bool:
+    """Return whether an operation multiplies its operand by one learned matrix."""
+    return weight_of(graph, number) is not None
+
+
+def widths_of(graph: Graph, number: int) -> tuple[int, int]:
+    """Return the numbers of input and output features of a linear layer."""
+    equation = graph.trace.operations[number].args[0]
+    if graph.words[number] == "einsum" and isinstance(equation, str):
+        return _widths_by_letters(graph, number, equation)
+    operand = operand_of(graph, number)
+    assert operand is not None  # it is a linear layer
+    axis = 1 if graph.words[number].startswith("conv") else -1
+    return graph.shape(operand.value)[axis], graph.shape(graph.made(number))[axis]
+
+
+def _widths_by_letters(graph: Graph, number: int, equation: str) -> tuple[int, int]:
+    """Return the widths of an einsum with a weight, such as ibh,hnd->ibnd."""
+    terms, result = equation.replace(" ", "").split("->")
+    taken, given = 1, 1
+    for letters, reading in zip(terms.split(","), graph.readings[number], strict=True):
+        if is_weight(graph, reading):
+            for letter, size in zip(letters, graph.shape(reading.value), strict=True):
+                taken, given = (taken, given * size) if letter in result else (taken * size, given)
+    return taken, given

@@ -1,44 +1,173 @@
-"""Traces a forward pass: every call of torch with its operands, and every call of a module.
+"""Traces a forward pass: every call of a torch function with its operands, every call of a module.
 
-A ``TorchFunctionMode`` sees torch's functions by the names that the model's code calls them by,
+A ``TorchFunctionMode`` sees torch's functions by the names by which the model's code calls them,
 one level above the ATen operations.
 """
 
+import inspect
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from weakref import ref
 
 import torch
+from msgspec.structs import replace
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import _disable_current_modes
 
-from bertviewer.core.graph.call_tracing import CallTracer, NamedValues, OpenCall
-from bertviewer.core.graph.forwards import Arguments
-from bertviewer.core.graph.nested_tensors import mapped_in, memory_of, named_in, tensors_in
-from bertviewer.core.graph.trace import Operation, Ref, Shape, ValueKind, Word
+from bertviewer.core.graph.module_calls import (
+    Arguments,
+    Watch,
+    mapped_in,
+    memory_of,
+    named_in,
+    tensors_in,
+    watching,
+)
+from bertviewer.core.graph.trace import Call, Operation, Ref, Shape, Trace, Value, ValueKind, Word
 from bertviewer.core.util.budget import OverBudget
 
-VIEW = "torch.Tensor.view_as"
+NamedValues = tuple[tuple[str, int], ...]
+OpenCall = tuple[int, Call]
+"""A call that has not ended, without outputs, and its number among all calls."""
 
+
+class CallTracer:
+    """Records calls and matrix products inside ``with tracer.watching():``.
+
+    In its trace each product is an operation, and each input or output of a call is a new value.
+    It does not affect the model and costs little. ``Tracer`` records operations and values.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._modules = [
+            (path, module) for path, module in model.named_modules() if callable(module.forward)
+        ]
+        self._values: list[Value] = []
+        self._operations: list[Operation] = []
+        self._calls: list[Call | None] = []
+        self._open: list[OpenCall] = []
+        self._times: dict[str, int] = {}
+        self.unknown: dict[int, str] = {}
+        """Why the products of operations are not known, by their numbers."""
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Trace the calls inside the ``with``."""
+        with watching(
+            Watch(module, self._leave, partial(self._enter, path, type(module)))
+            for path, module in self._modules
+        ):
+            yield
+
+    @property
+    def path(self) -> str:
+        """The path of the running module."""
+        return self._open[-1][1].path if self._open else ""
+
+    @property
+    def call_number(self) -> int:
+        """The number of previous calls of the running module."""
+        return self._open[-1][1].number if self._open else 0
+
+    def note_product(self, dimensions: Shape) -> None:
+        """Record a matrix product of the running module."""
+        self._operations.append(Operation("", (), (), (), (), (dimensions,)))
+
+    def note_unknown(self, reason: str) -> None:
+        """Record an unknown product of the running module."""
+        self.unknown[len(self._operations)] = reason
+        self._operations.append(Operation("", (), (), ()))
+
+    def trace(self, stopped: tuple[str, str] | None = None) -> Trace:
+        """Return the trace, without the calls that did not end."""
+        kept = [call for call in self._calls if call is not None]
+        if len(kept) < len(self._calls):
+            ended = (number for number, call in enumerate(self._calls) if call is not None)
+            places: dict[int | None, int] = {number: place for place, number in enumerate(ended)}
+            kept = [replace(call, above=places.get(call.above)) for call in kept]
+        return Trace(tuple(self._values), tuple(self._operations), tuple(kept), stopped)
+
+    def _enter(self, path: str, kind: type[nn.Module], arguments: Arguments) -> OpenCall:
+        times = self._times.get(path, 0)
+        self._times[path] = times + 1
+        named = _named_arguments(kind, arguments)
+        inputs = tuple((name, self._input(tensor, name)) for name, tensor in named)
+        above = self._open[-1][0] if self._open else None
+        start = len(self._operations)
+        call = Call(path, kind.__name__, start, start, above, inputs, (), times)
+        opened = len(self._calls), call
+        self._calls.append(None)
+        self._open.append(opened)
+        return opened
+
+    def _leave(self, _arguments: Arguments, output: Any, opened: OpenCall) -> Any:
+        # Calls below that failed with an error that the model caught are still open.
+        while self._open.pop() is not opened:
+            pass
+        number, call = opened
+        output, outputs = self._output(output, call.inputs)
+        self._calls[number] = replace(call, stop=len(self._operations), outputs=outputs)
+        return output
+
+    def _input(self, tensor: Tensor, name: str) -> int:
+        """Return the number of an input of a call."""
+        return self._add_value(tensor)
+
+    def _output(self, output: Any, inputs: NamedValues) -> tuple[Any, NamedValues]:
+        """Return the output of a call, and the tensors in it."""
+        return output, tuple((name, self._add_value(it)) for name, it in named_in(output))
+
+    def _add_value(
+        self,
+        tensor: Tensor,
+        kind: ValueKind = "result",
+        name: str = "",
+        *,
+        is_causal: bool = False,
+    ) -> int:
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        try:
+            shape = tuple(tensor.shape)
+        except RuntimeError:  # a nested tensor has none
+            shape = ()
+        self._values.append(Value(shape, dtype, kind, name, is_causal))
+        return len(self._values) - 1
+
+
+@cache
+def _parameter_names(kind: Any) -> tuple[str, ...]:
+    """Return the names of the positional arguments of a class of modules."""
+    return tuple(inspect.signature(kind.forward).parameters)[1:]
+
+
+def _named_arguments(kind: Any, arguments: Arguments) -> Iterator[tuple[str, Tensor]]:
+    args, kwargs = arguments
+    names = _parameter_names(kind) if args else ()
+    for place, argument in enumerate(args):
+        # Others are *args, or those of an object's own forward.
+        yield from named_in(argument, names[place] if place < len(names) else str(place))
+    yield from named_in(kwargs)
+
+
+VIEW = "torch.Tensor.view_as"
 MOST_OPERATIONS = 100_000
-"""Longer traces are refused: reading them would take minutes."""
+"""Limit of a trace's operations; reading longer ones would take minutes."""
 
 HIDING = 1e4
-"""Numbers that hide a token when added to a score are as large: OpenAI GPT adds -10,000."""
+"""Minimum of numbers that hide a token when added to a score: OpenAI GPT adds -10,000."""
 
 _PLAIN = (int, float, str, complex, type(None), type(...))  # checked faster than their union
-
 _WRITES = frozenset(("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ior__"))
 
 
 class Tracer(CallTracer, TorchFunctionMode):
-    """Records what a model does, inside ``with tracer.watching():``.
+    """Records calls, operations and values inside ``with tracer.watching():``.
 
-    Values are not kept, and neither are tensors that the model releases.
+    Neither values nor tensors that the model releases are kept alive.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -54,22 +183,22 @@ class Tracer(CallTracer, TorchFunctionMode):
         self._storages: dict[int, list[ref[Tensor]]] = {}
         self._products: list[Shape] = []
         self.value_of: Callable[[Tensor], Tensor | None] = lambda tensor: tensor
-        """Returns a tensor's values, if they are known."""
+        """Returns a tensor's values if they are known."""
         self.constants: dict[int, Tensor] = {}
-        """Tensors that existed before and are not the model's, by the value's number."""
+        """Existing tensors that are not the model's, by the value's number."""
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Trace what is done inside the ``with``, in this thread."""
+        """Trace this thread inside the ``with``."""
         with super().watching(), self:
             yield
 
     def note_product(self, dimensions: Shape) -> None:
-        """Record a matrix product of the operation at work."""
+        """Record a matrix product of the running operation."""
         self._products.append(dimensions)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Carry out a function, and record it if it returns a tensor or writes to one."""
+        """Call a function, and record it if it returns a tensor or writes to one."""
         kwargs = kwargs or {}
         if threading.get_ident() != self._thread:
             return func(*args, **kwargs)
@@ -122,7 +251,7 @@ class Tracer(CallTracer, TorchFunctionMode):
         return Word(str(value)[:80])
 
     def _number(self, tensor: Tensor) -> int:
-        """Return a tensor's number; one that was not seen before comes from outside."""
+        """Return a tensor's number; an unknown tensor comes from outside."""
         if (known := self._known(tensor)) is not None:
             return known
         kind, name = self._names.get(id(tensor), ("constant", ""))
@@ -133,7 +262,7 @@ class Tracer(CallTracer, TorchFunctionMode):
 
     def _known(self, tensor: Tensor) -> int | None:
         known = self._numbers.get(id(tensor))
-        # The address of a tensor that was released may be that of another one now.
+        # The id of a released tensor may be reused.
         return known[1] if known is not None and known[0]() is tensor else None
 
     def _new(self, tensor: Tensor, kind: ValueKind = "result", name: str = "") -> int:
@@ -145,11 +274,11 @@ class Tracer(CallTracer, TorchFunctionMode):
         return number
 
     def _is_causal(self, tensor: Tensor) -> bool:
-        """Return whether it is a mask that lets each token see itself and nothing that comes after.
+        """Return whether a tensor is a mask that hides later tokens, but not each token itself.
 
-        Only its values tell: models write it in a dozen ways. A Boolean mask may be true where a
-        token may be looked at (``scaled_dot_product_attention``) or where not (``masked_fill``);
-        a number may be added to the scores or, as in XLNet, subtracted.
+        This is decided by values. A Boolean mask may be true for visible tokens
+        (``scaled_dot_product_attention``) or hidden ones (``masked_fill``); numbers may be added to
+        the scores or, as in XLNet, subtracted.
         """
         is_mask = tensor.dtype == torch.bool or tensor.is_floating_point()
         if not is_mask or tensor.dim() < 2 or not tensor.shape[-1] == tensor.shape[-2] > 1:
@@ -166,14 +295,14 @@ class Tracer(CallTracer, TorchFunctionMode):
             return _hides_later(hides) or (rows.dtype == torch.bool and _hides_later(~hides))
 
     def _renumbered(self, written: Tensor) -> dict[int, int]:
-        """Give a tensor that was written to, and all views of its memory, new numbers."""
+        """Give new numbers to a tensor that was written to and to all views of its memory."""
         found = {}
         for each in self._storages.pop(memory_of(written), ()):
             if (tensor := each()) is not None and (old := self._known(tensor)) is not None:
                 found[old] = self._new(tensor)
         return found
 
-    # Reading a tensor's attributes is a function too.
+    # Attributes of tensors are functions as well.
     def _enter(self, path: str, kind: type[nn.Module], arguments: Arguments) -> OpenCall:
         with torch._C.DisableTorchFunction():
             return super()._enter(path, kind, arguments)
@@ -192,7 +321,7 @@ class Tracer(CallTracer, TorchFunctionMode):
         return output, tuple((name, self._number(tensor)) for name, tensor in named_in(output))
 
     def _own(self, tensor: Tensor, outside: set[int]) -> Tensor:
-        """Return an output of a module, as a new view if it is one of its inputs."""
+        """Return an output of a module, as a new view if it is an input."""
         number = self._number(tensor)
         if number not in outside:
             return tensor
@@ -215,12 +344,12 @@ def _hides(rows: Tensor) -> Tensor:
 
 
 def _hides_later(hides: Tensor) -> bool:
-    """Return whether [S, S] is true where a key comes after its query, but not on the diagonal."""
+    """Return whether [S, S] is true above the diagonal and false on it."""
     return bool((hides | torch.ones_like(hides).tril()).all()) and not bool(hides.diagonal().any())
 
 
 def _version(tensor: Tensor) -> int:
     try:
         return int(tensor._version)
-    except RuntimeError:  # made in inference mode
+    except RuntimeError:  # an inference tensor
         return 0

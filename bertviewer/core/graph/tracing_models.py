@@ -1,4 +1,4 @@
-"""Traces a forward pass of a model: on the meta device, or with random weights if needed."""
+"""Traces a forward pass of a model on the meta device, or with random weights if needed."""
 
 from collections.abc import Mapping
 from math import prod
@@ -11,11 +11,11 @@ from bertviewer.core.building.allocations import AllocationGuard
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta, untie
+from bertviewer.core.expressions.symbols import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.graph.inputs.choices import input_choices
-from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS, ModelInputs
-from bertviewer.core.graph.meta_device import known_on_meta
+from bertviewer.core.graph.inputs.signature import ModelInputs
+from bertviewer.core.graph.meta_device import build_shared, known_on_meta
 from bertviewer.core.graph.products import ProductMode
-from bertviewer.core.graph.shared_weights import build_shared
 from bertviewer.core.graph.trace import Trace
 from bertviewer.core.graph.tracing import Tracer
 from bertviewer.core.sources.model_source import ModelSource
@@ -24,28 +24,31 @@ from bertviewer.core.util.errors import Cancelled, Stopped, describe_error
 from bertviewer.core.util.memory import BYTES_PER_PARAMETER, available_memory
 
 LENGTHS: Mapping[str, int] = {SENTENCES: 1, TOKENS: 16, TARGET_TOKENS: 12}
-"""One sentence, and lengths that differ."""
+"""One sentence, with different lengths of source and target."""
 
 EXPERTS = "batched_mm"
-"""Transformers' implementation of experts that does the same whatever a router says."""
+"""Transformers' implementation of experts that does not depend on the router's values."""
+
 MOST_PARAMETERS = 20_000_000_000
-"""A larger model takes more than a minute with weights, even if most experts rest."""
+"""Limit for runs with weights; larger models take more than a minute."""
+
 MOST_OF_MASKS = 2**27
-"""Elements of the buffers whose values are computed."""
+"""Limit of the elements of buffers whose values are computed."""
+
 MOST_RUNS = 4
-"""Inputs that a model is tried with if it has weights."""
+"""Limit of the inputs that are tried with weights."""
 
 Known = tuple[tuple[Tensor, Tensor], ...]
 """Pairs of a tensor on the meta device and its values."""
 
 
 class TracedModel(Struct, frozen=True):
-    """What one forward pass of a model did, and how it was carried out.
+    """The trace of one forward pass, and how it was run.
 
     Attributes:
-        trace: what was done; a pass that failed is traced until then.
-        device: ``meta`` without weights and numbers; ``cpu`` with random ones.
-        inputs: what the model was called with.
+        trace: of the whole pass, or up to an error.
+        device: ``meta`` without values of weights; ``cpu`` with random ones.
+        inputs: the arguments of the model.
     """
 
     trace: Trace
@@ -54,23 +57,23 @@ class TracedModel(Struct, frozen=True):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What the model was given: ``text``, ``image``, ``sound``, ``time series``."""
+        """The kinds of inputs: ``text``, ``image``, ``sound``, ``time series``."""
         return self.inputs.kinds
 
     @property
     def reach(self) -> tuple[bool, int]:
-        """The larger, the better: whether the pass ended, or how far it came."""
+        """A sort key: complete passes last, else by the number of operations."""
         return self.trace.stopped is None, len(self.trace.operations)
 
 
 def trace_model(
     source: ModelSource, config: Mapping[str, Any], values: Mapping[str, int] = LENGTHS
 ) -> TracedModel:
-    """Trace one forward pass of a source's model. Its own weights are never needed.
+    """Trace one forward pass of a source's model, without its weights.
 
     Args:
-        source: where the model comes from, and with which head.
-        config: its configuration, validated.
+        source: the model and its head.
+        config: its validated configuration.
         values: B sentences, images or sounds; S tokens of a text, S_d of the target's.
 
     Raises:
@@ -86,7 +89,7 @@ def trace_model(
     except Exception as error:  # noqa: BLE001 - it is built on the CPU, too, which may fail
         return TracedModel(_nothing(error))
     best = attempts[0]
-    # torch's message names the device if it was asked for the numbers of a tensor without any.
+    # torch's message names the device if values of a meta tensor were needed.
     asking = [it for it in attempts if it.trace.stopped and "meta" in it.trace.stopped[1]]
     if best.trace.stopped is None or not asking or not _has_room(model):
         return best
@@ -94,7 +97,7 @@ def trace_model(
         real = build_shared(build_config(config, source.name), source.task, source.name)
     except Cancelled:
         raise
-    except Exception:  # noqa: BLE001 - what was traced on the meta device stays
+    except Exception:  # noqa: BLE001 - the trace on the meta device is kept
         return best
     untie(real, source.untied)
     prepare(real, "eager")
@@ -153,7 +156,7 @@ def prepare(model: nn.Module, experts: str = EXPERTS) -> None:
 
 
 def trace_on_meta(model: nn.Module, inputs: ModelInputs, known: Known = ()) -> TracedModel:
-    """Trace a model on the meta device; values are known where they follow from the inputs."""
+    """Trace a model on the meta device, with values that follow from the inputs."""
     on_meta, tracer = inputs.on_meta(), Tracer(model)
     with known_on_meta((*on_meta.known, *known), tracer.note_product) as device:
         tracer.value_of = device.value
@@ -161,10 +164,13 @@ def trace_on_meta(model: nn.Module, inputs: ModelInputs, known: Known = ()) -> T
 
 
 def trace_with_weights(model: nn.Module, inputs: ModelInputs) -> TracedModel:
-    """Trace a model that has weights, with real numbers."""
+    """Trace a model with weights."""
     tracer = Tracer(model)
     backend: Any = torch.backends.mkldnn
-    was_enabled, backend.enabled = backend.enabled, False  # it does a recurrent layer at once
+    was_enabled, backend.enabled = (
+        backend.enabled,
+        False,
+    )  # it computes a recurrent layer in one operation
     try:
         with ProductMode(tracer.note_product, is_limited=False):
             return TracedModel(_traced(model, tracer, inputs.arguments), "cpu", inputs)
@@ -189,9 +195,9 @@ def _reason(error: Exception) -> str:
 
 
 def _known_masks(model: nn.Module, source: ModelSource, config: Mapping[str, Any]) -> Known:
-    """Return the values of buffers that may be a mask, as in OpenAI GPT: [..., S, S] each.
+    """Return the values of buffers that may be masks, as in OpenAI GPT: [..., S, S] each.
 
-    On the meta device they have none, so that the model is built on the CPU as well.
+    They are computed by building the model on the CPU as well.
     """
     masks = {name: each for name, each in model.named_buffers() if _may_be_mask(each)}
     if not masks or sum(each.numel() for each in masks.values()) > MOST_OF_MASKS:
@@ -207,7 +213,7 @@ def _may_be_mask(buffer: Tensor) -> bool:
 
 
 def _has_room(model: nn.Module) -> bool:
-    """Return whether a model can run with weights, of which one matrix at a time takes memory."""
+    """Return whether a model can run with weights, whose memory is that of the largest matrix."""
     matrices = [
         prod(parameter.shape[-2:])
         for module in model.modules()

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from bertviewer.core.building.versions import versions
 from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.checkpoints.stored import Checkpoint
-from bertviewer.core.expressions.domains import holds_in
-from bertviewer.core.expressions.evaluation import evaluate
+from bertviewer.core.expressions.evaluation import all_met, evaluate
 from bertviewer.core.saving.disk_cache import JsonStore, cache_folder
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.costs import Costs
@@ -228,7 +227,7 @@ def _validate(architecture: Architecture) -> None:
         count = sum(tensor.numel for tensor in tensors)
         if not count == node.parameters == evaluate(node.count_formula, values):
             raise ValidationError(f"the count of {node.path!r} is not {node.count_formula}")
-        if not holds_in(node.domain, values):
+        if not all_met(node.domain, values):
             raise ValidationError(f"the model does not satisfy the conditions of {node.path!r}")
         own = sum(tensor.numel for tensor in tensors if tensor.owner == node.path)
         trainable = sum(tensor.numel for tensor in tensors if tensor.trainable)
@@ -253,7 +252,7 @@ def _validate(architecture: Architecture) -> None:
 def _validate_costs(costs: Costs, values: Mapping[str, int]) -> None:
     """Check that the formulas of a forward pass can be evaluated for the model."""
     values = {**values, **{symbol.letter: symbol.value for symbol in costs.symbols}}
-    if not holds_in(costs.domain, values):
+    if not all_met(costs.domain, values):
         raise ValidationError("the cost formulas are not valid for this model")
     for module in costs.modules.values():
         for formula in (module.macs, *(module.input_shape or ()), *(module.output_shape or ())):

@@ -13,9 +13,8 @@ from torch import nn
 
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta
-from bertviewer.core.expressions.symbols import Symbol, others_of, symbols_of
+from bertviewer.core.expressions.symbols import TARGET_TOKENS, Symbol, other_symbols_of, symbols_of
 from bertviewer.core.formulas.catalogue import with_formulas
-from bertviewer.core.graph.inputs.texts import TARGET_TOKENS
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.tracing_models import LENGTHS, trace_model
 from bertviewer.core.schema.architecture import Architecture
@@ -25,7 +24,7 @@ from bertviewer.core.symbolic.costs import derive_costs, no_costs
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.symbolic.kv_cache import derive_kv_cache
 from bertviewer.core.symbolic.models import Build, ModelSizes, change_number
-from bertviewer.core.symbolic.traced_shapes import derive_letters
+from bertviewer.core.symbolic.size_lookup import derive_symbolic_shapes
 from bertviewer.core.util.budget import Budget, OverBudget
 from bertviewer.core.util.errors import Stopped, UserError, describe_error
 from bertviewer.core.util.progress import Progress
@@ -141,7 +140,7 @@ def with_flows(
         if not is_first and traced.device == "meta":
             try:
                 with _spent(budget, progress, 0.8) as report:
-                    letters = derive_letters(
+                    letters = derive_symbolic_shapes(
                         traced.trace, architecture, lengths, builder(source), report
                     )
             except LIMITS as error:
@@ -240,6 +239,6 @@ def _symbols(
     # Domains also limit ids, places of layers and numbers that are 0.
     return tuple(
         known.get(symbol.letter, symbol)
-        for symbol in (*sizes, *others_of(config))
+        for symbol in (*sizes, *other_symbols_of(config))
         if symbol.letter in known or symbol.letter in used
     )

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 import torch
 from torch import nn
 
-from bertviewer.core.graph.forwards import Watch, watching
+from bertviewer.core.graph.module_calls import Watch, watching
 from bertviewer.core.loading.layer_by_layer import Reading
 from bertviewer.core.loading.lazy_parameter import absent_in, weights_in
 from bertviewer.core.util.errors import Cancelled

@@ -20,7 +20,7 @@ from bertviewer.core.analysis.attention_maps import (
     masked_by_pattern,
 )
 from bertviewer.core.analysis.attention_modules import attention_paths, attention_tokens
-from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.graph.module_calls import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.eager_attention import eager, is_close
 from bertviewer.core.replay.observed_weights import ObservedWeights, probed_weights

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from bertviewer.core.checks.check import look_at_step
+from bertviewer.core.checks.check import replay_step
 from bertviewer.core.checks.comparison import Compared
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -34,7 +34,7 @@ def checked_step(
         UserError: the step cannot be carried out again, or the shapes differ.
         Cancelled: ``progress`` said so.
     """
-    found = look_at_step(model, kept, step, progress)
+    found = replay_step(model, kept, step, progress)
     tensors = [each for each in found.tensors if each.given.numel()]
     where = f"{step.path or 'the model'}: {step.step}"
     for each in tensors:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.analysis.predictions import predicted_positions
-from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.graph.module_calls import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.recording import first_tensor

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from bertviewer.core.checks.arithmetic import attention_probabilities, attention_scores
-from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.checks.float64_mode import attention_probabilities, attention_scores
+from bertviewer.core.graph.module_calls import tensors_in
 from bertviewer.core.graph.tracing import name_of
 from bertviewer.core.replay.eager_attention import is_close
 from bertviewer.core.runs.capture import KeptCall

@@ -13,8 +13,7 @@ from msgspec import Struct
 from torch import Tensor
 
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
-from bertviewer.core.graph.forwards import Arguments
-from bertviewer.core.graph.nested_tensors import named_in
+from bertviewer.core.graph.module_calls import Arguments, named_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.measuring import left_out

@@ -9,8 +9,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 from torch import Tensor, nn
 
-from bertviewer.core.graph.forwards import Arguments, Watch, watching
-from bertviewer.core.graph.nested_tensors import mapped, plain, tensors_in, versions
+from bertviewer.core.graph.module_calls import (
+    Arguments,
+    Watch,
+    mapped,
+    plain,
+    tensors_in,
+    versions,
+    watching,
+)
 
 CHECK_BUDGET = 512_000_000
 """Bytes of activations that a check in the window may keep alive while it lasts."""

@@ -8,7 +8,7 @@ from types import FrameType
 import torch
 from torch import nn
 
-from bertviewer.core.graph.forwards import is_stand_in
+from bertviewer.core.graph.module_calls import is_wrapper_frame
 from bertviewer.core.graph.products import is_product_mode
 from bertviewer.core.util.errors import UserError, describe_error
 
@@ -69,7 +69,7 @@ def failing_module(error: BaseException) -> nn.Module | None:
     """
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     for frame in reversed(frames):
-        if is_stand_in(frame) or is_product_mode(frame):
+        if is_wrapper_frame(frame) or is_product_mode(frame):
             continue
         if _is_ours(frame):
             return None

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.graph.forwards import replacing
+from bertviewer.core.graph.module_calls import replacing
 from bertviewer.core.sources.configuration import segment_kinds
 from bertviewer.core.util.errors import Stopped
 

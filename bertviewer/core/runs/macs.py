@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from msgspec import Struct
 from torch import nn
 
-from bertviewer.core.graph.call_tracing import CallTracer
 from bertviewer.core.graph.products import ProductMode
 from bertviewer.core.graph.trace import macs_by_module, operations_by_module
+from bertviewer.core.graph.tracing import CallTracer
 from bertviewer.core.schema.activation_run import Token
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import values_for

@@ -9,7 +9,7 @@ from weakref import ref
 
 from torch import Tensor, nn
 
-from bertviewer.core.graph.forwards import Arguments, Watch, watching
+from bertviewer.core.graph.module_calls import Arguments, Watch, watching
 from bertviewer.core.runs.macs import NOT_COUNTED, Macs
 from bertviewer.core.runs.measuring import Norms, add_up, left_out
 from bertviewer.core.schema.activation_run import ModuleActivation

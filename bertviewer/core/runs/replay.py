@@ -13,8 +13,7 @@ import torch
 from torch import nn
 
 from bertviewer.core.analysis.layers import unit_of, unit_paths
-from bertviewer.core.graph.forwards import Arguments, Watch, watching
-from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.graph.module_calls import Arguments, Watch, tensors_in, watching
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.big_bird_attention import choose_attention
 from bertviewer.core.runs.capture import Capture, KeptCall

@@ -8,8 +8,12 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from bertviewer.core.expressions.domains import letters_in
-from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
+from bertviewer.core.expressions.evaluation import (
+    FormulaError,
+    evaluate,
+    names_in,
+    names_in_conditions,
+)
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.util.serialization import Document, by_fields, convert
 
@@ -83,7 +87,7 @@ class Costs(Struct, frozen=True, rename={"peak": "peak_elements"}):
         texts = [*self.peak]
         for module in self.modules.values():
             texts += [module.macs or "0", *(module.input_shape or ()), *(module.output_shape or ())]
-        return letters_in(self.domain).union(*map(letters_of, texts))
+        return names_in_conditions(self.domain).union(*map(names_in, texts))
 
     def macs(self, path: str, values: Mapping[str, int]) -> int | None:
         """Return a module's multiply-adds for values of all symbols.
@@ -178,7 +182,7 @@ class KVCache(Struct, frozen=True):
             for group in self.layers
             for text in (group.count, group.tokens or "0", group.elements, group.most_tokens or "0")
         ]
-        return letters_in(self.domain).union(*map(letters_of, texts))
+        return names_in_conditions(self.domain).union(*map(names_in, texts))
 
     def elements(self, values: Mapping[str, int]) -> int | None:
         """Return the elements cached for ``B`` sequences of ``S`` tokens.

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of, terms_of
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate, names_in, terms_of
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.util.numbers import with_minus
@@ -49,7 +49,7 @@ def count_steps(node: ModuleNode, architecture: Architecture) -> CountSteps | No
 def steps_of(formula: str, values: Mapping[str, int]) -> CountSteps | None:
     """Return the steps of any formula; ``None`` for a plain number, or if it has no value."""
     try:
-        letters = letters_of(formula)
+        letters = names_in(formula)
         if not letters or not letters <= values.keys():
             return None
         terms = tuple(

@@ -6,7 +6,7 @@ A family that uses another name has it added here.
 from collections.abc import Mapping
 from typing import Literal
 
-from bertviewer.core.expressions.letters import LETTERS
+from bertviewer.core.expressions.symbols import STANDARD_SYMBOLS
 
 CROSS_ATTENTIONS = frozenset(
     {
@@ -34,7 +34,9 @@ DROPOUT = "Dropout"
 
 def _meaning(*letters: str) -> tuple[str, ...]:
     """Return the keys that mean one of these standard letters."""
-    return tuple(key for letter in LETTERS if letter.letter in letters for key in letter.keys)
+    return tuple(
+        key for symbol in STANDARD_SYMBOLS if symbol.name in letters for key in symbol.keys
+    )
 
 
 CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {

@@ -1,40 +1,49 @@
-"""Conditions under which formulas may hold."""
+"""Conditions under which formulas may hold: candidates, exact divisions, and fixed values."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
+from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from bertviewer.core.expressions.domains import is_met, letters_in
+from bertviewer.core.expressions.evaluation import is_met, names_in_conditions
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial
 from bertviewer.core.expressions.symbols import (
     Symbol,
+    config_part,
+    dimension_kind,
     is_standard,
     is_width,
-    place_of,
-    quantity_of,
-    standard_letter,
+    standard_name,
 )
-from bertviewer.core.symbolic.models import Values
+from bertviewer.core.symbolic.models import (
+    ModelBuilder,
+    ModelSizes,
+    Values,
+    enclosing_modules,
+    refused_items,
+    without_numbers,
+)
 from bertviewer.core.symbolic.observations import Observations
-from bertviewer.core.symbolic.perturbations import SMALL, Perturbations
-from bertviewer.core.symbolic.probes import Probe
+from bertviewer.core.symbolic.perturbations import SMALL, Perturbations, Probe
+from bertviewer.core.util.budget import OverBudget
 
 Conditions = tuple[str, ...]
-"""One condition, after what has to be met for it to mean something."""
+"""One condition last, after those without which it has no meaning."""
 
 _DOUBLINGS = 7
-"""A step is doubled so many times to find the multiple that a model rounds a number to."""
+"""Doublings of a step to find the multiple to which a model rounds a number."""
 
 
-class Candidates(Struct, frozen=True):
-    """Names the conditions that a change may have broken.
+class ConditionCandidates(Struct, frozen=True):
+    """Generates the conditions that a change may have broken.
 
     Attributes:
-        observed: what the formulas were fitted to.
+        observed: the models that formulas were fitted to.
         symbols: all numbers of the configuration.
-        perturbations: what is known to have to divide what.
+        perturbations: with the known divisors.
     """
 
     observed: Observations
@@ -42,13 +51,13 @@ class Candidates(Struct, frozen=True):
     perturbations: Perturbations
 
     def broken_by(self, probe: Probe, used: Collection[str]) -> Iterator[Conditions]:
-        """Yield conditions that a changed model breaks and the real one meets, the likeliest first.
+        """Yield conditions that a changed model breaks and the real one meets, likely ones first.
 
         Args:
-            probe: the model with the change.
+            probe: the changed model.
             used: the symbols of a formula that is wrong for it.
         """
-        # A number that chooses between models keeps its value rather than a size.
+        # Numbers that select a variant of the model come before sizes.
         order = sorted(probe.changed, key=lambda x: (x in used, is_standard(self.symbols[x])))
         fixed = ((f"{x} == {self.observed.values[x]}",) for x in order if self.is_fixable(x))
         points = (self.observed.values, {x: s.value for x, s in self.symbols.items()})
@@ -58,24 +67,24 @@ class Candidates(Struct, frozen=True):
                 yield texts
 
     def _is_choice(self, probe: Probe) -> bool:
-        """Return whether the change is that of a small number that chooses which parts there are.
+        """Return whether only a small number is changed, which selects parts of the model.
 
-        With other values, not all of which are tried, other blocks may have them.
+        Other values, not all of which are tried, may select parts of other blocks.
         """
         (letter, *others), symbols = probe.changed, self.symbols
-        is_small = symbols[letter].value <= SMALL and quantity_of(symbols[letter]) == "width"
+        is_small = symbols[letter].value <= SMALL and dimension_kind(symbols[letter]) == "width"
         return (
             not others
             and is_small
-            and not standard_letter(symbols[letter])
+            and not standard_name(symbols[letter])
             and self.is_fixable(letter)
             and probe.facts.keys() != self.observed.base.facts.keys()
         )
 
     def multiples_near(self, letter: str) -> Iterator[int]:
-        """Yield further values to try a number at: after a step, after twice as much, and so on.
+        """Yield further values of a symbol: one step more, two steps, four and so on.
 
-        Small ones stay small, as they may count parts of a model.
+        Small numbers stay small, as they may count parts of a model.
         """
         value = self.observed.values[letter]
         step = 0 if self.is_depth(letter) else self.perturbations.step(letter)
@@ -84,10 +93,10 @@ class Candidates(Struct, frozen=True):
             yield value + (step << doubling)
 
     def _of_sizes(self, probe: Probe, used: Collection[str]) -> Iterator[Conditions]:
-        """Yield divisions, multiples, equal and different numbers, and least values."""
+        """Yield divisibilities, multiples, equalities, inequalities and minima."""
         base = self.observed.values
         for texts in self._divisions(used):
-            if not letters_in(texts[-1]).isdisjoint(probe.changed):
+            if not names_in_conditions(texts[-1]).isdisjoint(probe.changed):
                 yield texts
         changed = {x: value for x, value in probe.changed.items() if not self.is_depth(x)}
         for letter in changed:
@@ -102,17 +111,17 @@ class Candidates(Struct, frozen=True):
             yield from ((f"{letter} >= {least}",) for least in (value + 1, base[letter]))
 
     def _divisions(self, used: Collection[str]) -> Iterator[Conditions]:
-        """Yield what may have to be divisible by what: by parts, twice them, or what is left.
+        """Yield divisibilities by known or likely divisors, by multiples of them, by quotients.
 
-        Rotary positions turn the two halves of a head, or of half of it.
+        Rotary positions need heads of an even size, or halves of an even size.
         """
         symbols, values = self.symbols, self.observed.values
         divisors, parts = self.perturbations.divisors, self.perturbations.parts
-        parts |= {letter for letter, symbol in symbols.items() if quantity_of(symbol) == "heads"}
+        parts |= {letter for letter, symbol in symbols.items() if dimension_kind(symbol) == "heads"}
 
         def is_near(whole: str, part: str) -> bool:
-            is_size = whole in used and quantity_of(symbols[whole]) != "layers" and whole != part
-            is_like = is_size and place_of(symbols[whole]) == place_of(symbols[part])
+            is_size = whole in used and dimension_kind(symbols[whole]) != "layers" and whole != part
+            is_like = is_size and config_part(symbols[whole]) == config_part(symbols[part])
             return is_like and values[whole] % values[part] == 0
 
         for whole in dict.fromkeys((*divisors, *sorted(used))):
@@ -127,30 +136,30 @@ class Candidates(Struct, frozen=True):
                     yield needed, f"{whole} % (2*{part}//{other}) == 0"
 
     def _like(self, letter: str) -> list[str]:
-        """Return the symbols of the same kind and place, widths of the hidden state first."""
+        """Return the symbols of the same kind and part, widths of the hidden state first."""
 
         def kind(symbol: Symbol) -> tuple[str, str]:
-            return quantity_of(symbol), place_of(symbol)
+            return dimension_kind(symbol), config_part(symbol)
 
         ours = kind(self.symbols[letter])
         like = [x for x, other in self.symbols.items() if x != letter and kind(other) == ours]
         return sorted(like, key=lambda other: not is_width(self.symbols[other]))
 
     def is_depth(self, letter: str) -> bool:
-        """Return whether a symbol changes a number of modules."""
+        """Return whether a symbol changes the number of modules."""
         return self.observed.is_depth(self.symbols[letter])
 
     def is_fixable(self, letter: str) -> bool:
-        """Return whether formulas may be limited to the real model's value of a symbol.
+        """Return whether a condition may fix a symbol to its real value.
 
-        Of a depth they may not: another round looks for formulas without it.
+        Not depths, for which another round derives formulas without them.
         """
         is_real = self.symbols[letter].value == self.observed.values[letter]
         return is_real and not self.is_depth(letter)
 
 
 def ratio(first: str, other: str, values: Values) -> str:
-    """Write that two symbols keep their ratio: ``D == 32*mamba_n_heads``."""
+    """Return the condition that two symbols keep their ratio: ``D == 32*mamba_n_heads``."""
     one, two = values[first], values[other]
     if one == two:
         return f"{other} == {first}"
@@ -161,15 +170,15 @@ def ratio(first: str, other: str, values: Values) -> str:
     return f"{two}*{first} == {one}*{other}"
 
 
-def never_varied(
+def constant_conditions(
     symbols: Iterable[Symbol], points: Collection[Values], used: Collection[str] = ()
 ) -> Iterator[str]:
-    """Yield conditions for what models do not show: a number that never changed keeps its value.
+    """Yield the condition for each number that was not varied that it keeps its value.
 
     Args:
-        symbols: the numbers that may matter.
-        points: all numbers' values in each model, those of the real one first.
-        used: symbols of formulas; another number that always had the same value keeps to it.
+        symbols: the numbers.
+        points: all numbers' values in each model, the real one first.
+        used: symbols of formulas; a number that was always equal to one has to equal it.
     """
     rows = {s.letter: [values[s.letter] for values in points] for s in symbols}
     fixed = {letter for letter, row in rows.items() if len(set(row)) == 1}
@@ -180,43 +189,42 @@ def never_varied(
         )
 
 
-def even_conditions(
-    size: Polynomial, values: Values, symbols: Mapping[str, Symbol]
-) -> tuple[str, ...]:
-    """Return what has to be divisible by what for a formula's divisions to come out even.
+def divisibility_conditions(
+    sizes: Iterable[Polynomial], values: Values, symbols: Mapping[str, Symbol]
+) -> list[str]:
+    """Return the conditions under which the divisions of formulas are exact.
 
-    A model rounds each division by itself, as ``(image_size // patch_size)**2`` patches. A formula
-    says the same where nothing is left over, which is a condition on the letters that are divided.
+    A model rounds each division, as in ``(image_size // patch_size)**2`` patches. A formula is
+    right if there is no remainder, which is a condition on the divided symbols.
 
     Args:
-        size: the formula.
-        values: the symbols' values in a model; what is divided is looked for among the letters
-            that are divisible there, a hidden state's width first.
-        symbols: by letter.
+        sizes: the formulas.
+        values: the symbols' values in a model in which the divisions are exact.
+        symbols: by name.
     """
-    if size.terms.get((), Fraction(0)).denominator != 1:
-        # A number alone does not come out even: (D - 1)//2.
-        whole = lcm(*(value.denominator for value in size.terms.values()))
-        above = Polynomial({letters: value * whole for letters, value in size.terms.items()})
-        return (f"({above}) % {whole} == 0",)
-    found = (
-        condition
-        for letters, coefficient in size.terms.items()
-        for condition in _even_term(letters, coefficient, values, symbols)
-    )
-    return tuple(dict.fromkeys(found))
+    found: list[str] = []
+    for size in sizes:
+        if size.terms.get((), Fraction(0)).denominator != 1:
+            # A constant that is no integer is part of one division: (D - 1)//2.
+            whole = lcm(*(value.denominator for value in size.terms.values()))
+            above = Polynomial({monomial: value * whole for monomial, value in size.terms.items()})
+            found.append(f"({above}) % {whole} == 0")
+            continue
+        for monomial, coefficient in size.terms.items():
+            found += _term_divisibility(monomial, coefficient, values, symbols)
+    return list(dict.fromkeys(found))
 
 
-def _even_term(
+def _term_divisibility(
     letters: Monomial, coefficient: Fraction, values: Values, symbols: Mapping[str, Symbol]
 ) -> list[str]:
-    """Find a separate factor for each divisor; where there is none, the whole product."""
+    """Return a condition on one factor for each divisor, else one on the whole product."""
     above = {letter: power for letter, power in letters if power > 0}
     below = {letter: -power for letter, power in letters if power < 0}
     divisors = [(letter, values[letter]) for letter, power in below.items() for _ in range(power)]
     if coefficient.denominator != 1:
         divisors.append((str(coefficient.denominator), coefficient.denominator))
-    # Conditions on the inputs of a forward pass come last, as they would be no formula's.
+    # Inputs of a forward pass come last, as no formula may have conditions on them.
     order = sorted(above, key=lambda x: (not symbols[x].key, not is_width(symbols[x])))
     left, found = dict(above), list[str]()
     for name, value in divisors:
@@ -228,3 +236,66 @@ def _even_term(
         left[factor] -= 1
         found.append(f"{factor} % {name} == 0")
     return found
+
+
+def value_conditions(
+    builder: ModelBuilder,
+    start: ModelSizes,
+    numbers: Sequence[Symbol],
+    values: Values = MappingProxyType({}),
+) -> dict[str, dict[str, None]]:
+    """Return the conditions that numbers keep their values, by the formulas that need them.
+
+    The numbers are ids, indices of layers, zeros and depths. All are changed by one at the same
+    time, and if the model differs or refuses this, groups of them are bisected.
+
+    Args:
+        builder: builds the models.
+        start: the unchanged model.
+        numbers: the numbers to change.
+        values: values of other symbols in ``start`` that differ from the real ones.
+
+    Raises:
+        OverBudget: a limit was reached, and not all numbers are among the builder's symbols.
+    """
+    every = replace(builder, symbols=tuple(dict.fromkeys((*builder.symbols, *numbers))))
+    others = {(x, value) for x, value in values.items() if value != every.values[x]}
+    wrong: list[Symbol] = []
+    try:
+        for by in (1, -1):
+
+            def changes_nothing(some: Sequence[Symbol], by: int = by) -> bool:
+                change = {s.letter: s.value + by for s in some}
+                model = every.variant({**every.values, **values, **change})
+                return model is not None and not _affected(start, model)
+
+            wrong += refused_items((s for s in numbers if s.value + by >= 0), changes_nothing)
+    except OverBudget:
+        if not {*numbers} <= {*builder.symbols}:
+            raise
+        wrong += numbers  # judged by the models that were built
+    found: dict[str, dict[str, None]] = {}
+    for symbol in dict.fromkeys(wrong):
+        models = [
+            model
+            for key, model in builder.built.items()
+            if model and others <= key and dict(key - others).keys() == {symbol.letter}
+        ]
+        names = set[str]().union(*(_affected(start, model) for model in models))
+        is_held = not models and symbol in builder.symbols
+        for name in start.facts if is_held else sorted(names):
+            found.setdefault(name, {})[f"{symbol.letter} == {symbol.value}"] = None
+    return found
+
+
+def _affected(real: ModelSizes, model: ModelSizes) -> set[str]:
+    """Return the names whose sizes differ in a changed model, and the same ones of other layers."""
+    facts, now = real.facts, model.facts
+    like = {without_numbers(name) for name in facts.keys() & now.keys() if now[name] != facts[name]}
+    lists = {path for path, n in real.lengths.items() if model.lengths.get(path, 0) != n}
+    return {
+        path
+        for name in facts
+        if without_numbers(name) in like or not lists.isdisjoint((name, *enclosing_modules(name)))
+        for path in (name, *enclosing_modules(name))
+    }

@@ -1,30 +1,37 @@
-"""Formulas of what a forward pass costs: multiply-adds, shapes and memory.
+"""Formulas of the costs of a forward pass: multiply-adds, shapes and peak memory.
 
-A forward pass on the meta device is repeated with one number changed at a time, the batch size B
-and the tokens S among them, and each matrix product's dimensions are fitted. The formulas are
-verified on models and inputs that no fit has seen, the shortest and the longest input among them.
+A forward pass on the meta device is repeated with one number changed at a time, including the batch
+size B and the tokens S, and the dimensions of each matrix product are fitted. The formulas are
+verified on models and inputs that no fit has used, including the shortest and the longest input.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, cast
 
 from msgspec.structs import replace
 
-from bertviewer.core.expressions.domains import joined, letters_in
-from bertviewer.core.expressions.letters import LETTERS
-from bertviewer.core.expressions.symbols import Symbol, others_of, quantity_of, symbols_of
-from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
-from bertviewer.core.schema.costs import Costs, ModuleCosts
-from bertviewer.core.symbolic.conditions import even_conditions
-from bertviewer.core.symbolic.formulas import (
-    Shape,
-    count_modules,
-    factored,
-    fit_repeats,
-    fit_shapes,
-    template_path,
-    unfitted,
+from bertviewer.core.expressions.evaluation import (
+    FormulaError,
+    evaluate,
+    join_conditions,
+    names_in_conditions,
 )
+from bertviewer.core.expressions.polynomials import Monomial, Polynomial, factored, product, total
+from bertviewer.core.expressions.symbols import (
+    SENTENCES,
+    STANDARD_SYMBOLS,
+    TARGET_TOKENS,
+    TOKENS,
+    Symbol,
+    dimension_kind,
+    is_standard,
+    other_symbols_of,
+    symbols_of,
+)
+from bertviewer.core.schema.costs import Costs, ModuleCosts
+from bertviewer.core.symbolic.conditions import divisibility_conditions, value_conditions
+from bertviewer.core.symbolic.counts import count_modules
 from bertviewer.core.symbolic.forward_pass import (
     INPUT,
     OUTPUT,
@@ -34,23 +41,42 @@ from bertviewer.core.symbolic.forward_pass import (
     owner_of,
     read_forward,
 )
-from bertviewer.core.symbolic.models import Build, ModelBuilder, owners
-from bertviewer.core.symbolic.observations import Observations, fixed_numbers, observe
-from bertviewer.core.symbolic.peaks import ForwardTrial, derive_peak, run_trials
-from bertviewer.core.symbolic.perturbations import PROOFS
+from bertviewer.core.symbolic.models import (
+    Build,
+    ModelBuilder,
+    Values,
+    enclosing_modules,
+    template_path,
+)
+from bertviewer.core.symbolic.observations import (
+    Observations,
+    Shape,
+    fit_repeats,
+    fit_shapes,
+    observe,
+    unfitted,
+)
+from bertviewer.core.symbolic.perturbations import PROOFS, Perturbations
 from bertviewer.core.symbolic.solver import Solver
 from bertviewer.core.util.errors import Stopped, describe_error
 from bertviewer.core.util.progress import Progress, no_progress
 
+LONGEST_TOKENS = 1400
+"""Limit of the tokens that formulas are tried with."""
+
+ForwardProbe = tuple[ForwardPass, Values]
+"""A forward pass that no formula was fitted to, with the symbols' values."""
+
 USUAL_TOKENS = 128
-"""Figures are given for one sentence of so many tokens, by default."""
+"""Default number of tokens for figures."""
+
 NOT_ALWAYS = "modified models do not all multiply there, or not equally often"
 
 
 def derive_costs(
     config: Mapping[str, Any], build: Build, progress: Progress = no_progress
 ) -> Costs:
-    """Derive and verify what a forward pass costs, in the configuration's symbols and B and S.
+    """Derive and verify the costs of a forward pass in the configuration's symbols, B and S.
 
     Args:
         config: the configuration as a plain dict.
@@ -58,11 +84,11 @@ def derive_costs(
         progress: called before each build; what it raises is raised here.
 
     Returns:
-        A formula for everything that has one. Where the model does not read text, or cannot be
-        run without the values of its activations, there is none, and a reason.
+        The formulas, or a reason without formulas if the model does not read text or depends on
+        the values of its activations.
     """
     usual = _usual_tokens(config)
-    # Several sentences, and another length for the decoder's: what is 1, or equal, hides much.
+    # Several sentences, and different lengths: sizes of 1 and equal sizes are ambiguous.
     symbols = (*_input_symbols(config, 2, usual, usual * 3 // 4 + 1), *symbols_of(config))
     expected = 2 * (len(symbols) + PROOFS)
     builder = ModelBuilder(config, symbols, build, read_forward, progress, expected)
@@ -75,17 +101,19 @@ def derive_costs(
     observed = observe(builder, real)
     if any(not symbol.key and symbol.letter not in observed.seen for symbol in symbols):
         return no_costs(config, "the model accepts only sentences of one length")
-    if not (trials := run_trials(builder, observed)):
+    if not (probes := run_probes(builder, observed)):
         return no_costs(config, "too few modified configurations run to verify a formula")
-    layers = tuple(symbol.letter for symbol in symbols if quantity_of(symbol) == "layers")
-    trials.append((real, builder.values))
-    peak, peak_fixed = derive_peak(builder, observed, layers, trials)
-    # Sizes of chunks share out the work, which shapes depend on, but not multiply-adds.
-    others = [symbol for symbol in others_of(config) if not symbol.key.startswith("chunk_size_")]
+    layers = tuple(symbol.letter for symbol in symbols if dimension_kind(symbol) == "layers")
+    probes.append((real, builder.values))
+    peak, peak_fixed = derive_peak(builder, observed, layers, probes)
+    # Chunk sizes divide the work: shapes depend on them, but not multiply-adds.
+    others = [
+        symbol for symbol in other_symbols_of(config) if not symbol.key.startswith("chunk_size_")
+    ]
     are_places = any(symbol.key.rpartition(".")[2].isdigit() for symbol in others)
     start, values = (real, {}) if are_places else (observed.base, observed.values)
-    fixed = fixed_numbers(builder, replace(start, shapes={}), others, values)
-    modules, domain = _modules(builder, observed, layers, trials, fixed)
+    fixed = value_conditions(builder, replace(start, shapes={}), others, values)
+    modules, domain = _modules(builder, observed, layers, probes, fixed)
     followed = {symbol.letter: observed.variable_of(symbol.letter) for symbol in symbols}
     variables = {letter: variable for letter, variable in followed.items() if variable}
     inputs = _input_symbols(config, 1, usual, usual)
@@ -93,21 +121,21 @@ def derive_costs(
 
 
 def no_costs(config: Mapping[str, Any], reason: str) -> Costs:
-    """Return costs without formulas, and why there are none."""
+    """Return costs without formulas, with the reason."""
     usual = _usual_tokens(config)
     return Costs(_input_symbols(config, 1, usual, usual), {}, (), reason=reason)
 
 
 def _usual_tokens(config: Mapping[str, Any]) -> int:
-    """Return a number of tokens that leaves room for longer sentences."""
+    """Return a number of tokens that is less than the longest sentence."""
     longest = next((s.value for s in symbols_of(config) if s.letter == "L"), 4 * USUAL_TOKENS)
     return max(1, min(USUAL_TOKENS, longest // 4))
 
 
 def _input_symbols(config: Mapping[str, Any], *values: int) -> tuple[Symbol, ...]:
-    """Return the symbols of a forward pass's inputs with the values of B, S and S_d."""
+    """Return the symbols B, S and S_d of the inputs with these values."""
     letters = (SENTENCES, TOKENS, *([TARGET_TOKENS] if config.get("is_encoder_decoder") else []))
-    meanings = {letter.letter: letter.meaning for letter in LETTERS}
+    meanings = {symbol.name: symbol.meaning for symbol in STANDARD_SYMBOLS}
     return tuple(
         Symbol(x, "", value, meanings[x], x) for x, value in zip(letters, values, strict=False)
     )
@@ -117,13 +145,12 @@ def _modules(
     builder: ModelBuilder,
     observed: Observations,
     layers: Sequence[str],
-    trials: Sequence[ForwardTrial],
+    probes: Sequence[ForwardProbe],
     fixed: Mapping[str, Iterable[str]],
 ) -> tuple[dict[str, ModuleCosts], str | None]:
-    """Return the formulas of every module that the last trial, the real model, calls.
+    """Return the formulas of every module that the last probe, the real model, calls.
 
-    And the conditions under which all of them hold, ``fixed`` among them. There are none on B and
-    S: what depends on the sentence is no formula of it.
+    Also the conditions under which all of them hold, ``fixed`` included; none on B and S.
     """
     base, repeats = observed.base, fit_repeats(observed)
     inputs = {symbol.letter for symbol in builder.symbols if not symbol.key}
@@ -139,11 +166,11 @@ def _modules(
         **{path: (factored(count.value, layers),) for path, count in counts.items()},
         **{name: tuple(map(str, shape)) for name, shape in shapes.items() if name not in products},
     }
-    solver = Solver(builder, observed, formulas, shapes, lengths=lengths, unlimited=inputs)
-    solver.refute(trials)
+    solver = Solver(builder, observed, formulas, shapes, lengths=lengths, unconditional=inputs)
+    solver.refute(probes)
     solver.search()
-    real, _ = trials[-1]
-    called = {path for call in real.called for path in (call, *owners(call))}
+    real, _ = probes[-1]
+    called = {path for call in real.called for path in (call, *enclosing_modules(call))}
     paths = [path for path in real.modules if path in called]
     found = {name: solver.formulas.get(template_path(name, lengths)) for name in real.facts}
     causes = dict(solver.reasons)
@@ -168,28 +195,176 @@ def _modules(
     conditions += (
         text for name, formula in found.items() if formula for text in fixed.get(name, ())
     )
-    return modules, joined(conditions)
+    return modules, join_conditions(conditions)
 
 
 def _divides_inputs(shape: Shape, builder: ModelBuilder, inputs: set[str]) -> bool:
-    """Return whether a division of a formula depends on the inputs."""
+    """Return whether a formula divides by inputs or divides them."""
     symbols = {symbol.letter: symbol for symbol in builder.symbols}
-    even = (text for size in shape for text in even_conditions(size, builder.values, symbols))
-    return any(letters_in(text) & inputs for text in even)
+    even = divisibility_conditions(shape, builder.values, symbols)
+    return any(names_in_conditions(text) & inputs for text in even)
 
 
 def _reasons(causes: Mapping[str, str | None]) -> dict[str, str]:
-    """Return why modules have no formula: their own cause, or the first part's that has one.
+    """Return why modules have no formula: their own cause, or that of a part of them.
 
     Args:
         causes: of the modules without a formula, in the order of ``named_modules()``.
     """
-    parts = {owner for path in causes for owner in owners(path) if path}
+    parts = {owner for path in causes for owner in enclosing_modules(path) if path}
     reasons: dict[str, str] = {}
     for path, cause in causes.items():
         if path in parts:
-            continue  # a part of it without a formula is cause enough
+            continue  # the cause is a part of it
         reasons[path] = cause or NOT_ALWAYS
-        for above in owners(path) if path else ():
+        for above in enclosing_modules(path) if path else ():
             reasons.setdefault(above, f"{path}: {reasons[path]}")
     return reasons
+
+
+def run_probes(builder: ModelBuilder, observed: Observations) -> list[ForwardProbe]:
+    """Run other configurations, and the shortest and longest sentences.
+
+    Returns:
+        ``PROOFS`` passes with all numbers changed, and those with other lengths that the model
+        accepts; none if it refuses too many configurations.
+    """
+    base = observed.values
+    changes = Perturbations.of(observed, builder.symbols)
+    models = changes.fresh(lambda change: builder.variant({**base, **change}))
+    found = [(model, {**base, **change}) for change, model in islice(models, PROOFS)]
+    if len(found) < PROOFS:
+        return []
+    longest = min(base.get("L", LONGEST_TOKENS), LONGEST_TOKENS)
+    # The longest may be refused: RoBERTa's table has two rows that no token uses.
+    lengths = (longest, longest - 2, longest * 3 // 4)
+    for attempts in (((1, 1, 1),), ((3, 7, 5),), tuple((1, length, 9) for length in lengths)):
+        for sizes in attempts:
+            sentences = zip((SENTENCES, TOKENS, TARGET_TOKENS), sizes, strict=True)
+            values = {**base, **{letter: size for letter, size in sentences if letter in base}}
+            if (model := builder.variant(values)) is not None:
+                found.append((model, values))
+                break
+    return cast(list[ForwardProbe], found)
+
+
+def derive_peak(
+    builder: ModelBuilder,
+    observed: Observations,
+    layers: Sequence[str],
+    probes: Sequence[ForwardProbe],
+) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Return an expression for each moment that may be the peak, and the symbols that are fixed.
+
+    Their maximum must be the real peak in every probe of more than one token; the last probe is the
+    real model. Else they are verified with changes of standard symbols only, the others fixed.
+    """
+    *changed, real = probes
+    base = cast(ForwardPass, observed.base)
+    memory = _storages_alone(observed, base)
+    shapes = fit_shapes(memory)
+    moments = tuple(sorted(factored(moment, layers) for moment in _largest(base.moments, shapes)))
+    if not _peaks(moments, [(base, observed.values), real]):
+        return (), {}
+    known = memory
+    if not _proven(moments, shapes, changed):
+        standard = tuple(v for v in memory.variables if is_standard(v.symbols[0]))
+        known = replace(observed, variables=standard)
+        is_less = len(standard) < len(observed.variables)
+        if not is_less or not _proven(moments, shapes, run_probes(builder, known)):
+            return (), {}
+    return moments, {s.letter: s.value for s in builder.symbols if not known.variable_of(s.letter)}
+
+
+def _proven(
+    moments: Sequence[str], shapes: Mapping[str, Shape], probes: Sequence[ForwardProbe]
+) -> bool:
+    """Return whether the moments give the peak, and each storage's shape is right, in all probes.
+
+    Sentences of one token, which need fewer copies, do not count. A moment that is the peak in no
+    probe might be it elsewhere, so all storages are compared.
+    """
+    several = [trial for trial in probes if trial[1][TOKENS] > 1]
+    same = [trial for trial in several if shapes.keys() <= trial[0].storages.keys()]
+    return (
+        len(same) >= PROOFS
+        and _peaks(moments, several)
+        and all(
+            tuple(size.at(values) for size in shape) == model.storages[name]
+            for model, values in same
+            for name, shape in shapes.items()
+        )
+    )
+
+
+def _peaks(moments: Sequence[str], probes: Sequence[ForwardProbe]) -> bool:
+    """Return whether the largest of the moments is the real peak in all probes."""
+    try:
+        return all(
+            max((evaluate(moment, values) for moment in moments), default=0) == model.peak
+            for model, values in probes
+        )
+    except FormulaError:
+        return False
+
+
+def _storages_alone(observed: Observations, base: ForwardPass) -> Observations:
+    """Return observations of storages, of the models that have all storages of the base.
+
+    Some have not: the scores of one head need no copy.
+    """
+    seen = {
+        letter: tuple(
+            (value, replace(model, shapes=model.storages))
+            for value, model in points
+            if isinstance(model, ForwardPass) and base.storages.keys() <= model.storages.keys()
+        )
+        for letter, points in observed.seen.items()
+    }
+    variables = tuple(variable for variable in observed.variables if seen[variable.letter])
+    return Observations(replace(base, shapes=base.storages), observed.values, variables, seen)
+
+
+def _largest(
+    moments: Iterable[frozenset[str]], shapes: Mapping[str, Shape]
+) -> tuple[Polynomial, ...]:
+    """Return the elements alive at moments that are not always exceeded by another moment.
+
+    None if a storage has no symbolic shape.
+    """
+    moments = tuple(moments)
+    if not frozenset[str]().union(*moments) <= shapes.keys():
+        return ()
+    sizes = {name: product(shape) for name, shape in shapes.items()}
+    candidates: dict[frozenset[object], Polynomial] = {}
+    for moment in moments:
+        alive = total(sizes[name] for name in sorted(moment))
+        candidates.setdefault(frozenset(alive.terms.items()), alive)
+    largest: list[Polynomial] = []
+    for one in candidates.values():
+        if not any(_never_less(other, one) for other in largest):
+            largest = [other for other in largest if not _never_less(one, other)] + [one]
+    return tuple(largest)
+
+
+def _never_less(one: Polynomial, other: Polynomial) -> bool:
+    """Return whether ``one`` is at least ``other`` for all symbols of at least 1.
+
+    Each term that only ``other`` has must be bounded by one: ``B*D`` is at most ``B*S*D``.
+    """
+    difference = one - other
+    spare = {letters: value for letters, value in difference.terms.items() if value > 0}
+    for letters, value in difference.terms.items():
+        missing = -value
+        for larger, left in spare.items():
+            if missing > 0 and _divides(letters, larger):
+                spare[larger] = left - min(missing, left)
+                missing -= min(missing, left)
+        if missing > 0:
+            return False
+    return True
+
+
+def _divides(one: Monomial, other: Monomial) -> bool:
+    powers, needed = dict(other), dict(one)
+    return all(powers.get(x, 0) >= needed.get(x, 0) for x in powers | needed)

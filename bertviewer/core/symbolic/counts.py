@@ -1,9 +1,9 @@
 """Formulas of every tensor's shape and every module's number of parameters.
 
-No family is known here. The model is built again on the meta device with one number of its
-configuration changed at a time; a dimension that changes with the number is written with its
-symbol, and a list of blocks as so many times the last one. The formulas are then verified on
-models that no fit has seen (see ``solver``). What has no formula keeps its plain number.
+The model is built again on the meta device with one number of its configuration changed at a time;
+a dimension that changes with the number is written with its symbol, and a list of blocks as a
+multiple of the last one. The formulas are then verified on models that no fit has used (see
+``solver``). What has no formula keeps its plain number.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,40 +12,54 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.expressions.domains import joined, letters_in
-from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
-from bertviewer.core.expressions.grouping import Relation, substituted
-from bertviewer.core.expressions.letters import LABELS_KEY
+from bertviewer.core.expressions.evaluation import (
+    FormulaError,
+    evaluate,
+    join_conditions,
+    names_in,
+    names_in_conditions,
+)
+from bertviewer.core.expressions.polynomials import (
+    Count,
+    Polynomial,
+    Relation,
+    product,
+    substituted,
+    total,
+)
 from bertviewer.core.expressions.symbols import (
+    LABELS_KEY,
     Symbol,
+    dimension_kind,
     is_standard,
-    others_of,
-    quantity_of,
+    other_symbols_of,
     symbols_of,
 )
-from bertviewer.core.symbolic.formulas import (
-    count_modules,
-    fit_repeats,
-    fit_shapes,
-    template_path,
-    unfitted,
-)
+from bertviewer.core.symbolic.conditions import value_conditions
 from bertviewer.core.symbolic.models import (
     TENSOR,
     Build,
     ModelBuilder,
     ModelSizes,
     Values,
-    owners,
+    enclosing_modules,
+    template_path,
 )
-from bertviewer.core.symbolic.observations import Observations, fixed_numbers, observe
+from bertviewer.core.symbolic.observations import (
+    Observations,
+    Shape,
+    fit_repeats,
+    fit_shapes,
+    observe,
+    unfitted,
+)
 from bertviewer.core.symbolic.perturbations import PROOFS
 from bertviewer.core.symbolic.solver import Formulas, Solver
 from bertviewer.core.util.budget import OverBudget
 from bertviewer.core.util.progress import Progress, no_progress
 
 ROUNDS = 3
-"""Depths that no formula follows are fixed in the second round, and all depths in the third."""
+"""Depths without formulas are fixed in the second round, and all depths in the third."""
 
 
 class Derivation(Struct, frozen=True):
@@ -55,10 +69,9 @@ class Derivation(Struct, frozen=True):
         symbols: those in the formulas and conditions, and the standard ones of the configuration.
         shapes: each tensor's dimensions, such as ``("V", "D")``, ``("3*D", "D")``; plain numbers
             without a verified formula. They hold under the conditions of the tensor's module.
-        counts: each module's number of elements, a tied tensor counted at its first name, as an
-            expression of ``evaluation``; the plain number without a verified formula.
-        domains: the conditions under which a module's formula holds, as of
-            ``expressions.domains``; a module without an entry has none.
+        counts: each module's number of elements as an expression, a tied tensor counted at its
+            first name; the plain number without a verified formula.
+        domains: the validity conditions of modules' formulas, of modules that have any.
         unproven: why the count of a module is a plain number.
     """
 
@@ -70,15 +83,15 @@ class Derivation(Struct, frozen=True):
 
 
 class _Round(Struct, frozen=True):
-    """What was found with some depths fixed, by the names of the real model.
+    """The result with some depths fixed, by names of the real model.
 
     Attributes:
         fixed: the symbols of these depths.
-        observed: what the formulas were fitted to.
+        observed: the models that formulas were fitted to.
         proven: the verified formulas.
-        conditions: what has to be met for them to hold.
+        conditions: of the verified formulas.
         reasons: why the others are not verified.
-        unfollowed: further depths for whose other values there was no formula.
+        unfitted_depths: further depths without formulas for their other values.
     """
 
     fixed: frozenset[str]
@@ -86,7 +99,7 @@ class _Round(Struct, frozen=True):
     proven: Formulas
     conditions: Mapping[str, Iterable[str]]
     reasons: Mapping[str, str]
-    unfollowed: frozenset[str]
+    unfitted_depths: frozenset[str]
 
 
 def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_progress) -> Derivation:
@@ -98,19 +111,19 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
         progress: called before each build; what it raises is raised here.
 
     Raises:
-        Exception: whatever ``build`` raises for ``config`` itself.
+        Exception: what ``build`` raises for the unchanged ``config``.
     """
-    symbols, others = symbols_of(config), others_of(config)
+    symbols, others = symbols_of(config), other_symbols_of(config)
     # The real model, the base, about two changes for each number, and the probes.
     expected = 10 + 2 * len(symbols) + PROOFS
     builder = ModelBuilder(config, symbols, build, ModelSizes.of, progress, expected)
     real = builder.real()
-    limits = [fixed_numbers(builder, real, others)]
+    limits = [value_conditions(builder, real, others)]
     rounds = list(_rounds(builder, real))
     best = max(rounds, key=lambda found: len(found.proven))
-    limits.append(fixed_numbers(builder, real, [s for s in symbols if s.letter in best.fixed]))
+    limits.append(value_conditions(builder, real, [s for s in symbols if s.letter in best.fixed]))
     moved = {letter for key, model in builder.built.items() if model for letter, _ in key}
-    # What no model was built with another value of may matter to everything.
+    # Numbers of which no other value was built may affect everything.
     held = [f"{s.letter} == {s.value}" for s in symbols if s.letter not in moved]
     known: dict[str, tuple[str, ...]] = {}
     domains: dict[str, str] = {}
@@ -119,7 +132,7 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
         conditions = [text for texts in found for text in texts.get(name, ())] + held
         formula = best.proven.get(name, tuple(map(str, fact)))
         known[name] = _with_fixed(formula, conditions, builder.values)
-        if name in real.sizes and (domain := joined(conditions)) is not None:
+        if name in real.sizes and (domain := join_conditions(conditions)) is not None:
             domains[name] = domain
     variable_of = rounds[0].observed.variable_of
     symbols = tuple(replace(s, variable=variable_of(s.letter)) for s in symbols)
@@ -133,11 +146,8 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
 
 
 def _rounds(builder: ModelBuilder, real: ModelSizes) -> Iterator[_Round]:
-    """Yield what is found with all depths free, then without those that no formula follows.
-
-    The last round, of three, has none free.
-    """
-    depths = frozenset(s.letter for s in builder.symbols if quantity_of(s) == "layers")
+    """Yield rounds with all depths free, then those that have formulas, then none."""
+    depths = frozenset(s.letter for s in builder.symbols if dimension_kind(s) == "layers")
     fixed = frozenset[str]()
     for number in range(ROUNDS):
         try:
@@ -145,9 +155,9 @@ def _rounds(builder: ModelBuilder, real: ModelSizes) -> Iterator[_Round]:
         except OverBudget:
             if number == 0:
                 raise
-            return  # what the rounds before found is kept
+            return  # previous rounds are kept
         yield found
-        more = (found.unfollowed if number == 0 else depths) - fixed or depths - fixed
+        more = (found.unfitted_depths if number == 0 else depths) - fixed or depths - fixed
         if not found.reasons or not more:
             return
         fixed |= more
@@ -158,7 +168,7 @@ def _explain(
 ) -> _Round:
     """Fit and verify formulas of a model whose fixed depths keep their values.
 
-    If other depths have to be fixed as well, that is all that is found, but for the last round.
+    If further depths need to be fixed, only these are returned, except in the last round.
     """
     symbols = tuple(s for s in every.symbols if s.letter not in fixed)
     builder = replace(every, symbols=symbols)
@@ -176,10 +186,10 @@ def _explain(
     changing = {letter for letters in without.values() for letter in letters}
     changing |= {letter for path in lengths.keys() - repeats for letter in lengthening[path]}
     depths = (s.letter for s in symbols if observed.is_depth(s))
-    unfollowed = frozenset(changing.intersection(depths))
-    if unfollowed and not is_last:
+    unfitted_depths = frozenset(changing.intersection(depths))
+    if unfitted_depths and not is_last:
         reasons = {"": "the depths follow no formula"}
-        return _Round(fixed, observed, {}, {}, reasons, unfollowed)
+        return _Round(fixed, observed, {}, {}, reasons, unfitted_depths)
     lengths = {path: lengths[path] for path in repeats}
     counts = count_modules(observed.base, shapes, repeats, collect=bool(fixed))
     sizes = {TENSOR + name: shape for name, shape in shapes.items()}
@@ -191,7 +201,7 @@ def _explain(
     solver.search()
     verified, reasons = solver.verified(), dict(solver.reasons)
     for name, letters in without.items():
-        for path in (TENSOR + name, *owners(name)):
+        for path in (TENSOR + name, *enclosing_modules(name)):
             varying = ", ".join(letters)
             reasons.setdefault(path, f"no formula fits {name}, which varies with {varying}")
     facts = real.facts
@@ -204,10 +214,10 @@ def _explain(
     conditions = {
         name: [
             *solver.conditions.get(templates[name], ()),
-            # In a list whose length has no formula a number may mean another block elsewhere.
+            # A list whose length has no formula has to keep it.
             *(
                 f"{letter} == {builder.values[letter]}"
-                for path in owners(name)
+                for path in enclosing_modules(name)
                 if path not in proven
                 for letter in lengthening.get(path, ())
             ),
@@ -219,7 +229,9 @@ def _explain(
         for name, template in templates.items()
         if name not in proven
     }
-    return _Round(fixed, observed, proven, conditions, missing, unfollowed | solver.unfollowed)
+    return _Round(
+        fixed, observed, proven, conditions, missing, unfitted_depths | solver.unfitted_depths
+    )
 
 
 def _gives(formula: tuple[str, ...], fact: tuple[int, ...], values: Values) -> bool:
@@ -232,8 +244,8 @@ def _gives(formula: tuple[str, ...], fact: tuple[int, ...], values: Values) -> b
 def _with_fixed(
     formula: tuple[str, ...], conditions: Iterable[str], values: Values
 ) -> tuple[str, ...]:
-    """Return a formula with the values of its symbols that have to keep them."""
-    fixed = {x for part in formula for x in letters_of(part) if f"{x} == {values[x]}" in conditions}
+    """Return a formula with values instead of the symbols that have to keep them."""
+    fixed = {x for part in formula for x in names_in(part) if f"{x} == {values[x]}" in conditions}
     numbers = [Relation(letter, str(values[letter]), "") for letter in fixed]
     return tuple(substituted(part, numbers) for part in formula) if numbers else formula
 
@@ -241,12 +253,12 @@ def _with_fixed(
 def _shown(
     symbols: Iterable[Symbol], formulas: Iterable[tuple[str, ...]], domains: Iterable[str]
 ) -> tuple[Symbol, ...]:
-    """Return the symbols in formulas and conditions, those that follow one, and the standard ones.
+    """Return the symbols in formulas and conditions, those proportional to one, and standard ones.
 
-    The number of heads changes no count, and is standard; the labels only where they count.
+    Standard symbols such as the number of heads may be in no formula; labels only if they are.
     """
-    used = {letter for formula in formulas for text in formula for letter in letters_of(text)}
-    used = used.union(*map(letters_in, domains))
+    used = {letter for formula in formulas for text in formula for letter in names_in(text)}
+    used = used.union(*map(names_in_conditions, domains))
     return tuple(
         symbol
         for symbol in symbols
@@ -254,3 +266,67 @@ def _shown(
         or (symbol.variable != symbol.letter and symbol.variable in used)
         or (is_standard(symbol) and symbol.key != LABELS_KEY)
     )
+
+
+def count_modules(
+    model: ModelSizes,
+    shapes: Mapping[str, Shape],
+    repeats: Mapping[str, Polynomial],
+    *,
+    collect: bool = False,
+) -> dict[str, Count]:
+    """Return every module's count, summed from its tensors and its children.
+
+    Args:
+        model: the model with few layers.
+        shapes: its tensors' symbolic shapes. A module with a tensor that has none, and all modules
+            above it, have no count.
+        repeats: the number of blocks, by the path that holds them; further ones equal the last.
+        collect: whether equal blocks of other lists are written as a multiple of one.
+
+    Returns:
+        Counts by module path. A tied tensor counts at its first name.
+    """
+    own: dict[str, list[Polynomial | None]] = {path: [] for path in model.modules}
+    for name in model.shapes:
+        if name not in model.first_names:
+            size = product(shapes[name]) if name in shapes else None
+            own[name.rpartition(".")[0]].append(size)
+    children: dict[str, list[str]] = {path: [] for path in model.modules}
+    for path in model.modules[1:]:
+        children[path.rpartition(".")[0]].append(path)
+    counts: dict[str, Count] = {}
+    # named_modules() lists children after their parents.
+    for path in reversed(model.modules):
+        tensors = [tensor for tensor in own[path] if tensor is not None]
+        below = {child: counts[child] for child in children[path] if child in counts}
+        if len(tensors) != len(own[path]) or len(below) != len(children[path]):
+            continue
+        blocks = [count for child, count in below.items() if child.rpartition(".")[2].isdigit()]
+        others = [count for child, count in below.items() if not child.rpartition(".")[2].isdigit()]
+        parts: list[Polynomial | Count] = [total(tensors)]
+        if path in repeats:
+            parts += _repeated(repeats[path], blocks)
+        elif collect and len(set(map(str, blocks))) < len(blocks):
+            parts += _collected(blocks)
+        else:
+            others = list(below.values())
+        counts[path] = Count.of((*parts, *(part for count in others for part in count.parts)))
+    return counts
+
+
+def _repeated(times: Polynomial, blocks: list[Count]) -> list[Polynomial | Count]:
+    """Multiply the last block, and add the differences of the first ones.
+
+    T5's first layer alone holds the position biases, ModernBERT's has no norm.
+    """
+    template = blocks[-1]
+    return [template.repeated(times), total(block.value - template.value for block in blocks)]
+
+
+def _collected(blocks: Iterable[Count]) -> list[Polynomial | Count]:
+    """Return blocks of several kinds, each multiplied by its number."""
+    kinds: dict[str, list[Count]] = {}
+    for block in blocks:
+        kinds.setdefault(str(block), []).append(block)
+    return [some[0].repeated(Polynomial.constant(len(some))) for some in kinds.values()]

@@ -1,6 +1,6 @@
 """Fits one size as a polynomial of symbols, from models with one and two of them changed.
 
-A fit gives every size that was observed; whether it is right elsewhere is for ``solver`` to verify.
+A fit is exact for every observed size; ``solver`` verifies it for others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,32 +11,32 @@ from types import MappingProxyType
 from bertviewer.core.expressions.polynomials import Polynomial, total
 
 Point = tuple[int, int]
-"""A changed value of a symbol, and the size with that value."""
+"""A changed value of a symbol, and the size for it."""
 
 Seen = Mapping[str, tuple[Point, ...]]
-"""For each symbol, the sizes observed with it alone changed."""
+"""The sizes observed when one symbol is changed, by symbol."""
 
 Pairs = Mapping[tuple[str, str], tuple[int, int, int]]
-"""For two symbols their changed values, and the size with both changed."""
+"""By two symbols: their changed values, and the size for both."""
 
 POWERS = (1, -1, 2, -2, 3, -3)
-"""A width, heads that share it, a square of positions, patches of an image, strides in a row."""
+"""Powers that are tried: of widths, heads that divide them, image sizes, patches, strides."""
 
 Powers = tuple[int, int]
-"""The powers that a letter has in the first and in the second of two terms."""
+"""The powers of a symbol in the first and in the second of two terms."""
 
 _EXPONENTS = (0, *POWERS)
 _ALL_POWERS: tuple[Powers, ...] = tuple((p, q) for p in _EXPONENTS for q in _EXPONENTS)
 
 MOST_CHOICES = 64
-"""The most ways to distribute symbols over two terms that are tried."""
+"""Limit of the ways to distribute symbols over two terms."""
 
 MOST_LETTERS = 6
-"""A size that depends on more symbols than this is left a plain number."""
+"""A size that depends on more symbols has no formula."""
 
 
 def moving_letters(size: int, seen: Seen) -> tuple[str, ...]:
-    """Return the symbols that were observed to change the size."""
+    """Return the symbols whose changes change the size."""
     return tuple(
         letter for letter, points in seen.items() if any(changed != size for _, changed in points)
     )
@@ -45,20 +45,18 @@ def moving_letters(size: int, seen: Seen) -> tuple[str, ...]:
 def fit(
     size: int, values: Mapping[str, int], seen: Seen, pairs: Pairs = MappingProxyType({})
 ) -> Polynomial | None:
-    """Find how one size follows from the symbols' values.
+    """Fit a size as a polynomial of symbols.
 
     Args:
         size: the size at ``values``.
-        values: the symbols' values where nothing was changed.
-        seen: the size with one symbol changed.
-        pairs: the size with two symbols changed. Two that were not tried together are taken to
-            have nothing to do with one another.
+        values: the unchanged values of the symbols.
+        seen: the sizes with one symbol changed.
+        pairs: the sizes with two symbols changed. Other pairs are assumed not to interact.
 
     Returns:
-        The simplest that goes through all that was seen: a product such as ``3*D`` or ``A*K``, a
+        The simplest polynomial that fits all points: a product such as ``3*D`` or ``A*K``, a
         product and a number (``image_size**2//patch_size**2 + 1``), a sum such as ``L + 2`` or
-        ``A*K + 2*A_kv*K``, a square such as ``4*W**2 - 4*W + 1``. ``None`` where none of these
-        does.
+        ``A*K + 2*A_kv*K``, a square such as ``4*W**2 - 4*W + 1``. ``None`` if none of these fits.
     """
     moving = {letter: seen[letter] for letter in moving_letters(size, seen)}
     if len(moving) > MOST_LETTERS:
@@ -70,7 +68,7 @@ def fit(
         if all(
             candidate.at({**values, one: value, other: other_value}) == both
             for (one, other), (value, other_value, both) in pairs.items()
-            if {one, other} <= candidate.letters
+            if {one, other} <= candidate.symbols
         ):
             return candidate.tidied()
     groups = _groups(size, moving, pairs)
@@ -78,14 +76,14 @@ def fit(
         some = [{x: moving[x] for x in moving if x in group} for group in groups]
         parts = [fit(size, values, part, pairs) for part in some]
         known = [part for part in parts if part is not None]
-        # Each part holds the others' share of the size as a number.
+        # Each part contains the share of the others as a constant.
         shared = Polynomial.constant((len(parts) - 1) * size)
         return (total(known) - shared).tidied() if len(known) == len(parts) else None
     return _expand(size, values, moving, pairs)
 
 
 def symbols_to_pair(size: int, values: Mapping[str, int], seen: Seen) -> tuple[str, ...]:
-    """Return the symbols that have to be changed two at a time to fit the size."""
+    """Return the symbols that must be changed in pairs to fit the size."""
     moving = {letter: seen[letter] for letter in moving_letters(size, seen)}
     if not 2 <= len(moving) <= MOST_LETTERS or _fit_product(size, values, moving):
         return ()
@@ -93,7 +91,7 @@ def symbols_to_pair(size: int, values: Mapping[str, int], seen: Seen) -> tuple[s
 
 
 def _fit_product(size: int, values: Mapping[str, int], moving: Seen) -> Polynomial | None:
-    """Find one term; with a size of 0 there is none to find."""
+    """Fit one term; there is none for a size of 0."""
     if not size:
         return None if moving else Polynomial.constant(0)
     powers = {}
@@ -109,16 +107,16 @@ def _fit_product(size: int, values: Mapping[str, int], moving: Seen) -> Polynomi
 
 
 def _term(size: Fraction, values: Mapping[str, int], powers: Mapping[str, int]) -> Polynomial:
-    """Return the term with these powers that has a size."""
+    """Return the term with these powers whose value is ``size``."""
     for letter, power in powers.items():
         size /= Fraction(values[letter]) ** power
     return Polynomial.term(size, powers)
 
 
 def _two_terms(size: int, values: Mapping[str, int], moving: Seen) -> Iterator[Polynomial]:
-    """Yield what is the sum of two terms: patches of an image and the class token, D + A_kv*K.
+    """Yield sums of two terms: patches of an image and the class token, D + A_kv*K.
 
-    Each letter leaves some powers open, and all letters must agree on how the size is shared out.
+    Each symbol allows some powers; all must agree on the values of the two terms.
     """
     if len(moving) == 1 and all(len(points) < 2 for points in moving.values()):
         return
@@ -136,10 +134,10 @@ def _two_terms(size: int, values: Mapping[str, int], moving: Seen) -> Iterator[P
 
 
 def _shares(size: int, value: int, points: Sequence[Point]) -> dict[Fraction | None, list[Powers]]:
-    """Return what the first of two terms may be, each with the powers that one letter has then.
+    """Return possible values of the first of two terms, with the powers of one symbol for each.
 
-    With the letter changed by a ratio r, the terms a and b become a*r**p and b*r**q, which says
-    what a is. Under ``None`` are the powers that go with every a: both terms have the same.
+    When the symbol is multiplied by r, terms a and b become a*r**p and b*r**q, which determines a.
+    Under ``None`` are powers that allow every a, as both terms have the same.
     """
     ratios = [
         ({power: Fraction(point, value) ** power for power in _EXPONENTS}, changed)
@@ -158,7 +156,7 @@ def _shares(size: int, value: int, points: Sequence[Point]) -> dict[Fraction | N
 
 
 def _groups(size: int, moving: Seen, pairs: Pairs) -> list[set[str]]:
-    """Return the letters in groups that have nothing to do with one another: they only add up."""
+    """Return the symbols in groups that do not interact: their effects are added."""
     groups = [{letter} for letter in moving]
     for (one, other), pair in pairs.items():
         if one in moving and other in moving and _beyond(size, moving, (one, other), pair):
@@ -171,15 +169,15 @@ def _groups(size: int, moving: Seen, pairs: Pairs) -> list[set[str]]:
 
 
 def _beyond(size: int, moving: Seen, two: tuple[str, str], pair: tuple[int, int, int]) -> int:
-    """Return what two letters change together, beyond what each of them changes alone."""
+    """Return the interaction of two symbols: the effect of both minus that of each."""
     value, other, both = pair
     return both - dict(moving[two[0]])[value] - dict(moving[two[1]])[other] + size
 
 
 def _expand(size: int, values: Mapping[str, int], moving: Seen, pairs: Pairs) -> Polynomial | None:
-    """Add up what each letter changes with one power of it, and what two change together.
+    """Fit a sum of one power of each symbol and of interactions of two.
 
-    A letter alone may be squared: ``(2*W - 1)**2``.
+    A single symbol may also have a square: ``(2*W - 1)**2``.
     """
     shifts: dict[str, Polynomial] = {}
     parts = [Polynomial.constant(size)]

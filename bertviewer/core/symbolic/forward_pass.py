@@ -1,6 +1,6 @@
-"""One forward pass on the meta device: products, shapes and memory, but no numbers.
+"""One forward pass on the meta device: products, shapes and memory, without values.
 
-All is noted under the name of the module that does it, so that it can be explained like the
+Everything is recorded under the name of its module, so that formulas can be fitted as for the
 tensors of a model (see ``models.ModelSizes``).
 """
 
@@ -15,39 +15,37 @@ from typing import Any
 from torch import Tensor, UntypedStorage, nn
 
 from bertviewer.core.building.backend import torch, transformers
-from bertviewer.core.graph.call_tracing import CallTracer
-from bertviewer.core.graph.inputs.images import PIXELS
-from bertviewer.core.graph.inputs.sounds import FEATURES
-from bertviewer.core.graph.inputs.texts import text_inputs
-from bertviewer.core.graph.meta_device import MetaDevice
-from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.graph.inputs.media import FEATURES, PIXELS
+from bertviewer.core.graph.inputs.signature import text_inputs
+from bertviewer.core.graph.meta_device import MetaDevice, new_modules_on_meta
+from bertviewer.core.graph.module_calls import tensors_in
 from bertviewer.core.graph.products import Dimensions
-from bertviewer.core.graph.shared_weights import new_modules_on_meta
 from bertviewer.core.graph.trace import Trace, macs_by_module
+from bertviewer.core.graph.tracing import CallTracer
 from bertviewer.core.symbolic.models import (
     Facts,
     ModelSizes,
     Values,
-    blanked,
     numbered_children,
+    without_numbers,
 )
 from bertviewer.core.util.errors import Stopped
 
 PRODUCT, INPUT, OUTPUT, STORAGE = "~product", "~input", "~output", "~storage"
-"""What entries of a ``ForwardPass`` are called, below the path of their module."""
+"""Names of entries of a ``ForwardPass`` below the path of their module."""
 
 
 class ForwardPass(ModelSizes, frozen=True):
-    """What one forward pass did.
+    """Sizes in one forward pass.
 
     Attributes:
-        shapes: for each product of a module the number of times that it was done and the
-            dimensions that it multiplies over; and the module's first input and output.
-        sizes: multiply-adds, in and below each module.
+        shapes: of each product of a module how often it was computed, and its dimensions; and the
+            shapes of the module's first input and output.
+        sizes: multiply-adds in and below each module.
         called: the modules that were called.
-        storages: the shapes of the storages that modules filled, by names of the same kind.
-        moments: the storages that were alive together, at each moment that may be the peak.
-        peak: the most elements that were alive at one time.
+        storages: the shapes of the storages that modules allocated, by names of the same kind.
+        moments: the storages that were alive at each moment that may be the peak.
+        peak: the maximum of elements that were alive at one time.
     """
 
     called: frozenset[str]
@@ -57,14 +55,14 @@ class ForwardPass(ModelSizes, frozen=True):
 
     @property
     def facts(self) -> Facts:
-        """Multiply-adds by module, and the shapes of what goes in and comes out."""
+        """Multiply-adds by module, and the shapes of inputs and outputs."""
         ends = {n: shape for n, shape in self.shapes.items() if entry_kind(n) in (INPUT, OUTPUT)}
         return {**{path: (size,) for path, size in self.sizes.items()}, **ends}
 
     def extends(self, other: ModelSizes) -> bool:
-        """Return whether this did the same with other sizes, or with more layers or more calls.
+        """Return whether this is the same pass with other sizes, or with more layers or more calls.
 
-        Not with both: ALBERT's groups of layers share the calls out, in no even way.
+        Not with both: ALBERT's groups of layers divide the calls unevenly.
         """
         if not ModelSizes.extends(self, other):
             return False
@@ -81,17 +79,17 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
 
     Args:
         model: on the meta device. A decoder's sentence has ``S_d`` tokens.
-        values: the symbols' values, of which only those three matter.
+        values: the values of at least these three symbols.
 
     Raises:
-        Exception: whatever the model raises, as for too many tokens or a step that depends on the
+        Exception: any error of the model, as for too many tokens or a step that depends on the
             values of its activations.
     """
     model.eval()
     if isinstance(model, transformers.PreTrainedModel):
-        # Its steps are products that can be seen; fused attention does the same ones.
+        # The same products as in fused attention, but separately.
         model.set_attn_implementation("eager")
-    # BigBird replaces some during the forward pass.
+    # Before the forward pass, in which BigBird replaces some.
     paths = tuple(path for path, _ in model.named_modules())
     tracer = CallTracer(model)
     memory = _Memory(model, tracer)
@@ -118,7 +116,7 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
         modules=paths,
         sizes=dict.fromkeys(paths, 0) | macs_by_module(trace),
         lengths=numbered_children(paths),
-        pattern=frozenset(map(blanked, shapes)),
+        pattern=frozenset(map(without_numbers, shapes)),
         called=frozenset(trace.calls_of),
         storages=memory.storages,
         moments=frozenset(memory.moments),
@@ -127,7 +125,7 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
 
 
 def _ends(trace: Trace) -> dict[str, Dimensions]:
-    """Return the first tensor's shape that goes into each module, and that comes out."""
+    """Return the shape of the first input and output of each module."""
     found: dict[str, Dimensions] = {}
     for call in trace.calls:
         for kind, tensors in ((INPUT, call.inputs), (OUTPUT, call.outputs)):
@@ -138,7 +136,7 @@ def _ends(trace: Trace) -> dict[str, Dimensions]:
 
 
 def _products(trace: Trace) -> dict[str, Dimensions]:
-    """Return each product that a module does itself: how often, and its dimensions."""
+    """Return each product in a module's own code: how often, and its dimensions."""
     done: Counter[int] = Counter()
     found: dict[str, Counter[tuple[int, Dimensions]]] = {}
     for number, operation in zip(trace.innermost, trace.operations, strict=True):
@@ -146,7 +144,7 @@ def _products(trace: Trace) -> dict[str, Dimensions]:
             continue
         for dimensions in operation.products:
             products = found.setdefault(trace.calls[number].path, Counter())
-            # The same product of another call is the same once more.
+            # The same product of another call is counted again.
             products[done[number], dimensions] += 1
             done[number] += 1
     return {
@@ -157,26 +155,25 @@ def _products(trace: Trace) -> dict[str, Dimensions]:
 
 
 class _Memory:
-    """Names each storage that a model fills, and notes which exist at the same time.
+    """Names the storages that a model allocates, and records which are alive at the same time.
 
-    A storage is the memory behind a tensor and all views of it. Integers and booleans are left
-    out, as are weights and buffers.
+    Integers and booleans are skipped, and so are weights and buffers.
     """
 
     def __init__(self, model: nn.Module, tracer: CallTracer) -> None:
         before = (*model.parameters(), *model.buffers())
         self.storages: dict[str, Dimensions] = {}
         self.moments: set[frozenset[str]] = set()
-        """The names of all that was alive, after each operation that took new memory."""
+        """The names of the live storages, after each operation that allocated one."""
         self.peak = 0
-        """The most elements that were alive at one time."""
+        """The maximum of live elements."""
         self._before = {tensor.untyped_storage()._cdata for tensor in before}
         self._alive: dict[int, tuple[weakref.ref[UntypedStorage], str, int]] = {}
         self._tracer = tracer
         self._filled: Counter[tuple[str, int]] = Counter()
 
     def note(self, output: Any) -> None:
-        """Note what an operation gave."""
+        """Record the result of an operation."""
         created = list(filter(self._is_new, tensors_in(output)))
         if not created:
             return
@@ -198,17 +195,17 @@ class _Memory:
         if key in self._before or not (tensor.is_floating_point() or tensor.is_complex()):
             return False
         known = self._alive.get(key)
-        # The address of a storage that is gone may be another one's now.
+        # The address of a freed storage may be reused.
         return known is None or known[0]() is None
 
 
 def _entry(path: str, name: str, shape: Dimensions) -> str:
-    """Return an entry's name; it tells the number of dimensions, so that like meets like."""
+    """Return an entry's name, which contains the number of dimensions."""
     return f"{path}.{name}_{len(shape)}" if path else f"{name}_{len(shape)}"
 
 
 def entry_kind(name: str) -> str:
-    """Return which of the four kinds an entry is of, by its name; empty for a module's path."""
+    """Return the kind of an entry by its name, "" for a module's path."""
     found = re.search(r"~[a-z]+", name)
     return found[0] if found else ""
 

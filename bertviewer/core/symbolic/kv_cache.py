@@ -1,7 +1,7 @@
-"""The memory of a model's cache as formulas, observed on what a forward pass leaves in it.
+"""The memory of a model's cache as formulas, from the cache that a forward pass returns.
 
-A cache is any part of a model's output that it has only with ``use_cache=True`` and that holds
-tensors: keys and values, compressed ones, the states of convolutions and recurrent layers.
+A cache is any part of the output that exists only with ``use_cache=True`` and contains tensors:
+keys and values, compressed ones, the states of convolutions and recurrent layers.
 """
 
 import re
@@ -15,58 +15,57 @@ from msgspec.structs import replace
 from torch import Tensor, nn
 
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.expressions.domains import joined
+from bertviewer.core.expressions.evaluation import join_conditions
 from bertviewer.core.expressions.polynomials import (
     Polynomial,
+    factored,
     join_terms,
     polynomial_of,
     product,
     total,
 )
 from bertviewer.core.expressions.symbols import (
+    SENTENCES,
+    TARGET_TOKENS,
+    TOKENS,
     Symbol,
-    others_of,
-    quantity_of,
-    standard_letter,
+    dimension_kind,
+    other_symbols_of,
+    standard_name,
     symbols_of,
 )
 from bertviewer.core.graph.inputs.choices import input_choices
-from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS, ModelInputs
+from bertviewer.core.graph.inputs.signature import ModelInputs
 from bertviewer.core.graph.meta_device import known_on_meta
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.costs import CachedLayers, KVCache
-from bertviewer.core.symbolic.conditions import never_varied
+from bertviewer.core.symbolic.conditions import constant_conditions
 from bertviewer.core.symbolic.fitting import fit
-from bertviewer.core.symbolic.formulas import factored
-from bertviewer.core.symbolic.known_sizes import EXPECTED, KnownSizes
-from bertviewer.core.symbolic.models import (
-    Build,
-    ModelBuilder,
-    ModelSizes,
-    Values,
-    refused_items,
-)
+from bertviewer.core.symbolic.models import Build, ModelBuilder, ModelSizes, Values, refused_items
+from bertviewer.core.symbolic.size_lookup import EXPECTED, SizeLookup
 from bertviewer.core.util.errors import Stopped
 from bertviewer.core.util.progress import Progress, no_progress
 
 _SIZES = {SENTENCES: 2, TOKENS: 23, TARGET_TOKENS: 19}
 _WINDOWS = (5, 9, 7)
-"""Values of a number that may be a window, all smaller than the tokens."""
+"""Tried values of a number that may be a window, all smaller than the number of tokens."""
+
 _WIDE = 4096
-"""Windows are made so wide where the other sizes are observed."""
+"""Width of windows while the other sizes are observed."""
+
 _LAYER = re.compile(r"(.*?)\.(\d+)(?:\.|$)")
 
 _Kind = tuple[str, str | None, int | None]
-"""The symbol of the tokens, the most of them, and the width of an element if it is fixed."""
+"""The symbol of the tokens, their limit, and the bits of an element if they are fixed."""
 
 _Layers = dict[tuple[str, int], dict[_Kind, Polynomial]]
-"""What each layer of each stack keeps."""
+"""The cached elements of each layer of each stack."""
 
 
 def derive_kv_cache(
     architecture: Architecture, build: Build, progress: Progress = no_progress
 ) -> KVCache | None:
-    """Derive what a model caches, and confirm it on models with other numbers and inputs.
+    """Derive what a model caches, and verify it on models with other numbers and inputs.
 
     Args:
         architecture: the model with the formulas of its tensors.
@@ -74,7 +73,7 @@ def derive_kv_cache(
         progress: called before each build; what it raises is raised here.
 
     Returns:
-        ``None`` for a model without a cache, and where no formula was found.
+        ``None`` for a model without a cache or without a formula.
     """
     config = architecture.config
     lengths = dict(_SIZES)
@@ -82,7 +81,7 @@ def derive_kv_cache(
         del lengths[TARGET_TOKENS]
     inputs = (Symbol(letter, "", size, "", letter) for letter, size in lengths.items())
     known = {symbol.letter for symbol in architecture.symbols}
-    numbers = (*symbols_of(config), *others_of(config))
+    numbers = (*symbols_of(config), *other_symbols_of(config))
     others = (replace(s, variable="") for s in numbers if s.letter not in known)
     symbols = (*inputs, *architecture.symbols, *others)
     reader = _Reader()
@@ -94,7 +93,7 @@ def derive_kv_cache(
     narrow = {letter for letter, _ in windows.values()}
     base = builder.values | {x: max(builder.values[x], _WIDE) for x in narrow}
     start = builder.variant(base)
-    sizes = start and KnownSizes(builder, architecture, start, base, every=True)
+    sizes = start and SizeLookup(builder, architecture, start, base, every=True)
     if not sizes:
         return None
     limits = {name: limit for name, (_, limit) in windows.items()}
@@ -112,27 +111,27 @@ def derive_kv_cache(
         if not _gives(cache, builder, {**base, symbol.letter: base[symbol.letter] + 1})
     ]
     free = [s for s in builder.symbols if s.variable and s.key and s not in depths]
-    conditions = (*fixed, *never_varied(free, sizes.points, cache.letters))
-    return replace(cache, domain=joined(conditions))
+    conditions = (*fixed, *constant_conditions(free, sizes.points, cache.letters))
+    return replace(cache, domain=join_conditions(conditions))
 
 
 def _depths(builder: ModelBuilder) -> list[Symbol]:
-    return [symbol for symbol in builder.symbols if quantity_of(symbol) == "layers"]
+    return [symbol for symbol in builder.symbols if dimension_kind(symbol) == "layers"]
 
 
 def _layers(
-    sizes: KnownSizes, limits: Mapping[str, str], bits: Mapping[str, int]
+    sizes: SizeLookup, limits: Mapping[str, str], bits: Mapping[str, int]
 ) -> _Layers | None:
-    """Return the elements of each layer, ``None`` where a tensor has no formula."""
+    """Return the elements of each layer, ``None`` if a tensor has no formula."""
     layers: _Layers = {}
     for name in sizes.names:
         if (shape := sizes.shape(name)) is None:
             return None
         elements = product(polynomial_of(size) for size in shape)
-        tokens = next((x for x in (TARGET_TOKENS, TOKENS) if x in elements.letters), "")
+        tokens = next((x for x in (TARGET_TOKENS, TOKENS) if x in elements.symbols), "")
         for letter in filter(None, (SENTENCES, tokens)):
             elements *= Polynomial.term(Fraction(1), {letter: -1})
-        if elements.letters & {SENTENCES, TOKENS, TARGET_TOKENS}:
+        if elements.symbols & {SENTENCES, TOKENS, TARGET_TOKENS}:
             return None
         place = _LAYER.match(name)
         kinds = layers.setdefault((place[1], int(place[2])) if place else (name, 0), {})
@@ -142,13 +141,13 @@ def _layers(
 
 
 def _gives(cache: KVCache, builder: ModelBuilder, values: Values) -> bool:
-    """Return whether a model can be built with these values and caches what the formulas say."""
+    """Return whether a model with these values can be built and caches what the formulas give."""
     model = builder.variant(values)
     return model is not None and cache.elements(values) == sum(map(prod, model.shapes.values()))
 
 
 def _grouped(layers: _Layers, builder: ModelBuilder, base: Values) -> KVCache:
-    """Put layers that keep equally much into groups, and write the sum of all."""
+    """Group layers with equal caches, and write the sum of all."""
     groups: dict[tuple[str, _Kind, str], list[int]] = {}
     for (stack, number), kinds in layers.items():
         for key, elements in kinds.items():
@@ -164,13 +163,12 @@ def _grouped(layers: _Layers, builder: ModelBuilder, base: Values) -> KVCache:
         found.append(CachedLayers(tuple(numbers), count, tokens, text, limit, bits))
         factors = (count, SENTENCES, tokens or "1", text)
         term = factored(product(polynomial_of(factor) for factor in factors), (count,))
-        # No other factor has the tokens.
         terms.append(re.sub(rf"\b{tokens}\b", f"min({tokens}, {limit})", term) if limit else term)
     return KVCache(tuple(found), join_terms(terms))
 
 
 def _depth(builder: ModelBuilder, base: Values, stack: str, count: int) -> str | None:
-    """Return the symbol of a depth that the number of a stack's layers follows."""
+    """Return the symbol of a depth that equals the number of a stack's layers."""
 
     def length(more: int) -> int:
         model = builder.variant({**base, symbol.letter: count + more})
@@ -184,13 +182,13 @@ def _depth(builder: ModelBuilder, base: Values, stack: str, count: int) -> str |
 
 
 def _windows(builder: ModelBuilder, real: ModelSizes) -> dict[str, tuple[str, str]]:
-    """Return the tensors that keep a limited number of tokens: the symbol, and the formula of it.
+    """Return symbol and formula of the window of each tensor with a limited number of tokens.
 
-    A number that is no size of any tensor is set to a few small values, and the cache is observed.
+    Numbers that are no size of any tensor are set to a few small values to observe the cache.
     """
 
     def shapes(some: Sequence[Symbol]) -> list[Mapping[str, tuple[int, ...]]]:
-        """Return the shapes with these symbols at the small values; none if other tensors exist."""
+        """Return the shapes with small values of these symbols; none if tensors differ."""
         found: list[Mapping[str, tuple[int, ...]]] = []
         for value in _WINDOWS:
             model = builder.variant(builder.values | {s.letter: value for s in some})
@@ -202,7 +200,7 @@ def _windows(builder: ModelBuilder, real: ModelSizes) -> dict[str, tuple[str, st
     candidates = [
         symbol
         for symbol in builder.symbols
-        if symbol.key and not symbol.variable and symbol.value > 1 and not standard_letter(symbol)
+        if symbol.key and not symbol.variable and symbol.value > 1 and not standard_name(symbol)
     ]
     windows: dict[str, tuple[str, str]] = {}
     for symbol in refused_items(candidates, lambda some: len(set(map(str, shapes(some)))) == 1):
@@ -212,25 +210,25 @@ def _windows(builder: ModelBuilder, real: ModelSizes) -> dict[str, tuple[str, st
                 sizes = (other[name][axis] for other in others)
                 seen = tuple(zip(_WINDOWS[1:], sizes, strict=True))
                 limit = fit(length, {symbol.letter: _WINDOWS[0]}, {symbol.letter: seen})
-                if limit is not None and limit.letters:
+                if limit is not None and limit.symbols:
                     windows[name] = symbol.letter, str(limit)
     return windows
 
 
 class _Reader:
-    """Runs models with a cache and reads the floating point tensors in it, by their places."""
+    """Runs models with a cache and reads its floating point tensors by their paths."""
 
     def __init__(self) -> None:
         self._entries: set[str] = set()
-        """The names of the outputs that hold a cache, once they are known."""
+        """The names of the outputs that hold a cache, once known."""
 
     def sizes(self, model: nn.Module, values: Values) -> ModelSizes:
-        """Return the tensors' shapes; whatever the model raises is raised here."""
+        """Return the tensors' shapes; errors of the model are raised."""
         tensors = self._tensors(model, values)
         return ModelSizes.of_shapes({name: tuple(t.shape) for name, t in tensors.items()})
 
     def fixed_bits(self, model: nn.Module, values: Values) -> dict[str, int]:
-        """Return the widths of the tensors whose dtype is not the model's."""
+        """Return the bits of the tensors whose dtype is not the model's."""
         try:
             tensors = self._tensors(model.to(torch.bfloat16), values)
         except Stopped:
@@ -275,7 +273,7 @@ def _outputs(model: nn.Module, inputs: ModelInputs, *, use_cache: bool) -> Mappi
 def cached_tensors(
     value: Any, path: str, known: set[int] | None = None
 ) -> Iterator[tuple[str, Tensor]]:
-    """Yield the floating point tensors in a cache with their places, each of them once."""
+    """Yield the floating point tensors in a cache with their paths, each tensor once."""
     known = set() if known is None else known
     if isinstance(value, nn.Module | type) or id(value) in known:
         return

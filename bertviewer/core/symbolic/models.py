@@ -11,13 +11,12 @@ from transformers.initialization import no_init_weights
 
 from bertviewer.core.building.allocations import unfilled
 from bertviewer.core.building.backend import torch, transformers
-from bertviewer.core.expressions.letters import LABELS_KEY
-from bertviewer.core.expressions.symbols import Symbol, quantity_of
+from bertviewer.core.expressions.symbols import LABELS_KEY, Symbol, dimension_kind
 from bertviewer.core.util.errors import Stopped
 from bertviewer.core.util.progress import Progress
 
 Build = Callable[[Mapping[str, Any]], torch.nn.Module]
-"""Builds the model on the meta device from a changed configuration, which may have ``num_labels``.
+"""Builds a model on the meta device from a changed configuration, which may have ``num_labels``.
 
 It may raise any ``Exception`` for a configuration that the model does not accept.
 """
@@ -29,13 +28,13 @@ Change = dict[str, int]
 """New values of some symbols."""
 
 Read = Callable[[torch.nn.Module, Values], "ModelSizes"]
-"""Reads sizes from a built model, given the symbols' values; it may raise like ``Build``."""
+"""Reads sizes from a built model, given the symbols' values; may raise any ``Exception``."""
 
 TENSOR = "~"
-"""Prefix of a tensor's name among the names of facts, which also include modules."""
+"""Prefix of a tensor's name in ``Facts``, which also contain modules."""
 
 Facts = Mapping[str, tuple[int, ...]]
-"""Integers that formulas have to give, by name: a tensor's dimensions, a module's one count."""
+"""What formulas must evaluate to, by name: a tensor's dimensions, a module's count."""
 
 Item = TypeVar("Item")
 
@@ -45,11 +44,11 @@ class ModelSizes(Struct, frozen=True):
 
     Attributes:
         shapes: each tensor's shape, under every name that it has.
-        first_names: for a tied tensor's later names, its first one.
+        first_names: the first name of a tied tensor by each of its other names.
         modules: the module paths, as ``named_modules()`` lists them.
         sizes: the elements in and below each module path; a tied tensor counts at its first name.
         lengths: for each path whose children are numbered, the number of its children.
-        pattern: the tensors' names with every number blanked, the same at any depth.
+        pattern: the tensors' names without numbers, the same at any depth.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -61,7 +60,7 @@ class ModelSizes(Struct, frozen=True):
 
     @classmethod
     def of(cls, model: torch.nn.Module, values: Values) -> "ModelSizes":
-        """Read a model's parameters, which depend on nothing but the configuration."""
+        """Read the sizes of a model's parameters."""
         modules = tuple(path for path, _ in model.named_modules())
         sizes = dict.fromkeys(modules, 0)
         shapes: dict[str, tuple[int, ...]] = {}
@@ -73,26 +72,26 @@ class ModelSizes(Struct, frozen=True):
             if first != name:
                 first_names[name] = first
                 continue
-            for path in owners(name):
+            for path in enclosing_modules(name):
                 sizes[path] += prod(tensor.shape)
-        pattern = frozenset(map(blanked, shapes))
+        pattern = frozenset(map(without_numbers, shapes))
         return cls(shapes, first_names, modules, sizes, numbered_children(modules), pattern)
 
     @classmethod
     def of_shapes(cls, shapes: Mapping[str, tuple[int, ...]]) -> "ModelSizes":
-        """Return shapes without modules."""
-        return cls(shapes, {}, (), {}, {}, frozenset(map(blanked, shapes)))
+        """Return sizes with shapes only."""
+        return cls(shapes, {}, (), {}, {}, frozenset(map(without_numbers, shapes)))
 
     @property
     def facts(self) -> Facts:
-        """What formulas have to give: the shapes of tensors and the counts of modules."""
+        """The shapes of tensors and the counts of modules."""
         return {
             **{TENSOR + name: shape for name, shape in self.shapes.items()},
             **{path: (size,) for path, size in self.sizes.items()},
         }
 
     def extends(self, other: "ModelSizes") -> bool:
-        """Return whether this is the same architecture with other sizes, or with more layers."""
+        """Return whether this is the architecture of ``other`` with other sizes or more layers."""
         if self.lengths == other.lengths and self.shapes.keys() != other.shapes.keys():
             return False
         return self.pattern == other.pattern and all(
@@ -104,12 +103,12 @@ class ModelSizes(Struct, frozen=True):
 
 
 class ModelBuilder(Struct, frozen=True):
-    """Builds one configuration with other values of its symbols, and reports each build.
+    """Builds models of one configuration with other values of its symbols.
 
     Attributes:
-        symbols: those without a key, such as the number of tokens, are only used by ``read``.
-        expected: the likely number of builds, for the progress report.
-        built: every model by the symbols that differ from the real ones.
+        symbols: symbols without a key, such as the number of tokens, are only used by ``read``.
+        expected: an estimate of the number of builds, for progress.
+        built: all models by the symbols whose values differ from the real ones.
     """
 
     config: Mapping[str, Any]
@@ -127,12 +126,12 @@ class ModelBuilder(Struct, frozen=True):
         return {symbol.letter: symbol.value for symbol in self.symbols}
 
     def real(self) -> ModelSizes:
-        """Build the configuration unchanged; whatever that raises is raised here."""
+        """Build the unchanged configuration; errors of the build are raised."""
         self._report()
         return self.read(self.build(dict(self.config)), self.values)
 
     def variant(self, values: Values) -> ModelSizes | None:
-        """Build with all symbols at these values; ``None`` where the model refuses them."""
+        """Build with these values of all symbols; ``None`` if the model refuses them."""
         moved = {s: values[s.letter] for s in self.symbols if values[s.letter] != s.value}
         key = frozenset((symbol.letter, value) for symbol, value in moved.items())
         if key not in self.built:
@@ -140,9 +139,9 @@ class ModelBuilder(Struct, frozen=True):
         return self.built[key]
 
     def _changed(self, moved: Mapping[Symbol, int], values: Values) -> ModelSizes | None:
-        """Build with changed numbers, and if it is refused with lists that follow the depths.
+        """Build with changed numbers; if refused, also with adapted lists that go by layer.
 
-        Lists follow only then: one may be as long as the depth by chance.
+        Only then, as a list may have the length of the depth by chance.
         """
         plain, following = (self._with_numbers(moved, lists_follow=x) for x in (False, True))
         for config in (plain, following if following != plain else None):
@@ -150,7 +149,7 @@ class ModelBuilder(Struct, frozen=True):
                 continue
             self._report()
             try:
-                with _unfilled():
+                with _uninitialized():
                     model = self.build(config)
                 return self.read(model, values)
             except Stopped:
@@ -162,7 +161,7 @@ class ModelBuilder(Struct, frozen=True):
     def _with_numbers(
         self, moved: Mapping[Symbol, int], *, lists_follow: bool
     ) -> dict[str, Any] | None:
-        """Return the changed configuration, ``None`` where a place in a list is gone."""
+        """Return the changed configuration, ``None`` if an index of a list no longer exists."""
         config = dict(self.config)
         try:
             for symbol, value in moved.items():
@@ -178,8 +177,8 @@ class ModelBuilder(Struct, frozen=True):
 
 
 @contextmanager
-def _unfilled() -> Iterator[None]:
-    """Build without initializing weights, which halves the time; tied weights are tied."""
+def _uninitialized() -> Iterator[None]:
+    """Build without initializing weights, which halves the time; weights are still tied."""
     init_weights = transformers.PreTrainedModel.init_weights
     with no_init_weights(), unfilled():
         # On the meta device this ties weights and does nothing else.
@@ -190,7 +189,7 @@ def _unfilled() -> Iterator[None]:
 def refused_items(
     items: Iterable[Item], accepts: Callable[[Sequence[Item]], bool]
 ) -> Iterator[Item]:
-    """Yield the items that are refused alone, found by halving what is refused together."""
+    """Yield the items that are refused individually, found by bisecting refused groups."""
     waiting = [list(items)]
     while waiting:
         some = waiting.pop()
@@ -203,8 +202,8 @@ def refused_items(
             waiting += [some[middle:], some[:middle]]
 
 
-def owners(name: str) -> Iterator[str]:
-    """Yield the paths of all modules around a tensor or module, the root's empty one last."""
+def enclosing_modules(name: str) -> Iterator[str]:
+    """Yield the paths of all modules that contain a tensor or module; "", the root, is last."""
     name = name.removeprefix(TENSOR)
     while name:
         name = name.rpartition(".")[0]
@@ -221,8 +220,8 @@ def numbered_children(modules: Iterable[str]) -> dict[str, int]:
     return lengths
 
 
-def blanked(name: str) -> str:
-    """Return the name with every number in it blanked."""
+def without_numbers(name: str) -> str:
+    """Return a name with every number replaced by ``#``."""
     return ".".join("#" if part.isdigit() else part for part in name.split("."))
 
 
@@ -238,10 +237,10 @@ def goes_by_layer(entries: Any, layers: int) -> bool:
 def change_number(
     config: dict[str, Any], symbol: Symbol, value: int, *, lists_follow: bool
 ) -> None:
-    """Put a new value into a configuration, with what has to follow it.
+    """Put a new value into a configuration, and adapt what depends on it.
 
     Args:
-        config: changed in place, but for the containers in it, which are copied first.
+        config: changed in place; nested containers are copied first.
         symbol: the number to change.
         value: the new one.
         lists_follow: whether lists with an entry for each layer are continued in the same pattern.
@@ -261,7 +260,23 @@ def change_number(
         # The names of the labels would contradict the new number of them.
         part.pop("id2label", None)
         part.pop("label2id", None)
-    if lists_follow and quantity_of(symbol) == "layers":
+    if lists_follow and dimension_kind(symbol) == "layers":
         for name, entries in part.items():
             if name != key and goes_by_layer(entries, symbol.value):
                 part[name] = [entries[index % symbol.value] for index in range(value)]
+
+
+def template_path(path: str, lengths: Mapping[str, int]) -> str:
+    """Return the corresponding name of a module or tensor in a model with fewer layers.
+
+    Args:
+        path: a name in any model of the architecture.
+        lengths: the numbers of blocks in the smaller model, by the path that holds them. Further
+            blocks correspond to the last one.
+    """
+    prefix = TENSOR if path.startswith(TENSOR) else ""
+    parts: list[str] = []
+    for part in path.removeprefix(prefix).split("."):
+        length = lengths.get(".".join(parts)) if part.isdigit() else None
+        parts.append(part if length is None or int(part) < length else str(length - 1))
+    return prefix + ".".join(parts)

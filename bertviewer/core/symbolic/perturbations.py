@@ -1,34 +1,45 @@
-"""Which other values of a configuration's numbers formulas are compared with models at."""
+"""Perturbations: many numbers changed at once, and the models that formulas are compared with."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import lcm
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate
+from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, is_met
 from bertviewer.core.expressions.symbols import (
     Symbol,
+    config_part,
+    dimension_kind,
     is_width,
-    place_of,
-    quantity_of,
-    standard_letter,
+    standard_name,
 )
-from bertviewer.core.symbolic.models import Change, Item, refused_items
+from bertviewer.core.symbolic.models import (
+    Change,
+    Item,
+    ModelBuilder,
+    ModelSizes,
+    Values,
+    refused_items,
+    template_path,
+)
 from bertviewer.core.symbolic.observations import Observations, Variable, shrinks
 
 SMALL = 16
-"""A number up to this one may choose between variants of a model, and be no size."""
+"""Smaller numbers may select a variant of a model instead of being a size."""
+
 PROOFS = 3
-"""A formula must hold for so many models that it was not fitted to."""
+"""Number of models for which a formula must hold that it was not fitted to."""
 
 _ATTEMPTS, _MULTIPLIED = 12, 6
-"""How often all numbers are changed at once; from the second number on sizes are multiplied."""
+"""Attempts to change all numbers at once; from the second number on sizes are multiplied."""
+
 _FACTORS = (2, 1, 4)
-"""What heads and other divisors are multiplied by, in turn."""
-# Observations multiply one number by 2 to 5; these keep fresh values away from those.
+"""Factors of heads and other divisors, in turn."""
+
+# Other factors than those of observations, 2 to 5.
 _PRIMES = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67)
-# Kernels and patches are squared and multiplied: they must not grow into overflow.
+# Kernels and patches are squared and multiplied, and must not overflow.
 _SMALL_PRIMES = (3, 7, 11, 13)
 
 
@@ -36,10 +47,10 @@ class Perturbations(Struct, frozen=True):
     """Chooses new values for many numbers at once.
 
     Attributes:
-        observed: what the formulas were fitted to.
+        observed: the models that formulas were fitted to.
         symbols: all numbers of the configuration.
-        divisors: for a symbol, what is known to have to divide it: the heads of a width, and the
-            symbols and numbers that formulas divide it by.
+        divisors: known divisors of a symbol: the heads of a width, and the symbols and numbers by
+            which formulas divide it.
     """
 
     observed: Observations
@@ -50,7 +61,7 @@ class Perturbations(Struct, frozen=True):
     def of(
         cls, observed: Observations, symbols: tuple[Symbol, ...], even: Iterable[str] = ()
     ) -> "Perturbations":
-        """Read what divides what from the conditions for even divisions, and from the heads."""
+        """Collect divisors from divisibility conditions and from heads."""
         found: dict[str, set[str]] = {}
         known = {s.letter: s for variable in observed.variables for s in variable.symbols}
         for condition in even:
@@ -58,36 +69,34 @@ class Perturbations(Struct, frozen=True):
             if whole in known and (part in known or part.isdigit()):
                 found.setdefault(whole, set()).add(part)
         values = observed.values
-        for heads in (s for s in symbols if quantity_of(s) == "heads"):
+        for heads in (s for s in symbols if dimension_kind(s) == "heads"):
             for other in known.values():
-                is_near = is_width(other) and place_of(other) == place_of(heads)
+                is_near = is_width(other) and config_part(other) == config_part(heads)
                 if is_near and values[other.letter] % values[heads.letter] == 0:
                     found.setdefault(other.letter, set()).add(heads.letter)
         return cls(observed, symbols, {letter: frozenset(some) for letter, some in found.items()})
 
     @property
     def parts(self) -> frozenset[str]:
-        """The symbols that have to divide another."""
+        """The symbols that are divisors of others."""
         return frozenset(text for some in self.divisors.values() for text in some) & {
             symbol.letter for symbol in self.symbols
         }
 
     def sizes_of_parts(self, letter: str) -> list[int]:
-        """Return the numbers that have to divide a symbol's, as far as is known."""
+        """Return the values of a symbol's known divisors."""
         some = sorted(self.divisors.get(letter, ()))
         return [evaluate(text, self.observed.values) for text in some]
 
     def step(self, letter: str) -> int:
-        """Return what a number has to be a multiple of, as far as is known."""
+        """Return the least common multiple of a symbol's known divisors."""
         return lcm(*self.sizes_of_parts(letter))
 
-    # One number after the other, or many by simple rules.
-
     def structured(self) -> Iterator[Change]:
-        """Yield changes of many numbers at once, each number by a different rule in each of them.
+        """Yield changes of many numbers at once, with a different rule for each number.
 
-        First sizes, whose parts keep their values; then the parts, once alone and once with odd
-        multiples of them; then depths that no model takes another value of alone.
+        First sizes with unchanged divisors; then divisors, alone and with odd multiples of them;
+        then depths that cannot be changed alone.
         """
         variables, parts = self.observed.variables, self.parts
         yield from self._by_rules(v for v in variables if v.letter not in parts)
@@ -95,7 +104,7 @@ class Perturbations(Struct, frozen=True):
             yield change
             yield {**self._multiples(self.divisors, change, is_odd=True), **change}
         free = {symbol.letter for variable in variables for symbol in variable.symbols}
-        depths = (s.letter for s in self.symbols if quantity_of(s) == "layers")
+        depths = (s.letter for s in self.symbols if dimension_kind(s) == "layers")
         yield {x: 2 * self.observed.values[x] for x in depths if x not in free}
 
     def random(self, draw: random.Random, conditions: Iterable[str]) -> Change:
@@ -122,17 +131,17 @@ class Perturbations(Struct, frozen=True):
         return change if change and value != self.observed.values[variable.letter] else {}
 
     def _rules(self, variable: Variable) -> list[int]:
-        """Return values of one number: larger and smaller, by steps that may break a division."""
+        """Return larger and smaller values of one number, some of which break a division."""
         letter, value = variable.letter, self.observed.values[variable.letter]
         symbol = variable.symbols[0]
         if len(variable.symbols) > 1:
             return [value * 2, value * 3]
         if self.observed.is_depth(variable.symbols[0]):
-            return [value + 1, value - 1, 2 * value + 3 if standard_letter(symbol) else value + 3]
-        if standard_letter(symbol) == "K":
+            return [value + 1, value - 1, 2 * value + 3 if standard_name(symbol) else value + 3]
+        if standard_name(symbol) == "K":
             return [value + 1, 1, value + 2, value // 2]
         main = self._main(symbol)
-        if variable.quantity == "heads":
+        if variable.kind == "heads":
             divisors, values = self.divisors.items(), self.observed.values
             wholes = [values[whole] for whole, some in divisors if letter in some]
             uneven = value + 1
@@ -147,23 +156,23 @@ class Perturbations(Struct, frozen=True):
         for size in self.sizes_of_parts(letter):
             rules += [size * (value // size + 1 | 1), size]
             if 1 < value // size < size:
-                # No multiple any more, though what is rounded to whole parts would divide it.
+                # No multiple any more, but a divisor of it if rounded to whole parts.
                 rules.append(value // size * (size + 1))
         return [*rules, value + 1, value - 1, value * 7 // 4]
 
     def _main(self, symbol: Symbol) -> int:
-        """Return the width, or the heads, of the hidden state in a symbol's part of the model."""
-        if self.observed.values[symbol.letter] <= SMALL and not standard_letter(symbol):
-            return self.observed.values[symbol.letter]  # it may be no width
-        main = {"width": "D", "heads": "A"}.get(quantity_of(symbol))
-        like = (s for s in self.symbols if standard_letter(s) == main)
-        near = (s.letter for s in like if place_of(s) == place_of(symbol))
+        """Return the value of D or A in the part of the configuration that has a symbol."""
+        if self.observed.values[symbol.letter] <= SMALL and not standard_name(symbol):
+            return self.observed.values[symbol.letter]  # maybe not a width
+        main = {"width": "D", "heads": "A"}.get(dimension_kind(symbol))
+        like = (s for s in self.symbols if standard_name(s) == main)
+        near = (s.letter for s in like if config_part(s) == config_part(symbol))
         return self.observed.values[next(near, symbol.letter)]
 
     def _multiples(
         self, divisors: Mapping[str, Iterable[str]], change: Change, *, is_odd: bool = False
     ) -> Change:
-        """Return new values of what a change makes indivisible by its divisors."""
+        """Return new values of symbols that a change makes indivisible."""
         values, found = {**self.observed.values, **change}, Change()
         for whole, some in divisors.items():
             try:
@@ -174,17 +183,15 @@ class Perturbations(Struct, frozen=True):
                 found[whole] = (values[whole] // step // 2 * 2 + 1) * step
         return found
 
-    # All numbers.
-
     def fresh(
         self, build: Callable[[Change], Item | None], *, scaled: bool = False
     ) -> Iterator[tuple[Change, Item]]:
-        """Yield what is built with all numbers changed at once, in some different ways.
+        """Yield models with all numbers changed at once.
 
         Args:
             build: builds a change, or refuses it.
-            scaled: whether numbers become multiples of what they are, which keeps all divisions
-                even but makes large models.
+            scaled: whether numbers are multiplied, which keeps all divisions exact but makes
+                models larger.
         """
         for attempt in range(_ATTEMPTS):
             change = _joined(self._fresh(attempt, scaled=scaled))
@@ -192,9 +199,9 @@ class Perturbations(Struct, frozen=True):
                 yield change, built
 
     def partly_fresh(self, build: Callable[[Change], Item | None]) -> Iterator[tuple[Change, Item]]:
-        """Yield what is built with as many numbers changed as are accepted together.
+        """Yield models with as many numbers changed as are accepted together.
 
-        Each attempt begins with another number, so that the same is not always left out.
+        Each attempt begins with another number, so that none is always missing.
         """
         for attempt in range(0, _ATTEMPTS, 2):
             fresh = self._fresh(attempt)
@@ -214,7 +221,7 @@ class Perturbations(Struct, frozen=True):
     def _fresh(self, attempt: int, *, scaled: bool = False) -> list[Change]:
         """Return new values of all variables.
 
-        Every width stays a multiple of its heads, which change too. Depths grow by a few only.
+        Widths stay multiples of their heads, which change too. Depths grow by 3 or 4.
         """
         factor = _FACTORS[attempt % len(_FACTORS)]
         found: list[Change] = []
@@ -224,7 +231,7 @@ class Perturbations(Struct, frozen=True):
             prime = primes[(index + 3 * attempt) % len(primes)]
             step = self.step(letter)
             # Odd kernels stay odd, and heads have quarters that can be halved.
-            unit = step * 8 * factor if variable.quantity == "width" else step
+            unit = step * 8 * factor if variable.kind == "width" else step
             if self.observed.is_depth(variable.symbols[0]):
                 new = value + 3 + (index + attempt) % 2
             elif self._divides(variable):
@@ -239,9 +246,9 @@ class Perturbations(Struct, frozen=True):
         return found
 
     def _divides(self, variable: Variable) -> bool:
-        """Return whether something became smaller where the variable grew."""
+        """Return whether a size becomes smaller when the variable grows."""
         base, start = self.observed.base, self.observed.values[variable.letter]
-        return variable.quantity == "heads" or any(
+        return variable.kind == "heads" or any(
             shrinks(base, model, 1 if value > start else -1)
             for value, model in self.observed.seen.get(variable.letter, ())
             if model is not base
@@ -251,3 +258,103 @@ class Perturbations(Struct, frozen=True):
 def _joined(changes: Iterable[Change]) -> Change:
     """Return several changes as one."""
     return {letter: value for change in changes for letter, value in change.items()}
+
+
+class Probe(Struct):
+    """A model with some numbers changed, and the memoized values of formulas for it.
+
+    Attributes:
+        changed: the symbols whose values differ from the observed base.
+        values: the values of all symbols.
+        facts: the sizes of the model by formula, of every block that the formula describes.
+        is_fitted: whether formulas were fitted to this model.
+    """
+
+    changed: Change
+    values: Values
+    facts: Mapping[str, frozenset[tuple[int, ...]]]
+    is_fitted: bool = False
+    _results: dict[str, int | None] = field(default_factory=dict)
+
+    def meets(self, conditions: Iterable[str]) -> bool:
+        """Return whether the values meet all conditions."""
+        return all(self._once(text, is_met) for text in conditions)
+
+    def result(self, formula: tuple[str, ...]) -> tuple[int, ...] | None:
+        """Return the formula's values, ``None`` if a division leaves a remainder."""
+        found = [self._once(part, evaluate) for part in formula]
+        known = tuple(result for result in found if result is not None)
+        return known if len(known) == len(found) else None
+
+    def _once(self, text: str, evaluated: Callable[[str, Values], int]) -> int | None:
+        if text not in self._results:
+            try:
+                self._results[text] = evaluated(text, self.values)
+            except UnevenDivision:
+                self._results[text] = None
+        return self._results[text]
+
+
+class ProbePool:
+    """Builds and memoizes changes of an observed model; the observed models are probes too."""
+
+    def __init__(
+        self,
+        builder: ModelBuilder,
+        observed: Observations,
+        lengths: Mapping[str, int],
+        most_builds: int,
+    ) -> None:
+        """Add the observed models.
+
+        Args:
+            builder: builds the models.
+            observed: the models that formulas were fitted to.
+            lengths: the lengths of their lists; see ``template_path``.
+            most_builds: limit of further models.
+        """
+        self._builder, self._base = builder, observed.values
+        self._lengths = lengths
+        self._left = most_builds
+        self._probes: dict[frozenset[tuple[str, int]], Probe | None] = {}
+        for variable in observed.variables:
+            for value, model in observed.seen[variable.letter]:
+                change = variable.at(value, observed.values) or {}
+                self._probes[frozenset(change.items())] = self.read(change, model, is_fitted=True)
+
+    def __iter__(self) -> Iterator[Probe]:
+        """Yield all probes so far."""
+        return filter(None, list(self._probes.values()))
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the limit of builds is not reached."""
+        return self._left > 0
+
+    def variant(self, change: Change) -> ModelSizes | None:
+        """Return the model with this change, ``None`` if it is refused."""
+        return self._builder.variant({**self._base, **change})
+
+    def at(self, change: Change) -> Probe | None:
+        """Return the probe with this change, ``None`` if it is refused."""
+        change = {x: value for x, value in change.items() if value != self._base[x]}
+        key = frozenset(change.items())
+        if key not in self._probes:
+            self._left -= 1
+            self._probes[key] = None
+            if (model := self.variant(change)) is not None:
+                self._probes[key] = self.read(change, model)
+        return self._probes[key]
+
+    def experiment(self, change: Change) -> Probe | None:
+        """Return the probe with this change within the limit of builds."""
+        return self.at(change) if change and self.has_room else None
+
+    def read(self, change: Change, model: ModelSizes, *, is_fitted: bool = False) -> Probe:
+        """Return the probe of a model."""
+        facts: dict[str, set[tuple[int, ...]]] = {}
+        for name, fact in model.facts.items():
+            facts.setdefault(template_path(name, self._lengths), set()).add(fact)
+        values = {**self._base, **change}
+        found = {name: frozenset(some) for name, some in facts.items()}
+        return Probe(change, values, found, is_fitted)

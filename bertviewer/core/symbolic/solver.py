@@ -1,11 +1,11 @@
-"""Finds the conditions under which formulas hold, by counterexamples.
+"""Finds the conditions under which formulas hold, guided by counterexamples.
 
-Models with many numbers changed are built, and each formula is compared with each of them. Where
-one is wrong, the change is reduced to the least part for which it still is, and the numbers that
-are left are tried at further values. Of the conditions that the least change breaks (a division
-comes out even, two numbers are equal or different, a number keeps its value) the formula gets the
-one that excludes the fewest models for which it is right. This goes on until no formula is wrong
-for any model that meets its conditions; one for which there is no condition is dropped.
+Models with many numbers changed are built, and each formula is compared with each of them. If one
+is wrong, the change is reduced to a minimal counterexample, and its numbers are tried at further
+values. Of the conditions that the minimal change breaks (a division is exact, two numbers are equal
+or different, a number keeps its value) the formula gets the one that excludes the fewest models for
+which it is right. This is repeated until no formula is wrong for a model that meets its conditions.
+A formula without a suitable condition is dropped.
 """
 
 import random
@@ -14,14 +14,13 @@ from contextlib import suppress
 from itertools import chain, islice
 from math import gcd
 
-from bertviewer.core.expressions.domains import letters_in
-from bertviewer.core.expressions.evaluation import letters_of
+from bertviewer.core.expressions.evaluation import names_in, names_in_conditions
 from bertviewer.core.expressions.polynomials import Polynomial
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.symbolic.conditions import (
-    Candidates,
+    ConditionCandidates,
     Conditions,
-    even_conditions,
+    divisibility_conditions,
     ratio,
 )
 from bertviewer.core.symbolic.models import (
@@ -30,31 +29,31 @@ from bertviewer.core.symbolic.models import (
     ModelBuilder,
     ModelSizes,
     Values,
-    blanked,
-    owners,
+    enclosing_modules,
+    without_numbers,
 )
 from bertviewer.core.symbolic.observations import Observations
-from bertviewer.core.symbolic.perturbations import PROOFS, Perturbations
-from bertviewer.core.symbolic.probes import Probe, ProbePool
+from bertviewer.core.symbolic.perturbations import PROOFS, Perturbations, Probe, ProbePool
 from bertviewer.core.util.budget import OverBudget
 
 Formulas = Mapping[str, tuple[str, ...]]
-"""Expressions by the name of what they describe: a tensor's dimensions, or a module's one count."""
+"""Expressions by name: those of a tensor's dimensions, or that of a module's count."""
 
 _MOST_BUILDS, _LEAST_BUILDS, _MODULES = 200, 120, 40_000
-"""The most models that are built, for small models and large ones; modules of all of them."""
+"""Limits of models to build, for small and for large models, and of modules in all of them."""
+
 _RANDOM = 8
-"""The number of models with random values that meet the conditions found so far."""
+"""Number of models with random values that meet the conditions found so far."""
 
 
 class Solver:
     """Searches for the conditions under which formulas hold, and drops those without.
 
     Attributes:
-        formulas: by name; those that hold nowhere are removed.
-        conditions: by name, what has to be met; a module's include those of everything below it.
-        reasons: by name, why formulas were removed.
-        unfollowed: the depths for whose other values formulas were wrong.
+        formulas: by name; those without a suitable condition are removed.
+        conditions: by name; a module's include those of everything below it.
+        reasons: why formulas were removed, by name.
+        unfitted_depths: the depths with other values for which formulas were wrong.
     """
 
     def __init__(
@@ -65,60 +64,53 @@ class Solver:
         sizes: Mapping[str, Iterable[Polynomial]],
         *,
         lengths: Mapping[str, int],
-        unlimited: Collection[str] = (),
+        unconditional: Collection[str] = (),
     ) -> None:
-        """Take formulas; their divisions have to come out even, and proportions stay.
+        """Require exact divisions and observed proportions.
 
         Args:
             builder: builds the models.
-            observed: what the formulas were fitted to.
+            observed: the models that formulas were fitted to.
             formulas: by name.
-            sizes: what was fitted for them, by names of the same modules.
+            sizes: the fitted polynomials, by names of the same modules.
             lengths: the numbers of blocks in the observed model; see ``template_path``.
-            unlimited: symbols of the inputs of a forward pass: formulas have to hold for any value
-                of them, and all divisions have to come out even for the pass to run.
+            unconditional: symbols of the inputs of a forward pass: formulas must hold for any value
+                of them, and all divisions must be exact for the pass to run.
         """
         self.formulas = dict(formulas)
         self.conditions: dict[str, dict[str, None]] = {}
         self.reasons: dict[str, str] = {}
-        self.unfollowed: set[str] = set()
+        self.unfitted_depths: set[str] = set()
         self._observed = observed
-        self._unlimited = frozenset(unlimited)
+        self._unconditional = frozenset(unconditional)
         self._counterexamples: list[Probe] = []
         modules = sum(not name.startswith(TENSOR) for name in formulas)
         most_builds = max(_LEAST_BUILDS, min(_MOST_BUILDS, _MODULES // max(modules, 1)))
         self._probes = ProbePool(builder, observed, lengths, most_builds)
         symbols = {symbol.letter: symbol for symbol in builder.symbols}
         even = {
-            name: [text for size in some for text in even_conditions(size, builder.values, symbols)]
+            name: divisibility_conditions(some, builder.values, symbols)
             for name, some in sizes.items()
         }
-        if unlimited:
+        if unconditional:
             every = dict.fromkeys(text for texts in even.values() for text in texts)
             even = {name: [*every] for name in formulas}
         divisions = (text for texts in even.values() for text in texts)
         self._perturbations = Perturbations.of(observed, builder.symbols, divisions)
-        self._candidates = Candidates(observed, symbols, self._perturbations)
+        self._candidates = ConditionCandidates(observed, symbols, self._perturbations)
         tied = {
             x.letter: [ratio(x.letter, y.letter, observed.values) for y in x.symbols[1:]]
             for x in observed.variables
         }
-        self._given = {
-            name: [
-                *even.get(name, ()),
-                *(
-                    text
-                    for x in sorted(_letters(formulas.get(name, ())))
-                    for text in tied.get(x, ())
-                ),
-            ]
-            for name in (*even, *formulas)
-        }
-        self._start()
+        self._initial = {name: list(even.get(name, ())) for name in (*even, *formulas)}
+        for name, formula in formulas.items():
+            for symbol in sorted(_names(formula)):
+                self._initial[name] += tied.get(symbol, ())
+        self._reset()
 
-    def refute(self, trials: Iterable[tuple[ModelSizes, Values]]) -> None:
-        """Remove what is wrong for a model, or not in it, without a search for conditions."""
-        for model, values in trials:
+    def refute(self, probes: Iterable[tuple[ModelSizes, Values]]) -> None:
+        """Remove formulas that are wrong for a model, or describe nothing in it."""
+        for model, values in probes:
             base = self._observed.values
             probe = self._probes.read({x: v for x, v in values.items() if v != base[x]}, model)
             for name, formula in list(self.formulas.items()):
@@ -131,8 +123,7 @@ class Solver:
     def search(self) -> None:
         """Compare formulas with models until none is wrong under its conditions.
 
-        At a limit of time or memory what was found so far is kept, if all kinds of changes have
-        been tried.
+        At a limit of time or memory the result so far is kept, if all kinds of changes were tried.
         """
         fresh = islice(self._perturbations.fresh(self._probes.variant), PROOFS)
         changes = chain(self._observed.mismatches, self._perturbations.structured())
@@ -142,19 +133,19 @@ class Solver:
             for seed in range(_RANDOM):
                 known = {text for texts in self.conditions.values() for text in texts}
                 self._compare(self._perturbations.random(random.Random(seed), sorted(known)))
-            self._choose_again()
-        self._limit_to_tried_multiples()
+            self._minimize()
+        self._require_tried_multiples()
         for probe in self._probes:
             for name in self._wrong(probe):
-                if name in self.formulas:  # it was not dropped with a part of it
-                    self._drop(name, probe)  # there was no time to find a condition
+                if name in self.formulas:  # not dropped with a part of it
+                    self._drop(name, probe)  # at a limit before a condition was found
 
     def verified(self) -> Formulas:
-        """Return the formulas that hold often enough.
+        """Return the formulas that hold for enough models.
 
         A formula must hold for ``PROOFS`` models that change one of its symbols, and each symbol
-        must be changed in one of them, but for those that have to keep their value. Where models
-        refuse that all numbers are changed, some with as many as possible are tried.
+        that need not keep its value must be changed in one of them. If models refuse that all
+        numbers are changed, as many as possible are.
         """
         proven = self._proven()
         for change, _ in self._perturbations.partly_fresh(self._probes.at):
@@ -165,11 +156,11 @@ class Solver:
         return proven
 
     def _proven(self) -> Formulas:
-        trials = [probe for probe in self._probes if probe.changed and not probe.is_fitted]
+        probes = [probe for probe in self._probes if probe.changed and not probe.is_fitted]
         proven: dict[str, tuple[str, ...]] = {}
         for name, formula in self.formulas.items():
-            letters = _letters(formula)
-            right = [letters & x.changed.keys() for x in trials if self._verdict(name, x)]
+            letters = _names(formula)
+            right = [letters & x.changed.keys() for x in probes if self._is_right(name, x)]
             support = [moved for moved in right if moved or not letters]
             known = self.conditions.get(name, ())
             fixed = {x for x in letters if f"{x} == {self._observed.values[x]}" in known}
@@ -177,10 +168,8 @@ class Solver:
                 proven[name] = formula
         return proven
 
-    # Counterexamples.
-
-    def _verdict(self, name: str, probe: Probe) -> bool | None:
-        """Return whether a formula is right for a model; ``None`` where it says nothing of it."""
+    def _is_right(self, name: str, probe: Probe) -> bool | None:
+        """Return whether a formula is right for a model; ``None`` if it does not apply."""
         facts = probe.facts.get(name)
         if not facts or name not in self.formulas or not probe.meets(self.conditions.get(name, ())):
             return None
@@ -188,10 +177,10 @@ class Solver:
         return None if result is None else facts == {result}
 
     def _wrong(self, probe: Probe) -> list[str]:
-        return [name for name in probe.facts if self._verdict(name, probe) is False]
+        return [name for name in probe.facts if self._is_right(name, probe) is False]
 
     def _compare(self, change: Change) -> None:
-        """Find conditions until no formula is wrong for a model, or for parts of a refused one."""
+        """Add conditions until no formula is wrong for a model, or for halves of a change."""
         probe = self._probes.at(change)
         if probe is None:
             if len(change) > 1 and self._probes.has_room:
@@ -200,24 +189,24 @@ class Solver:
                 self._compare(dict(islice(change.items(), middle, None)))
             return
         while wrong := self._wrong(probe):
-            least = self._least(probe, wrong[0])
+            least = self._minimal(probe, wrong[0])
             self._counterexamples.append(least)
             self._try_further_values(least.changed, least.changed)
-            self._limit(least)
+            self._restrict(least)
 
     def _try_further_values(self, letters: Iterable[str], change: Change) -> None:
         for letter in letters:
             for value in self._candidates.multiples_near(letter):
                 self._probes.experiment({**change, letter: value})
 
-    def _least(self, probe: Probe, name: str) -> Probe:
-        """Return the model with the least part of a change for which some formula is wrong."""
+    def _minimal(self, probe: Probe, name: str) -> Probe:
+        """Return the minimal part of a change for which some formula is wrong."""
 
         def wrong(change: Change) -> Probe | None:
             tried = self._probes.experiment(change)
             return tried if tried is not None and self._wrong(tried) else None
 
-        used = _letters(self.formulas[name])
+        used = _names(self.formulas[name])
         own = {letter: value for letter, value in probe.changed.items() if letter in used}
         if len(own) < len(probe.changed):
             probe = wrong(own) or probe
@@ -232,38 +221,40 @@ class Solver:
             size = min(size, len(probe.changed))
         return probe
 
-    def _limit(self, probe: Probe) -> None:
-        """Find a condition for each formula that is wrong for a model, or drop it."""
+    def _restrict(self, probe: Probe) -> None:
+        """Add a condition to each formula that is wrong for a model, or drop the formula."""
         chosen: dict[object, Conditions | None] = {}
-        # Parts come first, as their conditions are those of the whole as well.
+        # Parts come first, as their conditions are also those of the whole.
         for name in sorted(self._wrong(probe), key=_depth, reverse=True):
-            if self._verdict(name, probe) is not False:
+            if self._is_right(name, probe) is not False:
                 continue
-            letters = _letters(self.formulas[name])
-            verdicts = tuple(self._verdict(name, other) for other in self._probes)
+            letters = _names(self.formulas[name])
+            verdicts = tuple(self._is_right(name, other) for other in self._probes)
             key = letters, verdicts
             if key not in chosen:
                 chosen[key] = self._condition(probe, letters, verdicts)
             if (conditions := chosen[key]) is None:
                 self._drop(name, probe)
                 continue
-            self._learn(name, conditions)
-            self._try_further_values(sorted(letters_in(conditions[-1]) - probe.changed.keys()), {})
+            self._require(name, conditions)
+            self._try_further_values(
+                sorted(names_in_conditions(conditions[-1]) - probe.changed.keys()), {}
+            )
             letter, _, fixed = conditions[-1].partition(" == ")
             if fixed.isdigit() and letter in probe.changed and letter not in letters:
-                # What chooses which blocks have a part may choose any of them in other models.
-                pattern = blanked(name)
+                # A number that selects blocks may select any of them in other models.
+                pattern = without_numbers(name)
                 for other in self.formulas:
-                    if blanked(other) == pattern:
-                        self._learn(other, conditions)
+                    if without_numbers(other) == pattern:
+                        self._require(other, conditions)
 
     def _condition(
         self, probe: Probe, letters: Collection[str], verdicts: Iterable[bool | None]
     ) -> Conditions | None:
-        """Return what a change breaks, and as few models as possible with a right formula do.
+        """Return the condition that excludes the fewest models with a right formula.
 
-        Of several, the one that most models with a wrong formula break, of those that change as
-        little: others may be wrong for other reasons as well.
+        Of equal ones, the one that excludes most models with a wrong formula and changes that are
+        not larger: others may be wrong for other reasons.
         """
         tried = list(zip(self._probes, verdicts, strict=True))
         right = [other for other, verdict in tried if verdict]
@@ -275,63 +266,67 @@ class Solver:
             return lost, sum(other.meets(conditions) for other in wrong)
 
         def is_allowed(conditions: Conditions) -> bool:
-            if not all(self._unlimited.isdisjoint(letters_in(text)) for text in conditions):
+            if not all(
+                self._unconditional.isdisjoint(names_in_conditions(text)) for text in conditions
+            ):
                 return False
-            # A least value has to exclude all that is wrong with other values.
+            # A minimum must exclude all values for which the formula is wrong.
             same = [other for other in wrong if other.changed.keys() == probe.changed.keys()]
             return ">=" not in conditions[-1] or not any(x.meets(conditions) for x in same)
 
         broken = self._candidates.broken_by(probe, letters)
         return min(filter(is_allowed, broken), key=cost, default=None)
 
-    def _choose_again(self) -> None:
-        """Choose all conditions again, as early ones may be superfluous with later ones."""
-        self._start()
+    def _minimize(self) -> None:
+        """Choose all conditions again, as later ones may make early ones superfluous."""
+        self._reset()
         for probe in sorted(self._counterexamples, key=lambda probe: len(probe.changed)):
-            self._limit(probe)
+            self._restrict(probe)
         for _ in range(2):
             for probe in self._probes:
                 self._compare(probe.changed)
 
-    def _limit_to_tried_multiples(self) -> None:
-        """A number that was always a multiple of something, by no condition, has to stay one.
+    def _require_tried_multiples(self) -> None:
+        """Require a number without other conditions to be a multiple as in all models so far.
 
-        A model rounds numbers to whole parts, and large models are tried with a few changes only.
+        Models may round numbers to multiples, and large models are tried with few changes.
         """
         for variable in self._observed.variables:
             letter = variable.letter
             tried = gcd(*(probe.values[letter] for probe in self._probes))
-            is_size = variable.quantity in ("width", "size") and len(variable.symbols) == 1
-            if not is_size or letter in self._unlimited or self._candidates.is_depth(letter):
+            is_size = variable.kind in ("width", "size") and len(variable.symbols) == 1
+            if not is_size or letter in self._unconditional or self._candidates.is_depth(letter):
                 continue
             if self._perturbations.step(letter) % tried == 0:
                 continue
             for name, formula in self.formulas.items():
                 known = self.conditions.get(name, ())
-                if letter in _letters(formula) and not any(letter in letters_in(x) for x in known):
-                    self._learn(name, (f"{letter} % {tried} == 0",))
+                if letter in _names(formula) and not any(
+                    letter in names_in_conditions(x) for x in known
+                ):
+                    self._require(name, (f"{letter} % {tried} == 0",))
 
-    def _start(self) -> None:
+    def _reset(self) -> None:
         self.conditions = {}
-        for name, texts in self._given.items():
-            self._learn(name, texts)
+        for name, texts in self._initial.items():
+            self._require(name, texts)
 
-    def _learn(self, name: str, conditions: Iterable[str]) -> None:
-        """Add conditions of a formula to those of everything around it."""
-        for path in (name, *owners(name)):
+    def _require(self, name: str, conditions: Iterable[str]) -> None:
+        """Add conditions to a formula and to those of all modules around it."""
+        for path in (name, *enclosing_modules(name)):
             self.conditions.setdefault(path, {}).update(dict.fromkeys(conditions))
 
     def _drop(self, name: str, probe: Probe) -> None:
-        """Remove a formula, and those of the modules around it."""
+        """Remove a formula and those of the modules around it."""
         reason = self._reason(name, probe)
-        self.unfollowed |= set(filter(self._candidates.is_depth, probe.changed))
-        for path in (name, *owners(name)):
+        self.unfitted_depths |= set(filter(self._candidates.is_depth, probe.changed))
+        for path in (name, *enclosing_modules(name)):
             if self.formulas.pop(path, None) is not None:
                 self.reasons[path] = reason
 
     def _reason(self, name: str, probe: Probe) -> str:
         formula = self.formulas[name]
-        result, letters = probe.result(formula), _letters(formula)
+        result, letters = probe.result(formula), _names(formula)
         true = min(fact for fact in probe.facts[name] if fact != result)
         moved = [x for x in probe.changed if x in letters] or list(probe.changed)
         return (
@@ -342,8 +337,8 @@ class Solver:
         )
 
 
-def _letters(formula: Iterable[str]) -> frozenset[str]:
-    return frozenset[str]().union(*map(letters_of, formula))
+def _names(formula: Iterable[str]) -> frozenset[str]:
+    return frozenset[str]().union(*map(names_in, formula))
 
 
 def _depth(name: str) -> tuple[bool, int]:

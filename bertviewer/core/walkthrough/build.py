@@ -5,24 +5,26 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from bertviewer.core.expressions.grouping import Count
+from bertviewer.core.expressions.polynomials import Count
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flows, Node
 from bertviewer.core.schema.modules import ModuleNode, TensorInfo, ancestors
 from bertviewer.core.util.numbers import count_text
-from bertviewer.core.walkthrough.counts import StepCount, TensorCounter, collected
-from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
-from bertviewer.core.walkthrough.layers import (
+from bertviewer.core.walkthrough.counts import TensorCounter, collected
+from bertviewer.core.walkthrough.node_groups import (
+    ENDS,
     EqualLayers,
+    FlowEdges,
     equal_layers,
+    is_data,
     module_flows,
     with_single_layers,
 )
-from bertviewer.core.walkthrough.shapes import ShapeReader
 from bertviewer.core.walkthrough.steps import (
     SEGMENT_EMBEDDING,
     TOKEN_EMBEDDING,
+    ShapeReader,
     StepReader,
     common_path,
 )
@@ -31,6 +33,7 @@ from bertviewer.core.walkthrough.walkthrough import (
     TOKEN_IDS,
     Section,
     Step,
+    StepCount,
     Walkthrough,
 )
 
@@ -50,8 +53,8 @@ def build_walkthrough(architecture: Architecture, run: ActivationRun | None = No
     """Return the walkthrough of a model; without its graph, modules in the order of the tree.
 
     Args:
-        architecture: the model; counts in symbols are given where they are derived already.
-        run: its last run, for the ids of its inputs and for the lengths in shapes.
+        architecture: the model; counts have symbols as far as these are derived.
+        run: its last run, for token ids and lengths.
     """
     flows = architecture.flows
     if flows is None or flows.flow("") is None:
@@ -61,7 +64,7 @@ def build_walkthrough(architecture: Architecture, run: ActivationRun | None = No
 
 
 class _Builder:
-    """Goes through the graph of the whole model once, and counts each tensor once."""
+    """Walks through the graph of the whole model, and counts each tensor once."""
 
     def __init__(self, architecture: Architecture, flows: Flows, run: ActivationRun | None) -> None:
         flow = flows.distinct[""]
@@ -72,7 +75,7 @@ class _Builder:
         self._shapes = ShapeReader(architecture, run)
         self._before = StepReader(architecture, self._shapes, flow, "embeddings")
         self._after = StepReader(architecture, self._shapes, flow, "rest")
-        # Of a checkpoint without a configuration only the names are known.
+        # A checkpoint without a configuration has only names.
         is_known = bool(flow.edges) or "model_type" in architecture.config
         self._sections = [Section("embeddings", "Embeddings" if is_known else "Modules by name")]
         self._seen_inputs: set[str] = set()
@@ -86,7 +89,7 @@ class _Builder:
         given = {n.id for n in self._nodes if n.kind == "input" and n.name.startswith("decoder ")}
         inputs = self._edges.inputs
         target = {node.id for node in self._nodes if inputs[node.id] & given}
-        for node in reversed(self._nodes):  # and what is computed for the decoder alone
+        for node in reversed(self._nodes):  # also nodes that only the decoder reads
             users = {user.id for user in self._edges.users(node)}
             if users and users <= target and not inputs[node.id]:
                 target.add(node.id)
@@ -109,7 +112,7 @@ class _Builder:
         )
 
     def _side(self, side: str, nodes: Sequence[Node]) -> None:
-        """Add the layers of one side of the model, and what is before, between and after them."""
+        """Add the layers of the encoder or decoder, and the steps around them."""
         between: list[Node] = []
         last: Node | None = None
         for node in nodes:
@@ -123,7 +126,7 @@ class _Builder:
                 inputs = self._edges.inputs[node.id]
                 is_new = bool(inputs) and not inputs & self._seen_inputs
                 self._seen_inputs |= inputs
-                # Another text or image has its own embeddings, after the layers of the first one.
+                # A second text or image has its own embeddings.
                 if is_new and self._layers and self._sections[-1].kind == "rest":
                     self._add_steps(between)
                     between = []
@@ -133,12 +136,12 @@ class _Builder:
         self._other_layers(side, last)
 
     def _is_weight_of_layer(self, node: Node) -> bool:
-        """Return whether a node changes a weight that a layer reads, and so is a part of that."""
+        """Return whether a node changes a weight that a layer reads."""
         above = {path for name in node.reads for path in ancestors(name)}
         return not self._edges.data(node) and bool(above & self._layers.keys())
 
     def _add_steps(self, nodes: Sequence[Node]) -> None:
-        """Add the steps of nodes, the ids before the tables in which they are looked up."""
+        """Add the steps of nodes, with ids before the tables."""
         is_first = self._sections[-1].kind == "embeddings"
         steps = list((self._before if is_first else self._after).steps(nodes))
         tables = {step.name: step for step in reversed(steps)}
@@ -162,7 +165,7 @@ class _Builder:
         self._add(Step(name, output_shape=table.input_shape, note=note, values=" ".join(words)))
 
     def _add_read(self, step: Step) -> None:
-        """Add a step of the graph with the modules that hold just what it reads."""
+        """Add a step of the graph, with the modules that hold its parameters."""
         counter, note = self._counter, step.note
         tensors = counter.tensors(step.reads)
         counted = {tensor.name for tensor in tensors if not counter.is_left(tensor)}
@@ -183,7 +186,7 @@ class _Builder:
             self._is_after_sum = step.name == "Add" and self._sections[-1].kind == "layer"
 
     def _add(self, step: Step, tensors: Sequence[TensorInfo] = ()) -> None:
-        """Add a step to the last section, and count those of its tensors that are not yet."""
+        """Add a step to the last section, and count its uncounted tensors."""
         section = self._sections[-1]
         new = list(filter(self._counter.is_left, tensors))
         outside = (t.numel for t in new if not t.name.startswith(f"{section.path}."))
@@ -269,6 +272,6 @@ def _times_in_symbols(architecture: Architecture, layer: ModuleNode, times: int)
     above = architecture.module(layer.parent or "")
     values = {symbol.letter: symbol.value for symbol in architecture.symbols}
     for part in Count.read(above.count_formula).parts if above and times > 1 else ():
-        if isinstance(part, Count) and part.times.letters and part.times.at(values) == times:
+        if isinstance(part, Count) and part.times.symbols and part.times.at(values) == times:
             return str(part.times)
     return ""

@@ -1,62 +1,40 @@
-"""Parameters counted once each, and spelled out: ``4*(D*D+D)`` for four equal linear layers.
+"""Parameter counts of steps and of components, spelled out: ``4*(D*D+D)`` for four linear layers.
 
 A tensor is the product of its dimensions, inputs first: a layer from D to I features is ``D*I+I``.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
 from msgspec import Struct
 
 from bertviewer.core.expressions.evaluation import evaluate
-from bertviewer.core.expressions.letters import letter_order
 from bertviewer.core.expressions.polynomials import (
     Monomial,
     Polynomial,
+    Relation,
     join_terms,
     polynomial_of,
     product,
+    relations,
+    substituted,
     total,
 )
+from bertviewer.core.expressions.symbols import Symbol, name_order
 from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.schema.modules import ModuleNode, TensorInfo, ancestors
+from bertviewer.core.walkthrough.walkthrough import Piece, Section, StepCount, Walkthrough
 
 _MULTIPLE = re.compile(r"^(\d+)\*([A-Za-z]\w{0,3})$")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-class Piece(Struct, frozen=True):
-    """``times`` equal modules; ``tensors`` are the dimensions of each tensor, symbols or numbers.
-
-    A norm with bias is two tensors of D.
-    """
-
-    times: int
-    tensors: tuple[tuple[str, ...], ...]
-
-
-class StepCount(Struct, frozen=True):
-    """The parameters of a step; all zero and empty for an addition.
-
-    Attributes:
-        parameters: the number of elements; a tied tensor counts at the first step that reads it.
-        trainable: how many of them are trainable.
-        symbols: the count in the configuration's symbols, empty where no formula is known.
-        numbers: the count with numbers put in, empty where nothing is counted.
-        pieces: the count as data, empty where it is not spelled out.
-    """
-
-    parameters: int = 0
-    trainable: int = 0
-    symbols: str = ""
-    numbers: str = ""
-    pieces: tuple[Piece, ...] = ()
-
-
 class TensorCounter:
-    """Counts tensors step by step. A tied tensor has the name under which the model stores it."""
+    """Counts each tensor once. A tied tensor has the name under which the model stores it."""
 
     def __init__(self, architecture: Architecture) -> None:
         self._architecture = architecture
@@ -65,7 +43,7 @@ class TensorCounter:
         self._left = set(self._first.values())
 
     def tensors(self, names: Iterable[str]) -> list[TensorInfo]:
-        """Return the tensors of these names, under any of their names, in the model's order."""
+        """Return the tensors with these names, in the model's order."""
         firsts = {self._first.get(name, name) for name in names}
         return [tensor for tensor in self.below("") if tensor.name in firsts]
 
@@ -80,8 +58,7 @@ class TensorCounter:
     def modules(self, tensors: Sequence[TensorInfo], path: str | None = None) -> tuple[str, ...]:
         """Return the modules that hold exactly these tensors, none if there are no such modules.
 
-        Tensors that are counted already may be missing from them: they are tied. ``path`` is
-        preferred if it holds just these.
+        Tensors that are counted already, being tied, may be elsewhere. ``path`` is preferred.
         """
         names = {tensor.name for tensor in tensors}
         if path is not None and names & self._left <= self._names_below(path) <= names:
@@ -90,9 +67,9 @@ class TensorCounter:
         return () if None in found else tuple(dict.fromkeys(filter(None, found)))
 
     def unused(self, path: str = "") -> dict[str, list[TensorInfo]]:
-        """Return what is not counted below a module, by the outermost modules that it is all of.
+        """Return the uncounted tensors below a module, by the outermost uncounted modules.
 
-        A module that is counted in part comes with its own tensors.
+        Those of modules that are partly counted are under the module that owns them.
         """
         found: dict[str, list[TensorInfo]] = {}
         for tensor in filter(self.is_left, self.below(path)):
@@ -101,7 +78,7 @@ class TensorCounter:
         return found
 
     def take(self, tensors: Iterable[TensorInfo]) -> StepCount:
-        """Count those of these tensors that are not counted yet."""
+        """Count the tensors that are not counted yet."""
         owners: dict[str, list[TensorInfo]] = {}
         taken = list(filter(self.is_left, tensors))
         for tensor in taken:
@@ -118,7 +95,7 @@ class TensorCounter:
         )
 
     def _outermost(self, tensor: TensorInfo, names: set[str], below: str = "") -> str | None:
-        """Return the outermost module below a path that has a tensor and only ones of these."""
+        """Return the outermost module below a path that has a tensor and only these names."""
         around = [path for path in ancestors(tensor.owner) if len(path) > len(below)]
         return next((path for path in reversed(around) if self._names_below(path) <= names), None)
 
@@ -127,7 +104,7 @@ class TensorCounter:
 
 
 def pieces_of(modules: Iterable[tuple[ModuleNode | None, list[TensorInfo]]]) -> tuple[Piece, ...]:
-    """Return the count of modules with their own tensors in pieces, equal neighbours merged."""
+    """Return the counts of modules' own tensors as pieces, with equal neighbours merged."""
     found: list[tuple[int, tuple[tuple[str, ...], ...]]] = []
     for module, tensors in modules:
         is_linear = module is not None and module.class_name.endswith("Linear")
@@ -143,7 +120,7 @@ def pieces_of(modules: Iterable[tuple[ModuleNode | None, list[TensorInfo]]]) -> 
 
 
 def changed(pieces: Iterable[Piece], change: Callable[[str], str]) -> tuple[Piece, ...]:
-    """Return pieces with each dimension written in another way."""
+    """Return pieces with each dimension replaced."""
     return tuple(
         Piece(piece.times, tuple(tuple(map(change, dims)) for dims in piece.tensors))
         for piece in pieces
@@ -151,12 +128,12 @@ def changed(pieces: Iterable[Piece], change: Callable[[str], str]) -> tuple[Piec
 
 
 def compact(pieces: Sequence[Piece]) -> str:
-    """Write the pieces as one step: ``(D*I+I)+(I*D+D)``."""
+    """Return the pieces as the count of one step: ``(D*I+I)+(I*D+D)``."""
     return "+".join(_text(piece, in_brackets=len(pieces) > 1) for piece in pieces)
 
 
 def spaced(pieces: Iterable[Piece]) -> str:
-    """Write the pieces as one sum: ``4*(D*D+D) + 2*D + D*I + I``."""
+    """Return the pieces as one sum: ``4*(D*D+D) + 2*D + D*I + I``."""
     parts = (
         [piece] if piece.times > 1 else [Piece(1, (dims,)) for dims in piece.tensors]
         for piece in pieces
@@ -165,9 +142,9 @@ def spaced(pieces: Iterable[Piece]) -> str:
 
 
 def collected(pieces: Iterable[Piece]) -> str:
-    """Write the pieces as one sum with like terms together: ``12*D**2 + 13*D``.
+    """Return the pieces as one sum with like terms collected: ``12*D**2 + 13*D``.
 
-    Terms are ordered by their first symbol, V before L before D; then squares come first.
+    Terms are sorted by their first symbol, V before L before D; then squares come first.
     """
     products = (
         product((Polynomial.constant(piece.times), *map(polynomial_of, dims)))
@@ -185,7 +162,7 @@ def names_in(text: str) -> set[str]:
 
 def _dimensions(tensor: TensorInfo, is_linear: bool) -> tuple[str, ...]:
     dims = tensor.symbolic_shape or tuple(map(str, tensor.shape))
-    # torch keeps a linear layer's weight as [out, in]; people write inputs first.
+    # torch stores a linear layer's weight as [out, in].
     return dims[::-1] if is_linear or tensor.name.endswith("in_proj_weight") else dims
 
 
@@ -197,10 +174,141 @@ def _text(piece: Piece, *, in_brackets: bool) -> str:
 
 
 def _factor(dim: str) -> str:
-    """Write ``4*D`` as ``4D``, so that it reads as one size, and a sum in brackets."""
+    """Return ``4*D`` as ``4D``, and a sum in brackets."""
     return f"({dim})" if " " in dim or "//" in dim else _MULTIPLE.sub(r"\1\2", dim)
 
 
 def _order(symbols: Monomial) -> tuple[bool, tuple[int, str], int]:
-    first = letter_order(symbols[0][0]) if symbols else (0, "")
+    first = name_order(symbols[0][0]) if symbols else (0, "")
     return not symbols, first, -sum(power for _, power in symbols)
+
+
+_SQUARE = re.compile(r"([A-Za-z]\w*)\*\*2")
+
+
+class Component(Struct, frozen=True):
+    """One component: its sum tensor by tensor, and with like terms collected; "" if unknown."""
+
+    title: str
+    parameters: int
+    spelled: str = ""
+    collected: str = ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The sums as text, the second only if it differs: ``N·(12·D² + 13·D)``."""
+        says_more = _SQUARE.sub(r"\1*\1", self.collected) != self.spelled
+        sums = (self.spelled, self.collected) if says_more else (self.spelled,)
+        return tuple(readable(text) for text in sums if text)
+
+    @property
+    def text(self) -> str:
+        """The component in one line, ending in its value."""
+        return " = ".join((*self.lines, f"{self.parameters:,}"))
+
+
+class ComponentCounts(Struct, frozen=True):
+    """All components; ``relations`` are the substitutions, I as ``4*D``."""
+
+    components: tuple[Component, ...]
+    relations: tuple[Relation, ...]
+    total: int
+    tensors: int
+
+    @property
+    def reconciles(self) -> bool:
+        """Whether the components add up to the model."""
+        return sum(component.parameters for component in self.components) == self.total
+
+
+def usual_relations(symbols: Sequence[Symbol]) -> tuple[Relation, ...]:
+    """Return the usual substitutions: I by ``4*D`` if true, T by its number."""
+    segments = [str(symbol.value) for symbol in symbols if symbol.letter == "T"][:1]
+    return (*relations(symbols), *(Relation("T", number, f"T = {number}") for number in segments))
+
+
+def relations_text(declared: Sequence[Relation]) -> str:
+    """Return ``I = 4·D, T = 2``."""
+    return readable(", ".join(relation.text for relation in declared))
+
+
+def count_components(
+    walkthrough: Walkthrough, architecture: Architecture, declared: Sequence[Relation]
+) -> ComponentCounts:
+    """Return the parameters of each component; ``declared`` are substitutions."""
+    # Equal layers are counted with the one that is shown; all after the layers is one component.
+    sections = [each for each in walkthrough.sections if each.kind not in ("others", "rest")]
+    rest = tuple(s for each in walkthrough.sections if each.kind == "rest" for s in each.steps)
+    title = "After the blocks" if architecture.source.task == "base" else "Head"
+    if {step.name for step in rest if step.count.parameters} == {"Pooler"}:
+        title = "Pooler"
+    sections.append(Section("rest", title, rest))
+    symbols = names_in(" ".join(step.count.symbols for step in walkthrough.steps))
+    used = tuple(relation for relation in declared if relation.name in symbols)
+    return ComponentCounts(
+        tuple(_component(section, used) for section in sections if section.parameters),
+        used,
+        architecture.root.parameters,
+        architecture.tensor_count,
+    )
+
+
+def _component(section: Section, declared: Sequence[Relation]) -> Component:
+    parameters, times = section.times * section.parameters, section.symbols or str(section.times)
+    if not any(step.count.symbols for step in section.steps):
+        return Component(_title(section), parameters)
+    pieces = changed(
+        (piece for step in section.steps for piece in step.count.pieces),
+        lambda dim: substituted(dim, declared),
+    )
+    sums = (spaced(pieces), collected(pieces))
+    return Component(
+        _title(section), parameters, *(s if times == "1" else f"{times}*({s})" for s in sums)
+    )
+
+
+def _title(section: Section) -> str:
+    if section.kind != "layer":
+        return "Embedding" if section.title == "Embeddings" else section.title
+    title = section.title.removeprefix("One ")
+    blocks = title.replace("layer", "blocks").capitalize()
+    return blocks if title != section.title else f"Blocks like {title[:1].lower()}{title[1:]}"
+
+
+class Subtotal(Struct, frozen=True):
+    """A model's count without the poolers and heads at ``paths``, whose counts are ``on_top``."""
+
+    parameters: int
+    on_top: Mapping[str, int]
+    paths: tuple[str, ...]
+
+    @property
+    def total(self) -> int:
+        """The model's own count."""
+        return self.parameters + sum(self.on_top.values())
+
+    @property
+    def difference(self) -> str:
+        """The difference as text: "pooler 1,049,600", "pooler 590,592 and head 1,538"."""
+        return " and ".join(f"{what} {count:,}" for what, count in self.on_top.items())
+
+
+def subtotal(walkthrough: Walkthrough, architecture: Architecture) -> Subtotal | None:
+    """Return the count without the steps of poolers and heads, ``None`` if there are none.
+
+    These are modules with such names, and in a model for a task all modules after those with the
+    layers. A tied weight of a head counts with the embeddings.
+    """
+    bodies = {n.path.partition(".")[0] for n in architecture.modules if n.name.isdecimal()}
+    on_top: Counter[str] = Counter()
+    paths: list[str] = []
+    for section in walkthrough.sections:
+        for step in section.steps if section.kind == "rest" else ():
+            names = (step.path or "").split(".")
+            is_head = architecture.source.task != "base" and names[0] not in bodies
+            is_head |= any(name.endswith("head") for name in names)
+            if step.count.parameters and (is_head or "pooler" in names):
+                on_top["pooler" if "pooler" in names else "head"] += step.count.parameters
+                paths += step.paths
+    left = walkthrough.parameters - on_top.total()
+    return Subtotal(left, on_top, tuple(paths)) if on_top else None

@@ -1,34 +1,100 @@
-"""Steps of a graph: which nodes form one, its usual name and its note."""
+"""The steps of a graph: which nodes form one, its usual name, its note and its shapes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
-from math import isclose, sqrt
+from math import isclose, prod, sqrt
 from typing import Literal
 
 from msgspec.structs import replace
 
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate
+from bertviewer.core.expressions.symbols import shape_text
+from bertviewer.core.formulas.embedding import index_kind
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.templates.embedding import index_kind
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.bindings import letter_values, two_sides
 from bertviewer.core.schema.flow import Edge, Flow, Node
-from bertviewer.core.walkthrough.attention import (
+from bertviewer.core.walkthrough.node_groups import (
     BLOCKS,
+    ENDS,
     NORMS,
     SELF_ATTENTION,
     TRANSFORMS,
+    FlowEdges,
     attentions_of,
+    is_data,
 )
-from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
-from bertviewer.core.walkthrough.shapes import ShapeReader
-from bertviewer.core.walkthrough.walkthrough import Step
+from bertviewer.core.walkthrough.walkthrough import Step, StepShape
+
+
+class ShapeReader:
+    """Names the dimensions of traced shapes: B sentences of S tokens, S_d in a decoder.
+
+    In a graph without symbols, lengths are recognised by their traced values and widths by the
+    model's tensors.
+    """
+
+    def __init__(self, architecture: Architecture, run: ActivationRun | None) -> None:
+        self.tokens, self._target = two_sides(architecture, run.tokens) if run else ((), ())
+        self._length = "S"
+        flows = architecture.flows
+        flow = None if flows is None else flows.flow("")
+        inputs = [node.name for node in flow.nodes if node.kind == "input"] if flow else []
+        self._has_text = any(name.endswith("ids") or "embeds" in name for name in inputs)
+        self._lengths = {} if flows is None else flows.lengths
+        self._values = letter_values(architecture, run)
+        self._widths: dict[int, str] = {}
+        for tensor in architecture.parameters:
+            for size, symbol in zip(tensor.shape, tensor.symbolic_shape or (), strict=False):
+                if not symbol.isdecimal():
+                    self._widths.setdefault(size, symbol)
+
+    def turn_to_target(self) -> None:
+        """Use the target's tokens from now on, in an encoder-decoder."""
+        self.tokens, self._length = self._target, "S_d"
+
+    def shape(
+        self, found: Node | Edge, tokens: Node | Edge | None = None, part: slice = slice(None)
+    ) -> StepShape | None:
+        """Return a traced shape, or a part of it, in symbols and numbers.
+
+        A shape [B*S, D] is returned as [B, S, D] if ``tokens`` has that shape.
+        """
+        names, whole = self._names(found)[part], () if tokens is None else tokens.shape
+        if tokens and len(names) == 2 and len(whole) == 3 and found.shape[0] == prod(whole[:2]):
+            last = self._names(replace(found, shape=(*whole[:2], found.shape[-1])))[-1]
+            names = [*self._names(tokens)[:2], last]
+        numbers = list(map(self._number, names))
+        return StepShape(shape_text(names), shape_text(numbers)) if names else None
+
+    def _names(self, found: Node | Edge) -> list[str]:
+        sizes = found.shape
+        if found.symbolic_shape is not None:
+            return list(found.symbolic_shape)
+        lengths = self._lengths if self._has_text else {}
+        tokens = {lengths.get(each): each for each in ("S_d", "S", self._length)}
+        # Some layers have the features before the positions.
+        places = (0, 2) if len(sizes) == 3 and sizes[1] not in tokens else (0, 1)
+        names = [tokens.get(n, str(n)) if at in places else str(n) for at, n in enumerate(sizes)]
+        if len(names) > 1 and names[-1].isdecimal():
+            names[-1] = self._widths.get(sizes[-1], names[-1])
+        has_batch = len(sizes) > 1 and sizes[0] == self._lengths.get("B")
+        return ["B", *names[1:]] if has_batch else names
+
+    def _number(self, symbol: str) -> str:
+        try:
+            return str(evaluate(symbol, self._values))
+        except FormulaError:
+            return symbol
+
 
 Place = Literal["embeddings", "layer", "rest"]
-"""Where nodes are: before the layers, in one, or after them."""
+"""The position of nodes: before the layers, in one, or after them."""
 
 TOKEN_EMBEDDING, SEGMENT_EMBEDDING = "Token embedding", "Segment embedding"
 _POSITION_EMBEDDING, _DISTANCE_EMBEDDING = "Position embedding", "Distance embedding"
 _FEED_FORWARD = "Feed-forward network"
-
 SINUSOIDS = (
     "Sines and cosines of the position are added to the token vectors; nothing is learned here."
 )
@@ -36,7 +102,6 @@ RESIDUAL = "Residual connection: the block’s input is added to its output."
 DISTANCES = "One vector per distance, used by the attention in every layer."
 _SUM = "Element-wise sum of the vectors; nothing is learned here."
 _PER_HEAD = "The Q, K, V and output projections, divided among the heads."
-
 _NAMES = {
     **dict.fromkeys(NORMS, "Norm"),
     **dict.fromkeys(("feed-forward", "gated feed-forward"), _FEED_FORWARD),
@@ -46,9 +111,11 @@ _NAMES = {
     "sub": "Subtract",
     "div": "Divide",
 }
-"""What steps are called, by their operation; others after it."""
+"""Names of steps by operation, if not the operation's name."""
+
 _OF_EMBEDDINGS = {"Norm": "norm", "Linear": "projection", "Dropout": "dropout"}
-"""What steps before the layers are called, after the word "Embedding"."""
+"""Names of steps before the layers, after the word "Embedding"."""
+
 _NOTES = {
     TOKEN_EMBEDDING: "One vector per token id.",
     SEGMENT_EMBEDDING: "One vector per segment type.",
@@ -62,20 +129,21 @@ _NOTES = {
 }
 _TABLES = {"token": TOKEN_EMBEDDING, "segment": SEGMENT_EMBEDDING}
 _JOINS = ("add", "sub", "mul", "div", "cat", "stack", "maximum", "minimum", "matmul", "bmm")
-"""Operations that are steps where they join two activations."""
+"""Operations that are steps if they join two activations."""
+
 _FIXED = (
     ("Fixed positions", "One vector per position"),
     ("Sinusoidal positions", "Sines and cosines of each position"),
 )
 _FACTORS = {"mul": ("Scale", "multiplied"), "div": ("Divide", "divided")}
 _MOST_NODES = 12
-"""A module of a layer that normalises inside and has more nodes is one step."""
+"""A module of a layer with norms and more nodes is one step."""
 
 
 class StepReader:
-    """Groups the nodes of one graph into steps; opens the modules that contain several.
+    """Groups the nodes of one graph, and of modules with several steps, into steps.
 
-    Steps have no ``paths`` and no counts yet.
+    The steps have no ``paths`` and counts yet.
     """
 
     def __init__(
@@ -113,7 +181,7 @@ class StepReader:
                 yield from self.dropouts(each, done)
 
     def dropouts(self, node: Node, within: Sequence[Node] = ()) -> Iterator[Step]:
-        """Yield the dropouts that a node's result goes through, each once."""
+        """Yield the dropouts of a node's result, each once."""
         inside = {each.id for each in within}
         edges = list(self._edges.out[node.id])
         flow = self._flows.flow(node.path or "") if "parameters" in node.details else None
@@ -130,7 +198,7 @@ class StepReader:
             yield replace(step, input_shape=shape, output_shape=shape, reads=())
 
     def _opened(self, node: Node) -> list[Flow]:
-        """Return the graphs of a closed module that contains several steps, and of its equals."""
+        """Return the graphs of a closed module with several steps, and of equal modules."""
         found = self._closed(node)
         if found is None or self._attends(node):
             return []
@@ -142,7 +210,7 @@ class StepReader:
         return [f for path in node.layers if (f := self._flows.flow(path))] if is_open else []
 
     def _closed(self, node: Node) -> Flow | None:
-        """Return the graph of a module that is no single known operation."""
+        """Return the graph of a module that is not a single known operation."""
         is_closed = node.kind == "module" and node.operation is None
         is_inside = node.path != self._edges.flow.path
         return self._flows.flow(node.path or "") if is_closed and is_inside else None
@@ -153,12 +221,12 @@ class StepReader:
         return {node.operation for node in flow.nodes}.union(*map(self._operations, inner))
 
     def _attends(self, node: Node) -> bool:
-        """Return whether a closed module of a layer computes attention in another way."""
+        """Return whether a closed module of a layer computes an unrecognised attention."""
         found = self._closed(node) if self._place == "layer" else None
         return found is not None and any(each.operation == "softmax" for each in found.nodes)
 
     def _steps_of(self, nodes: Sequence[Node]) -> Iterator[Step]:
-        """Yield the steps of a node that is no attention, with the activation of a pooler."""
+        """Yield the steps of a node that is not an attention, with the activation of a pooler."""
         node, data = nodes[0], self._edges.data(nodes[0])
         in_embeddings = self._place == "embeddings"
         is_shown = bool(node.reads) or node.kind in ("module", "group")
@@ -181,22 +249,22 @@ class StepReader:
                 path = self._path_around([each for each in node.nodes if each.path])
             step = self._step(name, nodes, path, _note_of(name, node))
             if path and (name == "Experts" or self._closed(node) is not None):
-                # Also what these tokens do not use, as experts that they are not routed to.
+                # Also unused tensors, such as those of experts without tokens.
                 below = self._architecture.tensors_below(path)
                 step = replace(step, reads=tuple(tensor.name for tensor in below))
             yield step
 
     def _table_name(self, node: Node) -> str:
-        """Return the name of an embedding table, by what its rows are looked up by."""
+        """Return the name of an embedding table by what its indices are."""
         view = ModuleView.of(self._module, self._architecture)
-        found = None if view.graph is None else view.graph.by_id.get(node.id)
+        found = view.graph.by_id.get(node.id)
         # One vector for each pair of positions is one for their distance.
         is_pairs = len(node.shape) > 2 and node.shape[0] == node.shape[1] > 1
         other = _DISTANCE_EMBEDDING if is_pairs else _POSITION_EMBEDDING
         return other if found is None else _TABLES.get(index_kind(found, view), other)
 
     def tables_read(self, node: Node) -> Iterator[Step]:
-        """Yield the tables of distances that no step looks up, but a layer or a node for it."""
+        """Yield the tables of distances that a layer reads, or a node for it."""
         readers = (node, *self._edges.users(node)[:1])
         flows = filter(None, (self._flows.flow(each.path) for each in readers if each.path))
         if any(each.operation == "position bias" for flow in flows for each in flow.all_nodes()):
@@ -223,7 +291,7 @@ class StepReader:
         return "Head" if is_after and self._architecture.source.task != "base" else node.name
 
     def _sum(self, node: Node) -> Iterator[Step]:
-        """Yield an addition, after the fixed vectors that it adds.
+        """Yield an addition, after the constant vectors that it adds.
 
         A sum of several embeddings is one step that names all of them.
         """
@@ -252,7 +320,7 @@ class StepReader:
                 yield from self._added_later(user)
 
     def _factor(self, node: Node) -> tuple[str, str] | None:
-        """Return the name and note of a multiplication by one number other than 1."""
+        """Return the name and note of a multiplication by a number other than 1."""
         numbers = [each.plain for each in node.operands if not each.node]
         name, verb = _FACTORS.get(node.operation or "", ("", ""))
         if not name or node.reads or not len(numbers) == len(self._edges.data(node)) == 1:
@@ -276,7 +344,7 @@ class StepReader:
     def _step(
         self, name: str, nodes: Sequence[Node], path: str | None = None, note: str = ""
     ) -> Step:
-        """Return a step of some nodes with what it reads, its input and its output."""
+        """Return a step of some nodes with its parameters, input and output."""
         inside = {node.id for node in nodes}
         read = (edge for node in nodes for edge in self._edges.data(node))
         taken = next((edge for edge in read if edge.source not in inside), None)
@@ -295,7 +363,7 @@ class StepReader:
         )
 
     def _path_around(self, nodes: Sequence[Node]) -> str | None:
-        """Return the module around nodes; of several in the layer itself the first."""
+        """Return the module that contains nodes; of several in the layer the first."""
         paths = [node.path for node in nodes if node.path is not None and node.kind not in ENDS]
         common = common_path(paths)
         if not paths or not f"{self._base}.".startswith(f"{common}." if common else ""):

@@ -12,15 +12,38 @@ from msgspec import Struct
 
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flows
-from bertviewer.core.walkthrough.counts import StepCount
 
 TOKEN_IDS, SEGMENT_IDS = "Token IDs", "Segment IDs"
-
 SectionKind = Literal["embeddings", "layer", "others", "rest"]
 
 
+class Piece(Struct, frozen=True):
+    """``times`` equal modules, each with the dimensions of its tensors: symbols or numbers."""
+
+    times: int
+    tensors: tuple[tuple[str, ...], ...]
+
+
+class StepCount(Struct, frozen=True):
+    """The parameters of a step; all zero and empty for an addition.
+
+    Attributes:
+        parameters: the number of elements; a tied tensor counts at the first step that reads it.
+        trainable: the number of trainable ones.
+        symbols: the count in the configuration's symbols, "" without a formula.
+        numbers: the count in numbers, "" if nothing is counted.
+        pieces: the count as data, empty if it is not spelled out.
+    """
+
+    parameters: int = 0
+    trainable: int = 0
+    symbols: str = ""
+    numbers: str = ""
+    pieces: tuple[Piece, ...] = ()
+
+
 class StepShape(Struct, frozen=True):
-    """A tensor's shape, in symbols as ``[B, S, D]`` and in numbers as far as they are known."""
+    """A tensor's shape in symbols, ``[B, S, D]``, and in numbers as far as known."""
 
     text: str
     numbers: str
@@ -30,19 +53,19 @@ class Step(Struct, frozen=True):
     """One step.
 
     Attributes:
-        name: its usual name in teaching.
+        name: its usual name.
         paths: the modules that hold exactly the parameters of the step.
         module: the module that computes it, ``None`` for an input or an addition.
-        input_shape: the shape of its input, ``None`` where it is not known.
+        input_shape: the shape of its input, ``None`` if unknown.
         output_shape: the shape of its output.
         count: its parameters.
         note: one line of explanation.
         values: the ids of an input in the last run, shortened.
-        is_layers: whether the step is whole layers, those at ``paths``.
+        is_layers: whether the step represents the whole layers at ``paths``.
         number: its number in the walkthrough, from 1.
         reads: the parameters that it reads.
-        flow: the module in whose graph ``nodes`` are, ``None`` for no nodes.
-        nodes: the ids of the nodes that the step consists of.
+        flow: the module whose graph has the ``nodes``, ``None`` without nodes.
+        nodes: the ids of the step's nodes.
     """
 
     name: str
@@ -66,7 +89,7 @@ class Step(Struct, frozen=True):
 
     @property
     def locations(self) -> tuple[str, ...]:
-        """Its modules for people: ``encoder.layer.1 … 5``; ``in …`` for a part of a module."""
+        """Its modules as text: ``encoder.layer.1 … 5``; ``in …`` for a part of a module."""
         if not self.paths:
             return (f"in {self.module}",) if self.module else ()
         if not self.is_layers or len(self.paths) == 1:
@@ -83,7 +106,7 @@ class Step(Struct, frozen=True):
 
 
 class _Counted:
-    """What has steps, and expects a number of parameters."""
+    """Steps with an expected number of parameters."""
 
     expected: int
 
@@ -104,7 +127,7 @@ class _Counted:
 
     @property
     def reconciles(self) -> bool:
-        """Whether the steps add up to what is expected."""
+        """Whether the steps add up to the expected number."""
         return self.parameters == self.expected
 
 
@@ -113,12 +136,12 @@ class Section(_Counted, Struct, frozen=True):
 
     Attributes:
         kind: the part of the model.
-        title: what the section is called.
+        title: in words.
         steps: its steps.
         expected: the number of parameters of its modules.
-        path: the layer that it shows, empty if it shows none.
-        times: how many layers of the model are equal to that one.
-        symbols: the same in symbols, empty where not known.
+        path: the layer that it shows, "" for other sections.
+        times: the number of layers of the model that equal that one.
+        symbols: the same in symbols, "" if unknown.
         is_executed: whether steps are in execution order; without a graph they are modules in the
             order of the tree, under their own names.
     """
@@ -151,7 +174,7 @@ class Walkthrough(_Counted, Struct, frozen=True):
 
 
 def find_step(steps: Sequence[Step], architecture: Architecture, path: str) -> Step | None:
-    """Return the step to show for a module, ``None`` where the walkthrough has none.
+    """Return the step to show for a module, ``None`` if there is none.
 
     That is the step of this module, else the first step inside it, else the innermost one around
     it; for a module whose tensors are counted under another name, the step of that name.

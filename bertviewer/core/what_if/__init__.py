@@ -1,1 +1,4 @@
-"""What other sizes would give, from the formulas alone."""
+"""Counts, shapes and costs of a model with other numbers in its configuration.
+
+``sheet`` holds the formulas and rules of one model, ``scenario`` evaluates them for changed values.
+"""

@@ -1,29 +1,32 @@
-"""What if the configuration had other numbers: counts, shapes and costs.
+"""Counts, shapes and costs for other numbers in the configuration, and values to suggest.
 
-They come from the formulas where these are verified, and are marked where they have none.
-Elsewhere they are read from a model that was built with the numbers, if that is possible.
+Figures come from the formulas where these are verified, and are marked where there is none. For
+other values they are read from a model that is built with these numbers, if possible.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from bertviewer.core.expressions.domains import holds_in
-from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
-from bertviewer.core.expressions.grouping import Relation
+from bertviewer.core.expressions.evaluation import UnevenDivision, all_met, evaluate, names_in
+from bertviewer.core.expressions.polynomials import Relation
+from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.schema.costs import Costs, ModuleCosts
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.modules import TensorInfo
+from bertviewer.core.sources.configuration import read_configuration
+from bertviewer.core.sources.presets import PRESETS, find_preset
 from bertviewer.core.what_if.sheet import Problem, ScenarioError, Sheet
 
 
 class Scenario(Struct, frozen=True):
-    """Other values for some letters of an architecture.
+    """Other values for some symbols of an architecture.
 
     Attributes:
         sheet: the architecture's formulas.
-        changed: the new values; other letters keep theirs.
-        kept: multiples that follow what they are multiples of.
+        changed: the new values; other symbols keep theirs.
+        kept: multiples that are kept.
     """
 
     sheet: Sheet
@@ -36,24 +39,24 @@ class Scenario(Struct, frozen=True):
 
     @property
     def values(self) -> dict[str, int]:
-        """The value of every letter; one that cannot be in proportion is cut to a whole number."""
+        """The values of all symbols; proportional ones are rounded down."""
         real = self.sheet.values
         values = {**real, **self.changed}
         for multiple in self.kept:
-            values[multiple.letter] = evaluate(multiple.formula, values)
+            values[multiple.name] = evaluate(multiple.formula, values)
         for symbol in self.sheet.architecture.symbols:
             letter, variable = symbol.letter, symbol.variable
-            # Two numbers that a model wants in proportion: one letter stands for both.
+            # Two numbers that a model requires to be proportional.
             if letter != variable and variable in real and letter not in self.changed:
                 values[letter] = real[letter] * values[variable] // real[variable]
         return values
 
 
 class Figure(Struct, frozen=True):
-    """A number of the real model and what becomes of it.
+    """A number of the real model, and its value in a scenario.
 
     Attributes:
-        is_fixed: whether it has no formula, so that it is the real one whatever is changed.
+        is_fixed: whether it has no formula, so that it is the real one in all scenarios.
     """
 
     real: int
@@ -62,36 +65,36 @@ class Figure(Struct, frozen=True):
 
     @property
     def difference(self) -> int:
-        """How much more it is than in the real model."""
+        """The difference to the real model."""
         return self.value - self.real
 
     @property
     def ratio(self) -> float | None:
-        """How many times the real one it is, ``None`` where that is 0."""
+        """The ratio to the real model, ``None`` if that is 0."""
         return self.value / self.real if self.real else None
 
     def times(self, real: int, here: int) -> "Figure":
-        """Return the figure of so many equal modules in the real model, and so many here."""
+        """Return the figure of several equal modules, ``real`` in the real model and ``here``."""
         return Figure(self.real * real, self.value * here, self.is_fixed)
 
 
 class BuiltModel(Struct, frozen=True):
-    """A model that was built with a scenario's values: elements by module, shapes by tensor."""
+    """Sizes of a model built with a scenario's values: elements by module, shapes by tensor."""
 
     sizes: Mapping[str, int]
     shapes: Mapping[str, tuple[int, ...]]
 
 
 class Outcome(Struct, frozen=True):
-    """What a scenario gives, for every module and every tensor of the real model.
+    """The figures of a scenario for every module and tensor of the real model.
 
     Attributes:
         scenario: the values.
-        numbers: what each formula gives with them.
-        warnings: what should be known about the values; no figure is wrong for them.
+        numbers: the value of each formula.
+        warnings: problems that do not affect the figures.
         has_costs: whether the formulas of the forward pass hold for these values; they may be
-            proven for fewer letters than the counts.
-        built: the model that figures are read from instead, where the formulas are not verified.
+            verified for fewer symbols than the counts.
+        built: the built model that figures are read from if the formulas are not verified.
     """
 
     scenario: Scenario
@@ -102,7 +105,7 @@ class Outcome(Struct, frozen=True):
 
     @property
     def sheet(self) -> Sheet:
-        """The formulas that the figures come from."""
+        """The formulas."""
         return self.scenario.sheet
 
     def parameters(self, path: str) -> Figure:
@@ -114,12 +117,12 @@ class Outcome(Struct, frozen=True):
         return self._figure(node.count_formula)
 
     def macs(self, path: str) -> Figure | None:
-        """Return a module's multiply-adds, ``None`` where no formula says them."""
+        """Return a module's multiply-adds, ``None`` without a formula."""
         module = self._costs(path)
         return None if module is None or module.macs is None else self._figure(module.macs)
 
     def peak(self) -> Figure | None:
-        """Return the most elements of activations alive at one time, ``None`` without formula."""
+        """Return the maximum of live elements of activations, ``None`` without a formula."""
         costs = self.sheet.architecture.costs
         if costs is None or not self.has_costs:
             return None
@@ -127,32 +130,32 @@ class Outcome(Struct, frozen=True):
         return None if real is None or here is None else Figure(real, here)
 
     def kv_cache(self, dtype: str) -> Figure | None:
-        """Return the bytes of the key/value cache, ``None`` where no formula says it."""
+        """Return the bytes of the key/value cache, ``None`` without a formula."""
         cache, values = self.sheet.architecture.kv_cache, self.scenario.values
         if cache is None or not cache.letters | {"B", "S"} <= values.keys():
             return None
         real, here = cache.bytes(self.sheet.values, dtype), cache.bytes(values, dtype)
-        is_known = holds_in(cache.domain, values) and real is not None and here is not None
+        is_known = all_met(cache.domain, values) and real is not None and here is not None
         return Figure(real or 0, here or 0) if is_known else None
 
     def shape(self, tensor: TensorInfo) -> tuple[int, ...]:
-        """Return a tensor's shape; the real one where no formula is known."""
+        """Return a tensor's shape; the real one without a formula."""
         if self.built is not None:
             return self.built.shapes.get(tensor.name, tensor.shape)
         return self._sizes(tensor.symbolic_shape) or tensor.shape
 
     def input_shape(self, path: str) -> tuple[int, ...] | None:
-        """Return the shape of a module's input, ``None`` where no formula says it."""
+        """Return the shape of a module's input, ``None`` without a formula."""
         module = self._costs(path)
         return self._sizes(module.input_shape if module else None)
 
     def output_shape(self, path: str) -> tuple[int, ...] | None:
-        """Return the shape of a module's output, ``None`` where no formula says it."""
+        """Return the shape of a module's output, ``None`` without a formula."""
         module = self._costs(path)
         return self._sizes(module.output_shape if module else None)
 
     def layers(self, path: str) -> int:
-        """Return how many numbered modules there are in the list at ``path``."""
+        """Return the number of layers in the list at ``path``."""
         if self.built is not None:
             children = (x.rpartition(".") for x in self.built.sizes)
             return sum(parent == path and name.isdigit() for parent, _, name in children)
@@ -161,7 +164,7 @@ class Outcome(Struct, frozen=True):
         return max(real + grown, 0)
 
     def exists(self, path: str) -> bool:
-        """Return whether the model has a module of the real one: fewer layers lack the last."""
+        """Return whether the model has a module of the real one."""
         if self.built is not None:
             return path in self.built.sizes
         while path:
@@ -171,9 +174,9 @@ class Outcome(Struct, frozen=True):
         return True
 
     def members(self, row: TreeRow) -> tuple[int, int]:
-        """Return how many modules a row of the tree stands for, in the real model and here.
+        """Return the number of modules in a row of the tree, in the real model and here.
 
-        New layers come after the last one and are like it.
+        New layers are copies of the last one.
         """
         if not row.is_folded:
             return 1, int(self.exists(row.node.path))
@@ -201,17 +204,17 @@ class Outcome(Struct, frozen=True):
 
     def _figure(self, formula: str) -> Figure:
         real = self.sheet.numbers[formula]
-        return Figure(real, self.numbers[formula], bool(real) and not letters_of(formula))
+        return Figure(real, self.numbers[formula], bool(real) and not names_in(formula))
 
     def _sizes(self, shape: tuple[str, ...] | None) -> tuple[int, ...] | None:
         return None if shape is None else tuple(self.numbers[size] for size in shape)
 
 
 def evaluate_scenario(scenario: Scenario) -> Outcome:
-    """Put a scenario's values into all formulas: 0.1 ms for BERT-large.
+    """Evaluate all formulas for a scenario: 0.1 ms for BERT-large.
 
     Raises:
-        ScenarioError: the values break a rule, or a formula says nothing about them.
+        ScenarioError: the values break a rule, or a division is not exact.
     """
     sheet, values = scenario.sheet, scenario.values
     problems = list(sheet.broken_rules(values))
@@ -233,14 +236,102 @@ def evaluate_scenario(scenario: Scenario) -> Outcome:
 
 
 def _costs_hold(costs: Costs, sheet: Sheet, values: Mapping[str, int]) -> bool:
-    """Tell whether all letters have values for which the costs were verified."""
-    if not holds_in(costs.domain, values):
+    """Return whether the costs are verified for the values of all symbols."""
+    if not all_met(costs.domain, values):
         return False
     for symbol in sheet.architecture.symbols:
         letter = symbol.letter
         variable = costs.variables.get(letter, "")
-        # A number that no formula follows keeps its value.
+        # A symbol without a variable must keep its value.
         now, real = (values[variable], sheet.values[variable]) if variable in values else (1, 1)
         if values[letter] * real != sheet.values[letter] * now:
             return False
     return True
+
+
+_MOST_REMEDIES = 3
+_AROUND, _BEYOND = 1_500, 16
+"""Range of tried values around a symbol's own, and from other numbers of a problem on."""
+
+_MOST_STEPS = 2_000
+
+
+def next_value(sheet: Sheet, values: Mapping[str, int], letter: str, step: int) -> int:
+    """Return the nearest value of a symbol in a direction that breaks no rule about it.
+
+    Args:
+        sheet: has the rules.
+        values: the current values of all symbols.
+        letter: the symbol to change.
+        step: 1 upwards, -1 downwards.
+
+    Returns:
+        The next divisor for a number of heads, the next multiple of it for a width, else the next
+        number; at least 1.
+    """
+    now = values[letter]
+    rules = [pair for pair in sheet.divisions if letter in pair]
+    for value in range(now + step, max(now + step * _MOST_STEPS, 0), step):
+        tried = {**values, letter: value}
+        if all(tried[whole] % tried[part] == 0 for part, whole in rules):
+            return value
+    return max(now + step, 1)
+
+
+def remedies(scenario: Scenario, problems: Sequence[Problem]) -> dict[str, int]:
+    """Return the nearest valid value of each symbol of the problems, unchanged symbols first."""
+    free = scenario.sheet.free - {relation.name for relation in scenario.kept}
+    letters = dict.fromkeys(letter for problem in problems for letter in problem.letters)
+    numbers = tuple(dict.fromkeys(number for problem in problems for number in problem.numbers))
+    values = scenario.values
+    found = {}
+    for letter in filter(free.__contains__, letters):
+        for value in _near(values[letter], numbers):
+            changed = {**scenario.changed, letter: value}
+            is_possible = not scenario.sheet.broken_rules({**values, letter: value})
+            if is_possible and _is_good(replace(scenario, changed=changed)):
+                found[letter] = value
+                break
+    ordered = sorted(found, key=scenario.changed.__contains__)
+    return {letter: found[letter] for letter in ordered[:_MOST_REMEDIES]}
+
+
+def _near(now: int, numbers: Sequence[int]) -> Iterator[int]:
+    """Yield values by distance, then values from other numbers on."""
+    for step in range(1, _AROUND):
+        yield now + step
+        if now > step:
+            yield now - step
+    for number in numbers:
+        yield from range(max(number, 1), number + _BEYOND)
+
+
+def _is_good(scenario: Scenario) -> bool:
+    try:
+        return not evaluate_scenario(scenario).warnings
+    except (ScenarioError, ValueError):
+        return False
+
+
+def preset_sizes(sheet: Sheet) -> dict[str, dict[str, int]]:
+    """Return the values of symbols for the size of each preset, by its name.
+
+    Only presets of the same ``model_type`` that differ from the open model, and whose sizes its
+    formulas cover.
+
+    Raises:
+        UserError: a preset's file cannot be read.
+    """
+    symbols = sheet.architecture.symbols
+    found = {}
+    for preset in PRESETS:
+        path = find_preset(preset.name)
+        config = {} if path is None else read_configuration(path)
+        if config.get("model_type") != sheet.architecture.config.get("model_type"):
+            continue
+        theirs = {symbol.key: symbol.value for symbol in symbols_of(config)}
+        wanted = {s.letter: theirs.get(s.key, s.value) for s in symbols}
+        changed = {x: wanted[x] for x in wanted if x in sheet.free and wanted[x] != sheet.values[x]}
+        if changed and wanted.items() <= Scenario(sheet, changed).values.items():
+            found[preset.name] = changed
+    return found

@@ -1,7 +1,4 @@
-"""All formulas of one architecture, read once, and the rules that other values have to obey.
-
-No figure is shown for a model that cannot be.
-"""
+"""All formulas of one architecture, parsed once, and the rules for other values."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,15 +6,21 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bertviewer.core.expressions.domains import conditions_of, is_met, letters_in
-from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
-from bertviewer.core.expressions.grouping import Relation, relations
+from bertviewer.core.expressions.evaluation import (
+    UnevenDivision,
+    evaluate,
+    is_met,
+    names_in,
+    names_in_conditions,
+    split_conditions,
+)
+from bertviewer.core.expressions.polynomials import Relation, relations
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.length_limits import table_room
 
 _HEADS = ("A", "A_e", "A_d")
-# With one of these the size of a head is a number of its own, and not D/A.
+# With one of these keys the size of a head is independent, not D/A.
 _HEAD_SIZE = re.compile(r"head_dim|head_size|d_head|d_kv|kv_channels")
 _FEED_FORWARD = ("I", "I_e", "I_d")
 
@@ -28,13 +31,13 @@ class Problem(Struct, frozen=True):
     """A rule that values break.
 
     Attributes:
-        rule: ``positive``: a letter is below 1. ``divides``: the first letter does not divide the
-            second. ``domain``: the formulas hold only where ``formula``, a condition, is met.
-            ``even``: a ``//`` of ``formula`` leaves a remainder. ``size``: ``formula`` gives a
-            dimension below 1. ``positions``: more tokens than the model has positions for.
-        letters: the letters that it is about, those at fault first.
-        numbers: their values; the room for ``positions``, the outcome for ``size``.
-        formula: the formula or condition, where there is one.
+        rule: ``positive``: a symbol is below 1. ``divides``: the first symbol does not divide the
+            second. ``domain``: the condition ``formula`` of formulas is not met. ``even``: a ``//``
+            of ``formula`` leaves a remainder. ``size``: ``formula`` gives a dimension below 1.
+            ``positions``: more tokens than the model has positions for.
+        letters: the symbols in it, wrong ones first.
+        numbers: their values; for ``positions`` also the limit, for ``size`` the dimension.
+        formula: the formula or condition, if any.
     """
 
     rule: Rule
@@ -44,18 +47,18 @@ class Problem(Struct, frozen=True):
 
     @classmethod
     def of(cls, rule: Rule, formula: str, values: Mapping[str, int], *outcome: int) -> "Problem":
-        """Return the problem of a formula or condition, with its letters' values."""
-        letters = tuple(sorted(letters_of(formula)))
+        """Return the problem of a formula or condition, with its symbols' values."""
+        letters = tuple(sorted(names_in(formula)))
         return cls(rule, letters, outcome or tuple(values[x] for x in letters), formula)
 
     @property
     def is_warning(self) -> bool:
-        """Whether figures can be given all the same."""
+        """Whether figures are still right."""
         return self.rule == "positions"
 
 
 class ScenarioError(ValueError):
-    """No model has these values; ``problems`` says why."""
+    """There is no model with these values, for the reasons in ``problems``."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__(", ".join(f"{problem.rule} {problem.letters}" for problem in problems))
@@ -63,19 +66,19 @@ class ScenarioError(ValueError):
 
 
 class Sheet(Struct, frozen=True):
-    """An architecture's formulas, each text once, with what they give for the real model.
+    """An architecture's distinct formulas, with their values for the real model.
 
     Attributes:
-        architecture: whose formulas they are.
-        symbols: the letters that have a value: the configuration's, then a sentence's.
-        values: their values in the real model, and in the sentence that figures start from.
-        free: the letters that can be given another value: a formula or a condition has them.
-        numbers: each formula, and what it gives at ``values``.
-        sizes: those of the formulas that are the size of something in one direction.
-        stacks: by path, the letter with which a list of layers becomes longer and shorter.
-        conditions: those of all domains, of which each has to be met for the figures to be right.
-        divisions: pairs of letters of which the first has to divide the second.
-        multiples: the feed-forward widths that are whole multiples of the hidden state's.
+        architecture: the model.
+        symbols: those of the configuration, then those of the inputs.
+        values: their values in the real model and for the default inputs.
+        free: the symbols that can be changed, as a formula or condition contains them.
+        numbers: the value of each formula at ``values``.
+        sizes: the formulas that are dimensions.
+        stacks: the symbol of the length of each list of layers, by path.
+        conditions: all conditions that must be met for the figures to be right.
+        divisions: pairs of symbols of which the first must divide the second.
+        multiples: the feed-forward widths that are multiples of the hidden state's.
     """
 
     architecture: Architecture
@@ -91,13 +94,13 @@ class Sheet(Struct, frozen=True):
 
     @classmethod
     def of(cls, architecture: Architecture) -> "Sheet":
-        """Read an architecture's formulas; some milliseconds for hundreds of modules.
+        """Collect an architecture's formulas; some milliseconds for hundreds of modules.
 
         Raises:
-            FormulaError: a formula names a letter that has no value.
+            FormulaError: a symbol in a formula has no value.
         """
         costs, cache = architecture.costs, architecture.kv_cache
-        # Where nothing is known of a forward pass, no figure follows a sentence's letters.
+        # Without costs, no figure depends on the symbols of the inputs.
         symbols = (*architecture.symbols, *(costs.symbols if costs and not costs.reason else ()))
         values = {symbol.letter: symbol.value for symbol in symbols}
         modules = costs.modules.values() if costs else ()
@@ -107,8 +110,10 @@ class Sheet(Struct, frozen=True):
         shapes += (shape for it in modules for shape in (it.input_shape, it.output_shape))
         sizes = frozenset(size for shape in shapes for size in shape or ())
         domains = (node.domain for node in architecture.modules)
-        conditions = tuple(dict.fromkeys(text for it in domains for text in conditions_of(it)))
-        known = frozenset(cache.letters if cache else ()).union(*map(letters_in, conditions))
+        conditions = tuple(dict.fromkeys(text for it in domains for text in split_conditions(it)))
+        known = frozenset(cache.letters if cache else ()).union(
+            *map(names_in_conditions, conditions)
+        )
         return cls(
             architecture,
             symbols,
@@ -124,12 +129,12 @@ class Sheet(Struct, frozen=True):
 
     @property
     def has_formulas(self) -> bool:
-        """Whether anything follows a letter of the configuration."""
+        """Whether any formula contains a symbol of the configuration."""
         return any(symbol.key and symbol.letter in self.free for symbol in self.symbols)
 
     def broken_rules(self, values: Mapping[str, int]) -> tuple[Problem, ...]:
-        """Return what these values break, as far as it shows without evaluating formulas."""
-        # A number that is 0 in the real model may say that there is none of something.
+        """Return the rules that values break, without evaluating formulas."""
+        # A number that is 0 in the real model may stay 0.
         below = [x for x, value in values.items() if value < min(1, self.values.get(x, 1))]
         if below:
             return tuple(Problem("positive", (letter,), (values[letter],)) for letter in below)
@@ -138,7 +143,6 @@ class Sheet(Struct, frozen=True):
             for part, whole in self.divisions
             if values[whole] % values[part]
         ]
-        # Formulas are verified only where their conditions are met.
         divisions = {f"{whole} % {part} == 0" for part, whole in self.divisions}
         problems += (
             Problem.of("domain", condition, values)
@@ -157,13 +161,13 @@ class Sheet(Struct, frozen=True):
 
 
 def _stacks(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Find the lists of which one more of a letter adds exactly one block like the last."""
+    """Yield the lists to which a symbol that grows by 1 adds one block like the last."""
     for parent in architecture.modules:
         children = architecture.children(parent.path)
         if not children or any(child.name != str(i) for i, child in enumerate(children)):
             continue
         block, count = children[-1], parent.count_formula
-        for letter in letters_of(count) - letters_of(block.count_formula):
+        for letter in names_in(count) - names_in(block.count_formula):
             try:
                 sizes = [evaluate(count, {**values, letter: values[letter] + i}) for i in range(3)]
             except UnevenDivision:
@@ -174,7 +178,7 @@ def _stacks(architecture: Architecture, values: Mapping[str, int]) -> Iterator[t
 
 
 def _divisions(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Yield what has to divide what: the heads their width, as far as it holds in reality."""
+    """Yield which symbols must divide which, as in the real model: heads their width."""
     pairs = [("A_kv", "A")]
     config = architecture.config.items()
     if not any(_HEAD_SIZE.search(key) and isinstance(value, int) for key, value in config):
@@ -185,8 +189,8 @@ def _divisions(architecture: Architecture, values: Mapping[str, int]) -> Iterato
 
 
 def _multiples(symbols: tuple[Symbol, ...]) -> Iterator[Relation]:
-    """Yield what can be kept: each letter is its own variable, and the width is too."""
+    """Yield the multiples that can be kept, whose symbols can be changed independently."""
     own = {symbol.letter for symbol in symbols if symbol.variable == symbol.letter}
     for relation in relations(symbols):
-        if relation.letter in own.intersection(_FEED_FORWARD) and "D" in own:
+        if relation.name in own.intersection(_FEED_FORWARD) and "D" in own:
             yield relation

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check_step import Check, CheckStep
 from bertviewer.core.util.numbers import count_text, with_minus

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from bertviewer.charts.counts import tensors_text
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.schema.modules import TensorInfo

@@ -8,7 +8,7 @@ from msgspec import Struct
 from bertviewer.charts.change_grid import change_grid
 from bertviewer.charts.tensor_places import tensor_places
 from bertviewer.core.comparison.comparison import ComparedTensor, Comparison
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.report.blocks import (

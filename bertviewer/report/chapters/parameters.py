@@ -9,11 +9,7 @@ from bertviewer.charts.treemap import Area
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.count_steps import count_steps, readable
 from bertviewer.core.schema.module_tree import TreeRow, fold
-from bertviewer.core.walkthrough.components import (
-    count_components,
-    relations_text,
-    usual_relations,
-)
+from bertviewer.core.walkthrough.counts import count_components, relations_text, usual_relations
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Bar,

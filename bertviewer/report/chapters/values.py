@@ -7,7 +7,7 @@ import numpy as np
 
 from bertviewer.charts.cell_words import cell_text
 from bertviewer.charts.naming import LONGEST, names_of_states, shortened, visible
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.tensors.reduction import Corner, ends_of
 from bertviewer.report.blocks import (

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bertviewer.core.schema.count_steps import readable
-from bertviewer.core.walkthrough.components import subtotal
+from bertviewer.core.walkthrough.counts import subtotal
 from bertviewer.core.walkthrough.walkthrough import Section as StepSection
 from bertviewer.core.walkthrough.walkthrough import Step, StepShape
 from bertviewer.report.blocks import (

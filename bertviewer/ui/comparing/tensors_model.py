@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QSortFilterProxyModel, Qt
 from bertviewer.charts.change_grid import log_levels, log_share
 from bertviewer.charts.table import Cell, Table
 from bertviewer.core.comparison.comparison import STATES, ComparedTensor, Comparison, State
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.util.numbers import number_text, with_minus
 from bertviewer.ui.table_copies import PATH_ROLE

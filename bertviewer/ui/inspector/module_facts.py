@@ -7,14 +7,14 @@ from functools import partial
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
 from bertviewer.core.util.numbers import count_text, number_text
 from bertviewer.core.walkthrough.build import build_walkthrough
-from bertviewer.core.walkthrough.components import subtotal
+from bertviewer.core.walkthrough.counts import subtotal
 from bertviewer.ui.checkpoint.dialog import show_key_report
 from bertviewer.ui.checkpoint.facts import checkpoint_facts
 from bertviewer.ui.count_facts import CountFacts

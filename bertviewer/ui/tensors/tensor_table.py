@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 from PySide6.QtCore import QObject, Qt
 
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.check_step import CheckStep
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.schema.modules import TensorInfo

@@ -4,7 +4,7 @@ from math import prod
 
 from PySide6.QtGui import QPalette
 
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.tensors.values import NamedValues
 from bertviewer.core.util.text import isolated
 from bertviewer.ui.elided_label import ElidedLabel

@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.cell_words import place_text
 from bertviewer.charts.theme import GRID
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.tensors.values import NamedValues
 from bertviewer.core.util.numbers import number_text
 from bertviewer.ui.flat_button import flat_button

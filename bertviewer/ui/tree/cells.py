@@ -2,7 +2,7 @@
 
 import re
 
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.util.numbers import number_text, with_minus
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.tree.rows import TreeItem

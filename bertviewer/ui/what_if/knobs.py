@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.core.expressions.symbols import Symbol, is_standard
+from bertviewer.core.what_if.scenario import next_value
 from bertviewer.core.what_if.sheet import Sheet
-from bertviewer.core.what_if.suggestions import next_value
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flow_layout import FlowLayout

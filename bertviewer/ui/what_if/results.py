@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtWidgets import QFrame, QScrollArea
 
-from bertviewer.core.expressions.domains import holds_in
-from bertviewer.core.expressions.evaluation import letters_of
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.evaluation import all_met, names_in
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.costs import BITS, FLOPS_PER_MAC, bytes_by_dtype
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.schema.module_tree import TreeRow
@@ -166,7 +165,7 @@ class ResultsView(QScrollArea):
             (self.tr("Parameters"), row.node.count_formula),
             (self.tr("Multiply-adds"), (module and module.macs) or "0"),
         ):
-            if letters_of(formula):
+            if names_in(formula):
                 numbers = numbers_text(formula, outcome.scenario.values)
                 result = f"{outcome.numbers[formula]:,}"
                 texts.append(f"{name} = {readable(formula)}\n= {numbers}\n= {result}")
@@ -198,7 +197,7 @@ class ResultsView(QScrollArea):
             notes.append(text.format(reason.removesuffix(".")))
         elif not outcome.has_costs:
             notes.append(self.tr("No formula gives the multiply-adds for these values."))
-            if not holds_in(costs.domain, outcome.scenario.values):
+            if not all_met(costs.domain, outcome.scenario.values):
                 text = self.tr("The known formulas are valid only if {0}.")
                 notes.append(text.format(domain_text(costs.domain or "")))
         elif outcome.peak() is None:

@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.what_if.scenario import Outcome
 from bertviewer.ui.labels import heading_label

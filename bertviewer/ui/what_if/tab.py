@@ -12,11 +12,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.expressions.grouping import Relation
+from bertviewer.core.expressions.polynomials import Relation
 from bertviewer.core.schema.count_steps import readable
-from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
+from bertviewer.core.what_if.scenario import (
+    Outcome,
+    Scenario,
+    evaluate_scenario,
+    preset_sizes,
+    remedies,
+)
 from bertviewer.core.what_if.sheet import ScenarioError, Sheet
-from bertviewer.core.what_if.suggestions import preset_sizes, remedies
 from bertviewer.ui import jobs
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.labels import plain_label
@@ -129,10 +134,10 @@ class WhatIfTab(QWidget):
         values = Scenario(self._sheet, self._changed, self._kept).values
         for multiple in self._kept:
             # What was kept stays where it is, and can be changed again.
-            self._set_value(multiple.letter, values[multiple.letter])
+            self._set_value(multiple.name, values[multiple.name])
         self._kept = self._sheet.multiples if is_kept else ()
         for multiple in self._kept:
-            self._changed.pop(multiple.letter, None)
+            self._changed.pop(multiple.name, None)
         self._show()
 
     def _uncheck_keep(self) -> None:
@@ -154,7 +159,7 @@ class WhatIfTab(QWidget):
         if row is None or sheet is None or self._real is None:
             return
         scenario = Scenario(sheet, dict(self._changed), self._kept)
-        self._knobs.show_values(scenario.values, {multiple.letter for multiple in self._kept})
+        self._knobs.show_values(scenario.values, {multiple.name for multiple in self._kept})
         self._reset.setEnabled(bool(self._changed) or bool(self._kept))
         is_valid = True
         try:

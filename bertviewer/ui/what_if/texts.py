@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.expressions.domains import conditions_of
+from bertviewer.core.expressions.evaluation import split_conditions
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.what_if.scenario import Figure
 from bertviewer.core.what_if.sheet import Problem
@@ -46,7 +46,7 @@ def problem_text(problem: Problem) -> str:
 def domain_text(domain: str) -> str:
     """Return all conditions of a domain in words."""
     both = translate("what_if", "{0} and {1}")
-    first, *others = map(condition_text, conditions_of(domain))
+    first, *others = map(condition_text, split_conditions(domain))
     for other in others:
         first = both.format(first, other)
     return first

@@ -15,8 +15,7 @@ from bertviewer.core.building.configurations import (
     plain_config,
 )
 from bertviewer.core.building.unused_keys import key_use
-from bertviewer.core.graph.inputs.forward_signature import number
-from bertviewer.core.graph.inputs.texts import text_inputs
+from bertviewer.core.graph.inputs.signature import number, text_inputs
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import Cancelled, UserError

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from bertviewer.core.checks.arithmetic import in_float64
+from bertviewer.core.checks.float64_mode import in_float64
 
 
 def drawn(*shape: int) -> Tensor:

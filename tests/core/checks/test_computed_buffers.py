@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bertviewer.core.checks.check import check_module, check_run, look_at_step
+from bertviewer.core.checks.check import check_module, check_run, replay_step
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.running import run_sentence
@@ -116,7 +116,7 @@ def test_a_fault_in_a_table_that_is_not_trained_is_found(
     capture = run(model, SENTENCE)
     assert (path, "output") in crosses(check_run(model, capture))
     step = next(one for one in check_module(model, capture, path).steps if not one.ok)
-    assert not look_at_step(model, capture, step).ok
+    assert not replay_step(model, capture, step).ok
 
 
 @pytest.mark.parametrize("offload", [False, True])

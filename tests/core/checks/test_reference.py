@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.checks.check import check_module, check_run
-from bertviewer.core.checks.reference_model import reference_of
+from bertviewer.core.checks.check import check_module, check_run, reference_of
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence

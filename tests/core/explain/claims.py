@@ -17,7 +17,7 @@ from bertviewer.core.sources.family_names import CONFIG_KEYS
 from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.tokenization.placeholder import PlaceholderTokenizer
 from bertviewer.core.walkthrough.build import build_walkthrough
-from bertviewer.core.walkthrough.components import subtotal
+from bertviewer.core.walkthrough.counts import subtotal
 from tests.core.formulas.claims import LAST, is_refused, module_of, moved_from
 from tests.core.formulas.note_cases import TOKENS, Case
 

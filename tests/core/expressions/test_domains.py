@@ -2,8 +2,14 @@
 
 import pytest
 
-from bertviewer.core.expressions.domains import conditions_of, holds_in, is_met, joined, letters_in
-from bertviewer.core.expressions.evaluation import FormulaError
+from bertviewer.core.expressions.evaluation import (
+    FormulaError,
+    all_met,
+    is_met,
+    join_conditions,
+    names_in_conditions,
+    split_conditions,
+)
 
 VALUES = {"D": 12, "A": 4, "E": 12, "image_size": 224, "patch_size": 16, "Z": 0}
 
@@ -30,12 +36,12 @@ def test_conditions_are_what_python_makes_of_them(condition: str, met: bool) -> 
 
 
 def test_a_domain_is_all_of_its_conditions() -> None:
-    domain = joined(["D % A == 0", "E == D", "D % A == 0"])
+    domain = join_conditions(["D % A == 0", "E == D", "D % A == 0"])
     assert domain == "D % A == 0 and E == D"
-    assert conditions_of(domain) == ("D % A == 0", "E == D")
-    assert letters_in(domain) == {"D", "A", "E"}
-    assert holds_in(domain, VALUES)
-    assert not holds_in(domain, {**VALUES, "E": 13})
+    assert split_conditions(domain) == ("D % A == 0", "E == D")
+    assert names_in_conditions(domain) == {"D", "A", "E"}
+    assert all_met(domain, VALUES)
+    assert not all_met(domain, {**VALUES, "E": 13})
 
 
 @pytest.mark.parametrize(
@@ -53,14 +59,14 @@ def test_a_domain_is_all_of_its_conditions() -> None:
     ],
 )
 def test_what_another_condition_says_is_left_out(conditions: list[str], domain: str) -> None:
-    assert joined(conditions) == domain
+    assert join_conditions(conditions) == domain
 
 
 def test_no_domain_is_everywhere() -> None:
-    assert joined([]) is None
-    assert conditions_of(None) == ()
-    assert letters_in(None) == frozenset()
-    assert holds_in(None, {})
+    assert join_conditions([]) is None
+    assert split_conditions(None) == ()
+    assert names_in_conditions(None) == frozenset()
+    assert all_met(None, {})
 
 
 def test_nothing_is_a_multiple_of_nothing() -> None:
@@ -75,4 +81,4 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
 
 def test_a_letter_needs_a_value() -> None:
     with pytest.raises(FormulaError, match="Q has no value"):
-        holds_in("Q == 1", VALUES)
+        all_met("Q == 1", VALUES)

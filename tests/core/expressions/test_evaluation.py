@@ -8,7 +8,7 @@ from bertviewer.core.expressions.evaluation import (
     FormulaError,
     UnevenDivision,
     evaluate,
-    letters_of,
+    names_in,
     terms_of,
 )
 
@@ -69,11 +69,11 @@ def test_what_is_no_formula(text: str) -> None:
 
 
 def test_letters_and_terms() -> None:
-    assert letters_of("A_kv*D//A + 3") == {"A_kv", "D", "A"}
+    assert names_in("A_kv*D//A + 3") == {"A_kv", "D", "A"}
     assert terms_of("V*D + N*(D - 1) - D") == ("V*D", "+ N*(D - 1)", "- D")
     assert terms_of("D") == ("D",)
     with pytest.raises(FormulaError):
-        letters_of("D +")
+        names_in("D +")
 
 
 @given(st.integers(-99, 99), st.integers(-99, 99), st.integers(1, 20), st.integers(0, 4))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
-from bertviewer.core.expressions.grouping import Count, Relation, relations, substituted
+from bertviewer.core.expressions.polynomials import Count, Relation, relations, substituted
 from bertviewer.core.expressions.symbols import symbols_of
 
 BERT = {
@@ -93,6 +93,6 @@ def test_the_number_stays(formula: str, heads: int, per_head: int, times: int) -
     keys = {"D": "hidden_size", "I": "intermediate_size", "K": "head_dim"}
     config = {key: values[letter] for letter, key in keys.items()} | {"num_attention_heads": heads}
     declared = relations(symbols_of(config))
-    assert {relation.letter for relation in declared} == {"I", "K"}
+    assert {relation.name for relation in declared} == {"I", "K"}
     assert evaluate(substituted(formula, declared), values) == evaluate(formula, values)
     assert evaluate(str(Count.read(formula)), values) == evaluate(formula, values)

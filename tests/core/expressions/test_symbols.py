@@ -4,15 +4,16 @@ import keyword
 
 import pytest
 
-from bertviewer.core.expressions.letters import LETTERS
 from bertviewer.core.expressions.symbols import (
     MOST_OTHERS,
     MOST_SYMBOLS,
+    STANDARD_SYMBOLS,
+    config_part,
+    dimension_kind,
     is_standard,
-    others_of,
-    place_of,
-    quantity_of,
-    standard_letter,
+    other_symbols_of,
+    shape_text,
+    standard_name,
     symbols_of,
 )
 
@@ -99,7 +100,7 @@ def test_other_keys_become_unique_identifiers() -> None:
 def test_a_strangers_file_has_only_so_many() -> None:
     config = {"hidden_size": 8, **{f"k{number}": number % 10 for number in range(10_000)}}
     assert len(symbols_of(config)) == MOST_SYMBOLS
-    assert len(others_of(config)) == MOST_OTHERS
+    assert len(other_symbols_of(config)) == MOST_OTHERS
     assert symbols_of(config)[0].letter == "D"
 
 
@@ -109,7 +110,7 @@ def test_a_second_key_of_the_same_meaning_keeps_its_name() -> None:
 
 def test_quantities() -> None:
     quantities = {
-        s.key: quantity_of(s)
+        s.key: dimension_kind(s)
         for s in symbols_of({"num_labels": 3, "extra_layers": 1, "q_groups": 2, "size": 4})
     }
     assert quantities == {
@@ -125,10 +126,10 @@ def test_standard_letters_are_told_from_own_keys() -> None:
 
 
 def test_the_table_is_consistent() -> None:
-    keys = [key for letter in LETTERS for key in letter.keys]
+    keys = [key for symbol in STANDARD_SYMBOLS for key in symbol.keys]
     assert len(set(keys)) == len(keys)
     # A letter in two rows means the same kind of thing in order.
-    assert [x.letter for x in LETTERS if x.letter == "E"] == ["E", "E"]
+    assert [s.name for s in STANDARD_SYMBOLS if s.name == "E"] == ["E", "E"]
 
 
 def test_experts_have_their_letter_unless_embeddings_took_it() -> None:
@@ -154,9 +155,9 @@ def test_a_part_of_a_configuration_is_an_index() -> None:
     assert [s.meaning for s in found if s.letter == "D_text"] == [
         "hidden size (features per token) of text_config"
     ]
-    assert {s.letter: quantity_of(s) for s in found}["A_kv_text"] == "heads"
-    assert {s.letter: place_of(s) for s in found}["D_audio_inner"] == "audio.inner_config"
-    assert {s.letter: standard_letter(s) for s in found}["A_kv_text"] == "A_kv"
+    assert {s.letter: dimension_kind(s) for s in found}["A_kv_text"] == "heads"
+    assert {s.letter: config_part(s) for s in found}["D_audio_inner"] == "audio.inner_config"
+    assert {s.letter: standard_name(s) for s in found}["A_kv_text"] == "A_kv"
 
 
 def test_lists_of_sizes() -> None:
@@ -180,5 +181,12 @@ def test_lists_of_sizes() -> None:
         "depths.2": 6,
     }
     assert [s.letter for s in found][:2] == ["hidden_sizes_0", "hidden_sizes_1"]
-    assert {quantity_of(s) for s in found if s.key.startswith("depths")} == {"layers"}
-    assert {place_of(s) for s in found} == {""}
+    assert {dimension_kind(s) for s in found if s.key.startswith("depths")} == {"layers"}
+    assert {config_part(s) for s in found} == {""}
+
+
+def test_shapes_in_numbers_and_symbols() -> None:
+    assert shape_text(None) == ""
+    assert shape_text(()) == "[]"
+    assert shape_text((30522, 768)) == "[30522, 768]"
+    assert shape_text(("V", "D")) == "[V, D]"

@@ -11,8 +11,7 @@ from math import prod
 
 from msgspec import Struct, field
 
-from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM
+from bertviewer.core.formulas.formula import LAYER_NORM, RMS_NORM, Formula
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Edge, Flow, Node
 

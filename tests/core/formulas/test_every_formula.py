@@ -10,7 +10,7 @@ import typst
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.steps.formula import SOURCE, formula_of_steps
+from bertviewer.core.formulas.steps.lines import SOURCE, formula_of_steps
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode
 from tests.core.formulas.formula_models import MODELS, architecture_of

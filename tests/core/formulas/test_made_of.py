@@ -1,7 +1,6 @@
 """A module without a formula shows its parts, and nothing that is not so."""
 
-from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.formulas.made_of import made_of
+from bertviewer.core.formulas.catalogue import formula_of, formula_of_parts
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode, Repeat, TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
@@ -31,7 +30,7 @@ def test_children_and_tensors_are_named_with_class_and_shape() -> None:
         ),
     )
     assert formula_of(stranger.root, stranger) is None
-    parts = made_of(stranger.root, stranger)
+    parts = formula_of_parts(stranger.root, stranger)
     assert parts.title == "Stranger"
     assert parts.source == "a.module"
     assert [(t.symbol, t.meaning, t.value) for t in parts.terms] == [
@@ -46,12 +45,12 @@ def test_equal_children_are_one_entry() -> None:
     stack = architecture(
         node("", "Stack"), *(node(str(number), "Strange", 5, run) for number in range(3))
     )
-    (term,) = made_of(stack.root, stack).terms
+    (term,) = formula_of_parts(stack.root, stack).terms
     assert (term.symbol, term.meaning, term.value) == ('"0 … 2"', "3 × Strange", "15 parameters")
 
 
 def test_a_leaf_says_that_it_has_no_parts() -> None:
     leaf = architecture(node("", "Leaf"))
-    parts = made_of(leaf.root, leaf)
+    parts = formula_of_parts(leaf.root, leaf)
     assert parts.terms == ()
     assert "neither" in parts.summary

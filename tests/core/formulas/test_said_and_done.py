@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.notation import LAYER_NORM
+from bertviewer.core.formulas.formula import LAYER_NORM, Formula
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow
 from bertviewer.core.schema.modules import ModuleNode

@@ -9,15 +9,17 @@ from torch import nn
 
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.graph.inputs.choices import input_choices
-from bertviewer.core.graph.inputs.forward_signature import (
+from bertviewer.core.graph.inputs.signature import (
     LARGE,
+    ModelInputs,
     found_in,
     height_and_width,
     number,
     ones,
     random,
+    text_inputs,
+    token_ids_in,
 )
-from bertviewer.core.graph.inputs.texts import ModelInputs, text_inputs, token_ids_in
 from tests.small_models import configurations
 
 LENGTHS = {"B": 2, "S": 16, "S_d": 12}

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bertviewer.core.graph.inputs.texts import ModelInputs
+from bertviewer.core.graph.inputs.signature import ModelInputs
 from bertviewer.core.graph.meta_device import known_on_meta
 
 IDS = torch.tensor([[1, 0, 2], [0, 0, 3]])

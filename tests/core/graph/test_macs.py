@@ -8,11 +8,10 @@ from torch import Tensor, nn
 from bertviewer.core.building.backend import torch
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta, build_random
-from bertviewer.core.graph.call_tracing import CallTracer
-from bertviewer.core.graph.inputs.texts import text_inputs
+from bertviewer.core.graph.inputs.signature import text_inputs
 from bertviewer.core.graph.products import ProductMode
 from bertviewer.core.graph.trace import Trace, macs_by_module, macs_of
-from bertviewer.core.graph.tracing import Tracer
+from bertviewer.core.graph.tracing import CallTracer, Tracer
 from bertviewer.core.graph.tracing_models import trace_on_meta
 from bertviewer.core.runs.macs import RunCounter
 from bertviewer.core.sources.tasks import find_task

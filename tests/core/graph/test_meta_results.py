@@ -9,8 +9,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.graph import meta_device, meta_results
-from bertviewer.core.graph.meta_results import carry_out
+from bertviewer.core.graph import meta_device
+from bertviewer.core.graph import meta_device as meta_results
+from bertviewer.core.graph.meta_device import memoized_result
 from bertviewer.core.symbolic.forward_pass import ForwardPass, read_forward
 from tests.core.formulas.formula_models import TINY
 
@@ -42,7 +43,7 @@ def tensor(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 def twice(operation: Any, *args: Any, **kwargs: Any) -> list[Any]:
     tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
-    return [carry_out(operation, args, kwargs, tensors) for _ in range(2)]
+    return [memoized_result(operation, args, kwargs, tensors) for _ in range(2)]
 
 
 @pytest.mark.parametrize("family", ["bert", "t5", "llama", "deberta-v2", "big_bird"])
@@ -58,7 +59,9 @@ def test_a_forward_pass_is_the_same_with_and_without(
     first = passed()
     with Seen() as with_memory:
         second = passed()
-    monkeypatch.setattr(meta_device, "carry_out", lambda op, args, kwargs, _: op(*args, **kwargs))
+    monkeypatch.setattr(
+        meta_device, "memoized_result", lambda op, args, kwargs, _: op(*args, **kwargs)
+    )
     with Seen() as without:
         assert passed() == first == second
     assert with_memory.worked_out < without.worked_out
@@ -88,7 +91,7 @@ def test_the_same_is_worked_out_once() -> None:
 )
 def test_what_differs_is_not_taken_for_the_same(first: Any, second: Any) -> None:
     for operation, *args in (first, second, first, second):
-        given = carry_out(operation, args, {}, [args[0]])
+        given = memoized_result(operation, args, {}, [args[0]])
         expected = operation(*args)
         assert (given.shape, given.stride(), given.dtype) == (
             expected.shape,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-from bertviewer.core.graph.nested_tensors import mapped, tensors_in
+from bertviewer.core.graph.module_calls import mapped, tensors_in
 
 
 class Pair(NamedTuple):

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.graph.inputs.images import IMAGE
-from bertviewer.core.graph.inputs.others import SERIES
-from bertviewer.core.graph.inputs.sounds import SOUND
-from bertviewer.core.graph.inputs.texts import TEXT
+from bertviewer.core.graph.inputs.media import IMAGE, SERIES, SOUND
+from bertviewer.core.graph.inputs.signature import TEXT
 from bertviewer.core.graph.trace import Trace
 from bertviewer.core.graph.tracing_models import TracedModel, trace_model
 from bertviewer.core.sources.model_source import ModelSource

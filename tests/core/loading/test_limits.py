@@ -80,7 +80,7 @@ def test_counts_and_costs_stay_where_the_trace_is_stopped(
     ("part", "error", "words"),
     [
         ("derive", MemoryError, "Parameter counts have no formulas"),
-        ("derive_letters", RecursionError, "Shapes in the data flow have no symbols"),
+        ("derive_symbolic_shapes", RecursionError, "Shapes in the data flow have no symbols"),
     ],
 )
 def test_an_error_in_one_part_is_a_notice(

@@ -57,7 +57,7 @@ def test_what_was_given_is_what_the_run_gave() -> None:
     path = "encoder.layer.1.output"
     step = check_module(it.model, it.kept, path).steps[-1]
     given = values(it.model, it.run, it.kept, path)[1]["output"]
-    np.testing.assert_array_equal(whole(looked_at(it, step).beside[GIVEN]), given.numpy())
+    np.testing.assert_array_equal(whole(looked_at(it, step).interleaved[GIVEN]), given.numpy())
 
 
 def test_a_fault_is_found_where_it_is() -> None:

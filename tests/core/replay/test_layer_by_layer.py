@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_modules import attention_paths
-from bertviewer.core.checks.check import check_module, look_at_step
+from bertviewer.core.checks.check import check_module, replay_step
 from bertviewer.core.loading.lazy_parameter import absent_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
@@ -75,7 +75,7 @@ LOOKS: dict[str, Any] = {
     "probabilities of the tokens": token_probabilities,
     "check of a layer": lambda model, _run, kept: check_module(model, kept, LAYER),
     "check of the model": lambda model, _run, kept: check_module(model, kept, ""),
-    "step of a check": lambda model, _run, kept: look_at_step(
+    "step of a check": lambda model, _run, kept: replay_step(
         model, kept, check_module(model, kept, f"{LAYER}.output").steps[-1]
     ),
     "tensors of a module": lambda model, run, kept: seen_tensors(

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.graph.nested_tensors import named_in
+from bertviewer.core.graph.module_calls import named_in
 from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.seen_tensors import seen_tensors, seen_values, values

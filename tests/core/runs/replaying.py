@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from bertviewer.core.graph.forwards import Arguments
-from bertviewer.core.graph.nested_tensors import plain, tensors_in, versions
+from bertviewer.core.graph.module_calls import Arguments, plain, tensors_in, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.capture import Capture, KeptCall
 from bertviewer.core.runs.replay import look_at_call

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.checks.check import check_run
-from bertviewer.core.graph.nested_tensors import tensors_in, versions
+from bertviewer.core.graph.module_calls import tensors_in, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.capture import Capture, KeptCall
 from bertviewer.core.runs.running import run_sentence

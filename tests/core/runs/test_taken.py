@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.graph.module_calls import tensors_in
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.util.errors import Cancelled

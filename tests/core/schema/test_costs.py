@@ -5,9 +5,8 @@ from fractions import Fraction
 import pytest
 
 from bertviewer.core.expressions.evaluation import evaluate
-from bertviewer.core.expressions.polynomials import Polynomial, total
+from bertviewer.core.expressions.polynomials import Polynomial, factored, total
 from bertviewer.core.schema.costs import Costs, ModuleCosts, weights_bytes
-from bertviewer.core.symbolic.formulas import factored
 
 COSTS = Costs(
     symbols=(),

@@ -5,8 +5,7 @@ from typing import Any
 
 import torch
 
-from bertviewer.core.expressions.domains import holds_in
-from bertviewer.core.expressions.evaluation import evaluate
+from bertviewer.core.expressions.evaluation import all_met, evaluate
 from bertviewer.core.symbolic.counts import Derivation
 from bertviewer.core.symbolic.models import Build
 from tests.fresh import try_formulas
@@ -28,7 +27,7 @@ def values_of(found: Derivation, **changed: int) -> dict[str, int]:
 def root(found: Derivation, **changed: int) -> int | None:
     """Return what the whole model's formula gives; ``None`` outside of its domain."""
     values = values_of(found, **changed)
-    if not holds_in(found.domains.get(""), values):
+    if not all_met(found.domains.get(""), values):
         return None
     return evaluate(found.counts[""], values)
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta
-from bertviewer.core.expressions.domains import holds_in, letters_in
+from bertviewer.core.expressions.evaluation import all_met, names_in_conditions
 from bertviewer.core.schema.costs import Costs
 from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.symbolic.costs import derive_costs
@@ -44,8 +44,8 @@ def test_none_is_wrong_on_configurations_that_no_fit_has_seen(family: str) -> No
     assert tried.evaluations > 100
     assert [str(mistake) for mistake in tried.mistakes] == []
     # They hold for every sentence, or are no formulas.
-    assert letters_in(costs.domain).isdisjoint({"B", "S", "S_d"})
-    assert letters_in(costs.domain) <= costs.letters
+    assert names_in_conditions(costs.domain).isdisjoint({"B", "S", "S_d"})
+    assert names_in_conditions(costs.domain) <= costs.letters
     assert Costs.from_json(json.loads(json.dumps(costs.to_json()))) == costs
 
 
@@ -64,8 +64,8 @@ def test_a_domain_says_where_they_end(
     family: str, inside: dict[str, int], outside: dict[str, int]
 ) -> None:
     _, costs = derived(family)
-    assert holds_in(costs.domain, inside)
-    assert not holds_in(costs.domain, outside)
+    assert all_met(costs.domain, inside)
+    assert not all_met(costs.domain, outside)
 
 
 def test_documents_of_before_have_no_domain() -> None:

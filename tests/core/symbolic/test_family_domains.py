@@ -2,8 +2,7 @@
 
 import pytest
 
-from bertviewer.core.expressions.domains import holds_in
-from bertviewer.core.expressions.evaluation import evaluate, letters_of
+from bertviewer.core.expressions.evaluation import all_met, evaluate, names_in
 from bertviewer.core.symbolic.counts import derive
 from tests.core.symbolic.small_builds import assert_never_wrong, root, size_of, values_of
 from tests.core.symbolic.test_counting import builder, config_of
@@ -45,7 +44,7 @@ def test_bamba_lists_the_numbers_that_move_in_proportion() -> None:
     assert follows["mamba_n_heads"] == "D"
     assert follows["mamba_expand"] == "mamba_d_head"
     values = values_of(found, D=8192)
-    assert not holds_in(found.domains[""], values)
+    assert not all_met(found.domains[""], values)
     assert_never_wrong(config, found, builder())
 
 
@@ -95,7 +94,7 @@ def test_formulas_hold_for_other_configurations(model_type: str) -> None:
     config, build = config_of(model_type), builder()
     found = derive(config, build)
     assert found.unproven == {}
-    assert letters_of(found.counts[""])
+    assert names_in(found.counts[""])
     assert_never_wrong(config, found, build)
     doubled, more = ("D", "E", "I", "I_e"), ("V", "L", "N", "N_e", "N_d", "T")
     changed = {s.letter: 2 * s.value for s in found.symbols if s.letter in doubled}

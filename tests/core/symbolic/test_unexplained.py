@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.expressions.polynomials import polynomial_of
 from bertviewer.core.expressions.symbols import Symbol
-from bertviewer.core.symbolic.conditions import even_conditions
+from bertviewer.core.symbolic.conditions import divisibility_conditions
 from bertviewer.core.symbolic.costs import derive_costs
 
 
@@ -93,5 +93,5 @@ def test_a_part_that_halves_the_tokens_limits_no_other() -> None:
 def test_a_division_asks_for_a_number_of_the_configuration() -> None:
     values = {"B": 2, "A": 4, "head_ratio": 2}
     symbols = {x: Symbol(x, "" if x == "B" else x, value, "") for x, value in values.items()}
-    found = even_conditions(polynomial_of("B*A//head_ratio"), values, symbols)
-    assert found == ("A % head_ratio == 0",)
+    found = divisibility_conditions([polynomial_of("B*A//head_ratio")], values, symbols)
+    assert found == ["A % head_ratio == 0"]

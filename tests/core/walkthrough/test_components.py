@@ -1,9 +1,9 @@
 """The teacher's sums by groups, as text."""
 
-from bertviewer.core.expressions.grouping import Relation
+from bertviewer.core.expressions.polynomials import Relation
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.walkthrough.build import build_walkthrough
-from bertviewer.core.walkthrough.components import (
+from bertviewer.core.walkthrough.counts import (
     ComponentCounts,
     count_components,
     relations_text,

@@ -4,7 +4,7 @@ import pytest
 
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.walkthrough.build import build_walkthrough
-from bertviewer.core.walkthrough.components import Subtotal, subtotal
+from bertviewer.core.walkthrough.counts import Subtotal, subtotal
 from tests.core.formulas.formula_models import architecture_of
 from tests.core.opened import plain
 from tests.core.walkthrough.small_walkthroughs import flowing

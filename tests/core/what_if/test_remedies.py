@@ -3,9 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
+from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario, remedies
 from bertviewer.core.what_if.sheet import Problem, ScenarioError, Sheet
-from bertviewer.core.what_if.suggestions import remedies
 from tests.core.what_if.sheets import family_sheet, sheet_of
 
 

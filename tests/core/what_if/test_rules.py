@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
+from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario, next_value
 from bertviewer.core.what_if.sheet import Sheet
-from bertviewer.core.what_if.suggestions import next_value
 from tests.core.what_if.sheets import family_sheet, problems_of, sheet_of, with_value
 
 
@@ -100,7 +99,7 @@ def test_the_next_value_breaks_no_rule() -> None:
 def test_a_kept_multiple_moves_along() -> None:
     sheet = sheet_of("bert-base-uncased")
     (multiple,) = sheet.multiples
-    assert (multiple.letter, multiple.text) == ("I", "I = 4*D")
+    assert (multiple.name, multiple.text) == ("I", "I = 4*D")
     scenario = Scenario(sheet, {"D": 1536}, (multiple,))
     assert scenario.values["I"] == 6144
     assert (

@@ -1,1 +1,5 @@
-"""A module's forward formula, read off its flow: for classes that nobody described by hand."""
+"""Writes a module's graph as mathematics.
+
+``lines.write`` is the entry point: ``naming`` chooses symbols and lines, ``writer`` writes the
+steps by the functions in ``operations``, and explains the symbols.
+"""

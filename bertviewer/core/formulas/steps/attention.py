@@ -1,11 +1,11 @@
-"""Softmax attention: what the code does to its scores, as a reading and as mathematics."""
+"""Softmax attention: what the code does to its scores, as data and as mathematics."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
 
 from msgspec import Struct
 
-from bertviewer.core.formulas.notation import SOFTMAX, number_maths
+from bertviewer.core.formulas.formula import SOFTMAX, number_maths
 from bertviewer.core.formulas.steps.expression import (
     ATOM,
     FACTOR,
@@ -35,8 +35,8 @@ class Change(Struct, frozen=True):
 
     Attributes:
         kind: ``scale``, ``cap``, ``bias``, ``mask`` or ``sinks``.
-        number: the factor of a scale or of a bias, the bound of a cap; ``None`` if not known.
-        operand: the bias or mask, or the learnt numbers that compete with the scores.
+        number: the factor of a scale or bias, the bound of a cap; ``None`` if unknown.
+        operand: the bias, mask, or learnt sinks.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class Change(Struct, frozen=True):
 
 
 class Scores(Struct, frozen=True):
-    """The factor on the product of queries and keys, ``None`` if not known, and what follows."""
+    """The factor on the product of queries and keys, ``None`` if unknown, and further changes."""
 
     factor: float | None
     changes: tuple[Change, ...] = ()
@@ -56,9 +56,9 @@ class Scores(Struct, frozen=True):
 
 
 def scores_of(step: Step, biases: Collection[str] = ()) -> Scores | None:
-    """Return what an attention does to its scores, ``None`` if it does anything unknown.
+    """Return what an attention does to its scores, ``None`` for unknown operations.
 
-    ``biases`` are nodes that have the role of a mask and are biases.
+    ``biases`` are nodes with the role of a mask that are biases.
     """
     masks = {o.node for role, o in step.roles.items() if role == "mask" and o.node not in biases}
     words = [each.operation for each in step.inner]
@@ -84,10 +84,10 @@ def scores_of(step: Step, biases: Collection[str] = ()) -> Scores | None:
 
 
 def _changes(steps: tuple[Step, ...], masks: Collection[str]) -> list[Change]:
-    """Return what steps do to scores up to the softmax, which is the last of them.
+    """Return the changes of scores in steps up to the softmax, which is the last one.
 
     Raises:
-        LookupError: they do anything unknown.
+        LookupError: an operation is unknown.
     """
     found: list[Change] = []
     others: dict[str, Step] = {}
@@ -117,7 +117,7 @@ def _changes(steps: tuple[Step, ...], masks: Collection[str]) -> list[Change]:
 
 
 def _product(product: Step, before: Mapping[str, Step]) -> list[Change]:
-    """Return the factors of a product, also those of what it multiplies, and baddbmm's bias."""
+    """Return the factors of a product and of its operands, and baddbmm's bias."""
     named = {each.key: _number_of(each) for each in product.operands if each.key}
     changes = [Change("scale", named.get("alpha", 1.0))]
     for scaled in (before[o.node] for o in product.operands if o.node in before):
@@ -132,13 +132,13 @@ def _product(product: Step, before: Mapping[str, Step]) -> list[Change]:
 def _change(
     step: Step, read: list[Operand], before: Mapping[str, Step], masks: Collection[str]
 ) -> list[Change]:
-    """Return what a step does to the scores, besides which it reads operands."""
+    """Return the change of scores in a step that reads further operands."""
     other = read[0] if read else Operand()
     made = before.get(other.node)
     is_mask = other.role == "mask" or other.node in masks
     match step.operation:
         case "sub" if made is not None and made.operation in _LARGEST:
-            return []  # for numerical stability: softmax is the same without it
+            return []  # without effect on the softmax
         case "add" if made is not None and made.operation == "mul":  # a bias and its factor
             return [Change("bias", operand=made.tensors[0] if len(made.tensors) == 1 else other)]
         case _ if made is not None:
@@ -150,7 +150,7 @@ def _change(
         case "add" if not read and factor_of(step) == 0:
             return []
         case "max" if is_mask:
-            return []  # the smallest number of the format, for what the mask made smaller
+            return []  # the smallest number of the dtype
         case "cat" if other.parameter:
             return [Change("sinks", operand=other)]
         case "add" if read and not is_mask:
@@ -161,14 +161,14 @@ def _change(
 
 
 def factor_of(step: Step) -> float | None:
-    """Return the number that a step multiplies by, or adds; ``None`` if it is not in the code."""
+    """Return the literal that a step multiplies by or adds, ``None`` without one."""
     numbers = [_number_of(each) for each in step.operands if each.plain and not each.key]
     number = numbers[0] if numbers else None
     return 1 / number if step.operation == "div" and number else number
 
 
 def _number_of(operand: Operand) -> float | None:
-    """Return a number of the code, ``None`` for a word or a tensor."""
+    """Return a literal number, ``None`` for other operands."""
     try:
         return float(operand.plain)
     except ValueError:
@@ -182,13 +182,13 @@ def score_maths(
     added: Callable[[Change], Expression | None],
     factor: str = "",
 ) -> Expression:
-    """Return what goes into the softmax.
+    """Return the argument of the softmax.
 
     Args:
-        scores: what is done to the product.
-        product: queries and keys, multiplied.
+        scores: the changes of the product.
+        product: queries times keys.
         size: the head size.
-        added: a bias or mask, ``None`` to leave it out.
+        added: returns a bias or mask, ``None`` to omit it.
         factor: a symbol for the factor on the product, by default the number itself.
     """
     found = scaled(product, scores.factor, size, factor)
@@ -204,7 +204,7 @@ def score_maths(
 
 
 def scaled(whole: Expression, factor: float | None, size: object, symbol: str = "") -> Expression:
-    """Return a product with a factor, which may have a symbol."""
+    """Return an expression multiplied by a factor, which may have a symbol."""
     if factor is None:
         return times(symbol or "c", whole)
     if is_root(factor, size):
@@ -218,7 +218,7 @@ def is_root(factor: float, size: object) -> bool:
 
 
 def attention(writer: Writer, step: Step, of: Of) -> Expression:
-    """Return softmax(Q Kᵀ …) V as it was carried out."""
+    """Return softmax(Q Kᵀ …) V with the steps of the code."""
     is_whole = bool(step.node.details.get("projections"))
     if is_whole or not any(each.operation in _KNOWN for each in step.inner):
         meaning = "multi-head attention with its own projections"
@@ -246,7 +246,7 @@ def _written(writer: Writer, step: Step, of: Of) -> Expression:
     if scores.factor is None:
         writer.legend.add("c", "constants of the code, which do not depend on the text")
     query = of(roles["query"]) if "query" in roles else Expression("X")
-    # The same states may be queries, keys and values.
+    # Queries, keys and values may be the same states.
     key, value = (of(roles[role]) if role in roles else query for role in ("key", "value"))
 
     def added(change: Change) -> Expression:
@@ -258,7 +258,7 @@ def _written(writer: Writer, step: Step, of: Of) -> Expression:
     if step.node.details.get("causal") and not scores.of("mask"):
         found = plus(found, Expression("M"))
     sinks = [added(change).text for change in scores.of("sinks")]
-    if sinks:  # the probabilities of the sinks are left out
+    if sinks:  # without the probabilities of the sinks
         whole = call(SOFTMAX, call('op("Concat")', found.text, *sinks).text)
         return times(Expression(f'{whole.text} thin "[…, :-1]"', FACTOR), value)
     return times(call(SOFTMAX, found.text), value)

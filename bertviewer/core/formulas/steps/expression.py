@@ -1,17 +1,17 @@
-"""Typst mathematics that knows how tightly it binds, and torch's operations in it."""
+"""Typst expressions with operator precedence, and torch's operations as expressions."""
 
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, SOFTMAX, number_maths, quoted
-from bertviewer.core.formulas.templates.activation import ACTIVATIONS, FUNCTIONS
+from bertviewer.core.formulas.activation import ACTIVATIONS, FUNCTIONS
+from bertviewer.core.formulas.formula import LAYER_NORM, RMS_NORM, SOFTMAX, number_maths, quoted
 
 SUM, NO_SUM, EACH, PRODUCT, FACTOR, ATOM = 1, 2, 3, 4, 5, 6
-"""How tightly an expression binds.
+"""Precedence of expressions, from low to high.
 
 ``EACH`` is an element-wise product, ``PRODUCT`` one of matrices, ``FACTOR`` a fraction, a part or a
-product with a number; ``NO_SUM`` is what may follow a minus.
+product with a number; ``NO_SUM`` may follow a minus.
 """
 
 _MOST_ARGUMENTS = 6
@@ -19,18 +19,18 @@ _CLOSE = 1e-5
 
 
 class Expression(Struct, frozen=True):
-    """Mathematics, and how tightly it binds."""
+    """Mathematics with its precedence."""
 
     text: str
     binds: int = ATOM
 
     def within(self, binds: int) -> str:
-        """Return it for a place that binds so tightly, in brackets where needed.
+        """Return it as an operand of an operator with this precedence, in brackets if needed.
 
-        A product of matrices needs them next to an element-wise one: which is first is not clear.
+        A product of matrices has brackets within an element-wise product.
         """
-        is_unclear = binds == EACH and self.binds == PRODUCT
-        return f"({self.text})" if self.binds < binds or is_unclear else self.text
+        is_ambiguous = binds == EACH and self.binds == PRODUCT
+        return f"({self.text})" if self.binds < binds or is_ambiguous else self.text
 
     def __format__(self, binds: str) -> str:
         """Return ``within`` for an f-string: ``f"{x:4}"``; without a number, the text."""
@@ -38,7 +38,7 @@ class Expression(Struct, frozen=True):
 
 
 def call(function: str, *arguments: str) -> Expression:
-    """Return a function of its arguments; of many the first ones and the last."""
+    """Return a function call; of many arguments the first two and the last."""
     is_short = len(arguments) <= _MOST_ARGUMENTS
     shown = arguments if is_short else (*arguments[:2], "dots", arguments[-1])
     return Expression(f"{function}({', '.join(shown)})")
@@ -77,7 +77,8 @@ _PATTERNS: Mapping[str, tuple[str, int]] = {
     "reciprocal": ("1 / ({0})", FACTOR),
     "square": ("({0})^2", ATOM),
 }
-"""Operations of one or two operands, with how tightly the result binds."""
+"""Operations of one or two operands, with the precedence of the result."""
+
 _OF_FIRST = {
     "softmax": SOFTMAX,
     "layer_norm": LAYER_NORM,
@@ -85,16 +86,17 @@ _OF_FIRST = {
     **{word: word for word in ("sqrt", "abs", "log", "sin", "cos")},
     **{word: ACTIVATIONS[name].operator for word, name in FUNCTIONS.items()},
 }
-"""Functions of their first operand; the others say no more about them."""
+"""Functions that are written with their first operand only."""
+
 _NAMES = {"cat": "Concat", "topk": "TopK", "__setitem__": "set"}
 _JOINS = ("cat", "stack")
-"""The sizes of their results show along which axis they put tensors together."""
+"""Operations whose axis is not written."""
 
 
 def operation(
     word: str, operands: Sequence[Expression], named: Sequence[tuple[str, str]] = ()
 ) -> Expression:
-    """Return an operation by torch's word for it; ``named`` operands: ``("dim", "-1")``."""
+    """Return an operation by its canonical name; ``named`` operands: ``("dim", "-1")``."""
     texts = [each.text for each in operands]
     if word in _OF_FIRST and operands:
         return call(_OF_FIRST[word], texts[0])
@@ -121,7 +123,7 @@ def operation(
 
 
 def plain_maths(text: str) -> str:
-    """Return a number or a word of the code as mathematics."""
+    """Return a literal of the code as mathematics."""
     try:
         number = float(text)
     except ValueError:

@@ -1,19 +1,83 @@
-"""What the values and weights of a graph are called in its formula, and which have own lines."""
+"""Symbols of a graph's values and weights in a formula, and which steps have their own line."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
+from bertviewer.core.formulas.embedding import index_kind
+from bertviewer.core.formulas.formula import quoted
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import quoted
-from bertviewer.core.formulas.steps.inlining import own_steps
-from bertviewer.core.formulas.steps.loops import rounds_of
-from bertviewer.core.formulas.steps.networks import KINDS, halves_of, uses_of
-from bertviewer.core.formulas.steps.origins import ROLES, Place, expert_choice, origins
-from bertviewer.core.formulas.templates.embedding import index_kind
+from bertviewer.core.formulas.steps.graph_analysis import (
+    KINDS,
+    NOW,
+    ROLES,
+    Place,
+    expert_choice,
+    iterations_of,
+    origins,
+    split_gate,
+    uses_of,
+)
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Node, Operand
+
+_MOST_IN_ONE = 3
+"""Limit of small steps in one line."""
+
+_WORDS = 24
+"""Characters of the code's words that count as one small step."""
+
+_ALONE = ("attention", "routing", "experts", "position bias", "convolution")
+_APART = ("routing", "experts", "position bias")
+_TAKES_LINEAR = ("residual", "add", "activation", "mul")
+
+
+def own_steps(graph: ModuleGraph) -> frozenset[str]:
+    """Return the nodes that have their own line."""
+    rounds = iterations_of(graph)
+    users: dict[str, list[Step | None]] = {}
+    for step in graph.steps:
+        for each in step.tensors or step.roles.values():
+            users.setdefault(each.node, []).append(step)
+    for _, operand in graph.results:
+        users.setdefault(operand.node, []).append(None)
+    own = {node for node, _ in origins(graph)}
+    # Values of a loop that are read by another iteration or after the loop.
+    own |= {
+        each.node
+        for step in graph.steps
+        for each in step.operands
+        if each.node in rounds and (each.parts[:1] != (NOW,) or step.node.id not in rounds)
+    }
+    sizes: dict[str, int] = {}
+    for step in graph.steps:
+        read = [sizes[o.node] for o in step.tensors if o.node in sizes and o.node not in own]
+        size = sizes[step.node.id] = _width(step) + sum(read)
+        user, *others = users.get(step.node.id, [None])
+        if user is None or others or step.outputs or not _is_part(step, user, size):
+            own.update(step.ids)
+    return frozenset(own & graph.by_id.keys())
+
+
+def _width(step: Step) -> int:
+    """Return how much of a line a step takes, in small steps."""
+    words = (text for o in step.operands for text in (o.key, o.plain, *o.parts))
+    return 0 if step.operation == "embedding" else 1 + sum(map(len, words)) // _WORDS
+
+
+def _is_part(step: Step, user: Step, size: int) -> bool:
+    """Return whether a step is written in the line of its only user."""
+    kind, other = step.operation, user.operation
+    is_run = step.node.repeat is not None or user.node.repeat is not None
+    if size > _MOST_IN_ONE or is_run or kind in _ALONE or other in _APART:
+        return False
+    if kind == "embedding":
+        return other in _TAKES_LINEAR or "norm" in other
+    if kind == "linear":
+        return other in _TAKES_LINEAR and size == 1
+    return other == "residual" if step.is_call else True
+
 
 _LETTERS = {
     **dict.fromkeys(("layer norm", "rms norm", "group norm", "batch norm", "scale and shift"), "N"),
@@ -39,7 +103,8 @@ _INPUTS = {
     "input features": ("F", "spectrogram of the sound: frequency bands, time steps"),
     "input values": ("a", "samples of the sound"),
 }
-"""Symbols and meanings of inputs by what is in their names."""
+"""Symbols and meanings of inputs by words in their names."""
+
 _CONSTANTS = {"mask": "M", "positions": "p", "position bias": "B"}
 _STATES = ("hidden states", "hidden state", "x", "h", "input", "inputs", "output h", "features")
 _WEIGHTED = ("linear", "embedding", "convolution")
@@ -50,19 +115,19 @@ TABLES = {
     "position": (POSITIONS, "position"),
     "distance": ('"rel"', "distance or distance bucket"),
 }
-"""Index of a table's symbol, and what it has a row for, by what its rows are looked up by."""
+"""Index of a table's symbol, and the meaning of its rows, by the kind of indices."""
 
 
 class Naming(Struct, frozen=True):
-    """What a template calls things; all else gets its usual name.
+    """Names from a template, instead of the default ones.
 
     Attributes:
-        results: the symbols of the module's first results; the others are left out.
-        symbols: of values: of a node's result, or of what is taken of it.
-        meanings: what symbols mean, where that differs from the usual.
+        results: the symbols of the module's first results; others are omitted.
+        symbols: of nodes' results or parts of them.
+        meanings: of symbols.
         layers: index and use of the weights of linear layers, by node.
-        functions: names of modules that are called, by node.
-        teaches: whether sizes are shown at every symbol, and masks and positions left out.
+        functions: names of called modules, by node.
+        teaches: whether sizes are shown at every symbol, and masks and positions omitted.
     """
 
     results: tuple[str, ...] = ()
@@ -81,12 +146,12 @@ class Names(Struct):
 
     Attributes:
         places: symbols by node and part.
-        splits: the symbols of a node's parts where all that is taken of it has one.
+        splits: the symbols of a node's parts, if all parts that are read have one.
         indices: the subscripts of weights, by node.
-        stacks: what goes through equal layers, by the node that represents them.
-        rounds: how often the steps of a loop are executed, by node.
+        stacks: the symbol of the hidden states of equal layers, by their node.
+        rounds: the number of iterations of steps in a loop, by node.
         results: the symbols of the module's results.
-        final: the results that a step's line gives, by the step: symbols with output nodes.
+        final: the results that a step computes, by the step: symbols with output nodes.
     """
 
     graph: ModuleGraph
@@ -103,7 +168,7 @@ class Names(Struct):
 
     def __post_init__(self) -> None:
         symbols = self.naming.symbols
-        self.rounds = rounds_of(self.graph)
+        self.rounds = iterations_of(self.graph)
         self.own = own_steps(self.graph) | {node for node, parts in symbols if not parts}
         self.indices |= {node: index for node, (index, _) in self.naming.layers.items()}
         taken: dict[str, dict[tuple[str, ...], None]] = {}
@@ -125,7 +190,7 @@ class Names(Struct):
     def _name_given(self) -> None:
         given = self.graph.given.values()
         main = next((each for each in given if each.kind == "input" and not _given(each)), None)
-        # Positions are s where p is the pooled output.
+        # p may be the pooled output.
         positions = "s" if "p" in self.naming.results else "p"
         for node in given:
             known = _given(node) if self.graph.steps or node.kind != "constant" else ""
@@ -138,7 +203,7 @@ class Names(Struct):
         self._number([(node.id, ()) for node in given])
 
     def _name_weights(self) -> None:
-        """Give weights the letters of an attention, or numbers; one alone has no index."""
+        """Index weights by the symbols of an attention, or by numbers if there are several."""
         graph, indices = self.graph, self.indices
         for number, step in enumerate(graph.of("attention")):
             for after in graph.of("linear"):
@@ -166,7 +231,7 @@ class Names(Struct):
             indices |= dict.fromkeys(nodes, str(number) if len(numbered) > 1 else "")
 
     def _name_inner_weights(self) -> None:
-        """Name the weights of routers, and those of networks with the two halves of a product."""
+        """Name the weights of routers and networks, and the parts of gated products."""
         for step in self.graph.of("routing"):
             layers = [each.node.id for each in step.inner if each.operation == "linear"]
             self.indices |= dict.fromkeys(layers[:1], "R")
@@ -175,7 +240,7 @@ class Names(Struct):
             number = networks.index(step) + 1 if len(networks) > 1 and step in networks else 0
             for layer, (index, _) in uses_of(step.inner, step.operation).items():
                 self.indices[layer] = f"({index}, {number})" if number else index
-            node, halves = halves_of(step.inner)
+            node, halves = split_gate(step.inner)
             if halves:
                 self.places |= {(node, parts): symbol for symbol, parts in halves.items()}
                 self.splits[node] = tuple(halves)
@@ -214,7 +279,7 @@ class Names(Struct):
         several = len({operand.node for _, operand in results} - routed) > 1
         several = several or (len(results) > 1 and not self.graph.steps)
         usual = (f"Y_{n}" if several else "Y" for n in range(len(results)))
-        # The experts that a router chooses keep their letter.
+        # The chosen experts of a router keep their symbol.
         self.results = self.naming.results or tuple(
             self.places[operand.node, ()] if operand.node in routed else symbol
             for symbol, (_, operand) in zip(usual, results, strict=True)
@@ -237,7 +302,7 @@ class Names(Struct):
 
 
 def numbered_part(part: str) -> tuple[str, str] | None:
-    """Return number and count of adjacent parts: "0" and "2" for ``chunk 0 of 2``."""
+    """Return index and count of a part: "0" and "2" for ``chunk 0 of 2``."""
     match part.split(" "):
         case [_, number, "of", count] if number.isdecimal():
             return number, count
@@ -245,7 +310,7 @@ def numbered_part(part: str) -> tuple[str, str] | None:
 
 
 def _all_numbered(taken: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the adjacent parts of a value in order, if all that is read of it is in them."""
+    """Return the adjacent parts of a value in order, if all of them are read."""
     numbers: dict[int, str] = {}
     counts: set[str] = set()
     for part in {each[0] if each else "" for each in taken}:
@@ -257,14 +322,14 @@ def _all_numbered(taken: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _table_index(step: Step, view: ModuleView) -> str:
-    """Return the index of a table's symbol, "" if it is not known what its rows are for."""
+    """Return the index of a table's symbol, "" for unknown kinds of indices."""
     *before, _ = step.node.shape  # a number for each pair of positions?
     is_of_pairs = len(before) == 2 and before[0] == before[1]
     return TABLES.get("distance" if is_of_pairs else index_kind(step, view), ("", ""))[0]
 
 
 def _weight(step: Step) -> str | None:
-    """Return the module or parameter that a step's matrix is, by its path."""
+    """Return the path of the module or parameter with a step's matrix."""
     if step.operation not in _WEIGHTED:
         return None
     if step.node.kind == "module":
@@ -274,7 +339,7 @@ def _weight(step: Step) -> str | None:
 
 
 def _below(letter: str) -> str:
-    """Return a letter for a place below another: a prime would go to that one."""
+    """Return a symbol as a subscript, in brackets if it has a prime."""
     return f"({letter})" if "'" in letter else letter
 
 
@@ -297,6 +362,6 @@ def _input(name: str) -> tuple[str, str]:
 
 
 def input_meaning(node: Node, symbol: str) -> str:
-    """Return what token ids, images and other data are, "" for other values."""
+    """Return the meaning of token ids, images and other data, "" for other values."""
     known, meaning = _input(node.name)
     return meaning if node.kind == "input" and symbol == known else ""

@@ -1,19 +1,18 @@
-"""How the operations that a graph knows are written as mathematics."""
+"""Writes patterns and operations with weights as mathematics."""
 
 from collections.abc import Mapping
 
-from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import shape_text
+from bertviewer.core.formulas.activation import activation_term
+from bertviewer.core.formulas.embedding import constant_factor
+from bertviewer.core.formulas.formula import ROTATION, SOFTMAX, number_maths, quoted, sized
 from bertviewer.core.formulas.module_view import ModuleView, is_out_in
-from bertviewer.core.formulas.notation import ROTATION, SOFTMAX, number_maths, quoted, sized
+from bertviewer.core.formulas.norm import MEANINGS, Norm
 from bertviewer.core.formulas.steps.attention import attention
 from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, call, times
+from bertviewer.core.formulas.steps.graph_analysis import KINDS, expert_choice, turned_by
 from bertviewer.core.formulas.steps.naming import POSITIONS, TABLES
-from bertviewer.core.formulas.steps.networks import KINDS
-from bertviewer.core.formulas.steps.origins import expert_choice, turned_by
 from bertviewer.core.formulas.steps.writer import CLOSED, Of, Write, Writer
-from bertviewer.core.formulas.templates.activation import activation_term
-from bertviewer.core.formulas.templates.embedding import constant_factor
-from bertviewer.core.formulas.templates.norm import MEANINGS, Norm
 from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.schema.flow import Node, Operand
 
@@ -22,12 +21,13 @@ _EXPERT = 'op("Expert")_e'
 _SCORES = {"softmax": SOFTMAX, "sigmoid": "sigma"}
 _PRODUCTS = ("matmul", "linear", "grouped_mm", "einsum", "baddbmm")
 _MOST_STEPS = 14
-"""Experts of more steps are called in a loop, and have no formula."""
+"""Limit of steps of experts; more are those of a loop over experts."""
+
 _CLOSE = 1e-3
 
 
 def _data(step: Step) -> Operand:
-    """Return what a step computes with besides its parameters."""
+    """Return the first operand of a step that is not a parameter."""
     tensors = [each for each in step.operands if each.is_tensor]
     return next(iter([*filter(_is_data, tensors), *tensors]), Operand())
 
@@ -43,7 +43,7 @@ def _indexed(writer: Writer, step: Step, *symbols: str) -> tuple[str, ...]:
 
 
 def _stored(step: Step, view: ModuleView) -> tuple[str, str]:
-    """Return the names of a step's weight and bias, "" for one that is computed."""
+    """Return the names of a step's weight and bias, "" for computed ones."""
     if step.node.kind == "module":
         start = f"{step.node.path}." if step.node.path else ""
         return f"{start}weight", f"{start}bias"
@@ -60,10 +60,10 @@ def _function(writer: Writer, step: Step, of: Of) -> Expression:
 
 
 def _product(writer: Writer, step: Step, of: Of) -> Expression:
-    """Return a product with a matrix or kernel; without a module, in the order of the code."""
+    """Return a product with a matrix or kernel; without a module in the order of the code."""
     node, legend, view = step.node, writer.legend, writer.view
     (weight, bias), is_module = _stored(step, view), node.kind == "module"
-    # A convolution of one position may be in groups: its kernel is no one matrix.
+    # Convolutions may have groups.
     is_kernel = is_module and len(view.parameter_shape(weight)) > 2
     is_kernel = is_kernel or step.operation == "convolution"
     layer = view.affine(node.path or "") if is_module and not is_kernel else None
@@ -121,8 +121,8 @@ def _embedding(writer: Writer, step: Step, of: Of) -> Expression:
 
 
 def _factor(table: ModuleView, width: int) -> str:
-    """Return the constant that a table multiplies its rows by, "" for none."""
-    steps = () if table.graph is None else table.graph.steps
+    """Return the scale of a table, "" without one."""
+    steps = table.graph.steps
     factor = constant_factor(steps[1], table) if len(steps) > 1 else None
     if factor is None or factor == 1:
         return ""
@@ -145,7 +145,7 @@ def _residual(writer: Writer, step: Step, of: Of) -> Expression:
 
 
 def _network(writer: Writer, step: Step, of: Of) -> Expression:
-    """Return a feed-forward network, a function of one vector that is defined in its own line."""
+    """Return the call of a feed-forward network, which is defined in its own line."""
 
     def network(states: Expression) -> Expression:
         return writer.group(step.inner, lambda each: states if _is_data(each) else of(each))
@@ -160,7 +160,7 @@ def _network(writer: Writer, step: Step, of: Of) -> Expression:
 
 
 def _routing(writer: Writer, step: Step, of: Of) -> Expression:
-    """Return the choice of a router: the best of its scores."""
+    """Return the choice of a router."""
     words = [each.operation for each in step.inner]
     found = states = of(_data(step))
     if "linear" in words:
@@ -199,7 +199,7 @@ def _experts(writer: Writer, step: Step, of: Of) -> Expression:
 
 
 def _one_expert(writer: Writer, step: Step) -> str:
-    """Return what one expert makes of x, "" if its steps are not one after the other."""
+    """Return what one expert computes of x, "" if its steps are not a chain."""
     inner = step.inner if len(step.inner) <= _MOST_STEPS else ()
     last = max((n for n, each in enumerate(inner) if each.operation in _PRODUCTS), default=-1)
     if last < 0:
@@ -234,7 +234,7 @@ def _position_bias(writer: Writer, step: Step, of: Of) -> Expression:
 
 
 def _closed(writer: Writer, step: Step, of: Of) -> Expression:
-    """Return the call of a module that has its own formula."""
+    """Return the call of a module."""
     naming, path = writer.names.naming, step.node.path or ""
     if naming.teaches:
         title = "".join(word[:1].upper() + word[1:] for word in step.node.name.split("_"))
@@ -247,7 +247,7 @@ def _closed(writer: Writer, step: Step, of: Of) -> Expression:
 
 
 def list_name(node: Node) -> str:
-    """Return the name of the list that a numbered module is in, "" for others."""
+    """Return the name of the list of a numbered module, "" for others."""
     *above, name = (node.path or "").split(".")
     count = 2 if above and above[-1].isdecimal() else 1
     return ".".join(above[-count:]) if name.isdecimal() else ""
@@ -266,4 +266,4 @@ OPERATIONS: Mapping[str, Write] = {
     "position bias": _position_bias,
     CLOSED: _closed,
 }
-"""How each is written; all others go by torch's word."""
+"""Functions that write steps by operation; others are written by their canonical names."""

@@ -1,4 +1,4 @@
-"""Writes steps as mathematics: each operand by its symbol, or by what computes it."""
+"""Writes steps as mathematics, and explains the symbols that come up in a legend."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from bertviewer.core.expressions.symbols import shape_text
+from bertviewer.core.formulas.formula import Term, quoted, sized
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
-from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.expression import (
     ATOM,
     FACTOR,
@@ -15,23 +16,119 @@ from bertviewer.core.formulas.steps.expression import (
     operation,
     plain_maths,
 )
-from bertviewer.core.formulas.steps.legend import Legend
-from bertviewer.core.formulas.steps.loops import AT
+from bertviewer.core.formulas.steps.graph_analysis import AT
 from bertviewer.core.formulas.steps.naming import TOKEN_IDS, Names, input_meaning, numbered_part
 from bertviewer.core.graph.module_graph import FIRST, ModuleGraph, Step
 from bertviewer.core.schema.flow import Node, Operand
+from bertviewer.core.util.numbers import count_text
+
+_LETTERS = ("S", "S_d")
+
+
+class Legend(Struct):
+    """Terms by their symbols, in order of first use.
+
+    With ``teaches`` sizes are shown for vectors too, and only where a symbol is first used, but not
+    in the arguments of a call.
+    """
+
+    view: ModuleView
+    teaches: bool
+    terms: dict[str, Term] = field(default_factory=dict)
+    is_in_call: bool = False
+    _sized: set[str] = field(default_factory=set)
+
+    @property
+    def shows_sizes(self) -> bool:
+        """Whether sizes of weights are shown."""
+        return self.teaches and not self.is_in_call
+
+    def add(self, symbol: str, meaning: str, value: str | None = None) -> None:
+        """Add a term, once."""
+        self.put(Term(symbol, meaning, value))
+
+    def put(self, *terms: Term) -> None:
+        """Add terms, once; different values of equal symbols are joined."""
+        for term in terms:
+            known = self.terms.setdefault(term.symbol, term)
+            if known.value and term.value and term.value not in known.value:
+                both = f"{known.value} or {term.value}"
+                self.terms[term.symbol] = replace(known, value=both)
+
+    def value(self, symbol: str, meaning: str, node: Node) -> None:
+        """Add the term of a node's result."""
+        sizes = self._sizes(node)
+        self.add(symbol, meaning, shape_text(sizes) if sizes else None)
+
+    def tensor(self, symbol: str, what: str, name: str) -> None:
+        """Add the term of a tensor."""
+        found = self.view.tensor(name)
+        holder = self.short(name.removesuffix(".weight").removesuffix(".bias"))
+        shape = None if found is None else shape_text(found.shape)
+        self.add(symbol, f"{what} of “{holder}”", shape)
+
+    def module(self, symbol: str, path: str, what: str = "") -> None:
+        """Add the term of a module that is called."""
+        found = self.view.architecture.module(path)
+        if found is None:
+            return self.add(symbol, f"{what}a separate module")
+        count = count_text(found.parameters, "1 parameter", "{0} parameters")
+        return self.add(symbol, f"{what}{found.class_name}", count)
+
+    def parameter(self, name: str) -> str:
+        """Return the symbol of a parameter, and add its term."""
+        *_, holder, last = ("", *name.split("."))
+        symbol = f"W_{quoted(holder)}" if last == "weight" and holder else quoted(last)
+        self.tensor(symbol, "parameter", name)
+        return symbol
+
+    def short(self, path: str) -> str:
+        """Return a path relative to the formula's module."""
+        own = self.view.node.path
+        found = path.removeprefix(f"{own}.") if own else path
+        return found if found != own else path.rpartition(".")[2]
+
+    def sized(self, symbol: str, node: Node) -> str:
+        """Return a symbol with its sizes below it, if they are shown."""
+        is_known = self.teaches and symbol in self._sized
+        self._sized.add(symbol)
+        if self.is_in_call or is_known:
+            return symbol
+        *before, last = self._sizes(node) or ("",)
+        is_row = len(before) == 1 and before[0] in _LETTERS
+        is_shown = is_row or (self.teaches and len(before) < 2)
+        return sized(symbol, *before, last) if is_shown and isinstance(last, int) else symbol
+
+    def _sizes(self, node: Node) -> tuple[int | str, ...]:
+        """Return the sizes without the batch, lengths as symbols and widths as numbers."""
+        shape, lengths = node.shape, self.view.flows.lengths
+        if node.symbolic_shape is not None:
+            both = zip(node.symbolic_shape, shape, strict=True)
+            return tuple(name if name in _LETTERS else n for name, n in both if name != "B")
+        letters = {lengths[name]: name for name in reversed(_LETTERS) if name in lengths}
+        named = [letters.get(size, size) for size in shape]
+        is_batch = shape[:1] == (lengths.get("B", 1),)
+        if node.kind == "parameter":
+            return shape
+        if len(shape) > 2:
+            return (named[1], *shape[2:]) if is_batch else shape
+        if len(shape) == 2 and is_batch and shape[0] not in letters:
+            return (named[1],)
+        return (*named[:1], *shape[1:])
+
 
 Of = Callable[[Operand], Expression]
-"""How operands are written."""
+"""Writes an operand."""
+
 Write = Callable[["Writer", Step, Of], Expression]
-"""How a step is written, its operands by ``Of``."""
+"""Writes a step, its operands by ``Of``."""
 
 CLOSED = "closed module"
 MASK = "mask: 0 at visible positions, −∞ at masked ones"
 _FIRST = re.compile(r"part \[:, 0(, :)?\]")
 _ROLES = {"mask": "M", "bias": "B"}
 _USUAL: Mapping[str, Write] = {}
-"""No operations that are written in another way than usual."""
+"""No special operations."""
 
 
 class Writer(Struct):
@@ -40,8 +137,8 @@ class Writer(Struct):
     Attributes:
         graph: the graph.
         names: the symbols.
-        legend: what they mean; it grows with what is written.
-        operations: how steps are written by their operation, or ``CLOSED``.
+        legend: the terms so far.
+        operations: functions that write steps, by operation or ``CLOSED``.
         definitions: lines that define functions, by the function.
     """
 
@@ -60,10 +157,10 @@ class Writer(Struct):
     def step(
         self, step: Step, of: Of | None = None, special: Mapping[str, Write] = _USUAL
     ) -> Expression:
-        """Return what a step computes; ``of`` writes its operands, if not as the graph's."""
+        """Return what a step computes; ``of`` writes its operands, by default ``self.of``."""
         word = step.operation
         write = special.get(word) or self.operations.get(word)
-        # A module of one operation is closed, and within a group that operation.
+        # A module of one operation is a call, but within a group it is the operation.
         is_closed = step.node.kind == "module" and "operands" not in step.node.details
         if write is None and is_closed and not (word and of):
             write = self.operations[CLOSED]
@@ -84,10 +181,7 @@ class Writer(Struct):
     def group(
         self, inner: Sequence[Step], outer: Of, special: Mapping[str, Write] = _USUAL
     ) -> Expression:
-        """Return the last of a group's steps with all that leads to it.
-
-        ``outer`` writes the operands that none of them computes.
-        """
+        """Return the last step of a group as one expression; ``outer`` writes outer operands."""
         by_id = {each.node.id: each for each in inner}
 
         def of(operand: Operand) -> Expression:
@@ -103,7 +197,7 @@ class Writer(Struct):
         return self.step(inner[-1], of, special)
 
     def parts(self, symbols: Sequence[str], whole: str = "one product") -> str:
-        """Return the symbols of adjacent parts as the left side of their line, explained."""
+        """Return the symbols of adjacent parts as the left side of a line, and add their term."""
         listed = ", ".join(symbols)
         is_gate = set(symbols) == {"G", "U"}
         meaning = "gate G and gated features U, " if is_gate else ""
@@ -111,12 +205,12 @@ class Writer(Struct):
         return f"({listed})"
 
     def where(self) -> str:
-        """Return what the parts in the lines so far are, for the end of a line; once."""
+        """Return the definitions of new parts, for the end of a line."""
         clauses, self._clauses = self._clauses, {}
         return "".join(f", quad {symbols} = {maths}" for symbols, maths in clauses.items())
 
     def of(self, operand: Operand) -> Expression:
-        """Return an operand of the graph's steps, numbers and words too."""
+        """Return an operand of the graph's steps."""
         if operand.parameter:
             return Expression(self.legend.parameter(operand.parameter))
         if operand.plain:
@@ -136,12 +230,12 @@ class Writer(Struct):
         return Expression("c")
 
     def part(self, operand: Operand, whole: Expression) -> Expression:
-        """Return what is taken of a value."""
+        """Return the parts of a value that an operand reads."""
         inner, shown = whole.within(ATOM), []
         for part in operand.parts:
             if part.startswith(AT):
                 index = part.removeprefix(AT)
-                inner = at_round(inner, index) if operand.node in self.names.own else inner
+                inner = at_iteration(inner, index) if operand.node in self.names.own else inner
             elif part.startswith("unfold"):
                 self.legend.add('op("windows")', "each position with its neighbours")
                 inner = f'op("windows")({inner})'
@@ -158,10 +252,10 @@ class Writer(Struct):
     def arguments(self, step: Step, of: Of) -> tuple[str, ...]:
         """Return the tensors that a call reads, each once.
 
-        A template leaves masks out, and of a sequence all but the position that is read.
+        In templates without masks, and only with the positions that are read.
         """
         legend, path = self.legend, step.node.path
-        read = [each for each in step.tensors if not self._is_left_out(each)]
+        read = [each for each in step.tensors if not self._is_omitted(each)]
         child = legend.view.at(path) if legend.teaches and path else None
         if child is not None and len(step.tensors) == 1 and reads_first(child):
             read = [Operand(step.tensors[0].node, (FIRST,))]
@@ -170,17 +264,17 @@ class Writer(Struct):
         legend.is_in_call = before
         if not read and found == ("c",) and legend.teaches:
             legend.add("t", TOKEN_IDS)
-            return ("t",)  # they are padded or shifted first
+            return ("t",)  # padded or shifted first
         return found
 
-    def _is_left_out(self, operand: Operand) -> bool:
+    def _is_omitted(self, operand: Operand) -> bool:
         given = self.graph.given.get(operand.node)
         if given is None or not self.legend.teaches:
             return False
         return given.kind != "input" or any(it in given.name for it in ("mask", "position ids"))
 
     def _first_row(self, operand: Operand, whole: str) -> str:
-        """Return the symbol of the row of the first position in a template, "" for other parts."""
+        """Return the symbol of the first position in a template, "" for other parts."""
         step, node = self.graph.maker(operand), self.graph.given.get(operand.node)
         node = step.node if step is not None else node
         is_first = len(operand.parts) == 1 and _FIRST.fullmatch(operand.parts[0])
@@ -193,7 +287,7 @@ class Writer(Struct):
         return self.legend.sized(row, node)
 
     def _given(self, node: str, symbol: str) -> str:
-        """Return a symbol; that of an input or constant is explained, in templates with sizes."""
+        """Return a symbol, with its term and sizes if it is an input or constant."""
         given = self.graph.given.get(node)
         if given is None:
             return symbol
@@ -211,7 +305,7 @@ def _meaning(given: Node, symbol: str) -> str:
     return meaning if quoted(given.name) == symbol else f"{meaning}: {given.name}"
 
 
-def at_round(symbol: str, index: str) -> str:
-    """Return the symbol of a value in one round of a loop."""
+def at_iteration(symbol: str, index: str) -> str:
+    """Return the symbol of a value in one iteration of a loop."""
     letter, _, below = symbol.partition("_")
     return f"{letter}_({below}, {index})" if below else f"{letter}_({index})"

@@ -1,31 +1,146 @@
-"""Attention in heads as one module computes it."""
+"""Attention modules: their lines and terms, and modules that are one step of an attention."""
 
 import re
 
 from msgspec.structs import replace
 
-from bertviewer.core.formulas.facts import drops_probabilities, has_positions
-from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import NO_PARAMETERS
-from bertviewer.core.formulas.steps.formula import SOURCE, formula_of_steps
-from bertviewer.core.formulas.steps.origins import ROLES
+from bertviewer.core.formulas.formula import (
+    NO_PARAMETERS,
+    ROTATION,
+    SOFTMAX,
+    Term,
+    indices,
+    listing,
+    number_maths,
+    sized,
+)
+from bertviewer.core.formulas.module_view import ModuleView, drops_probabilities, has_positions
+from bertviewer.core.formulas.norm import Norm
+from bertviewer.core.formulas.steps.attention import ROOT, Change, score_maths
+from bertviewer.core.formulas.steps.expression import PRODUCT, Expression
+from bertviewer.core.formulas.steps.graph_analysis import ROLES
+from bertviewer.core.formulas.steps.lines import SOURCE, formula_of_steps
+from bertviewer.core.formulas.template import Match, Template, filled
 from bertviewer.core.formulas.templates import attention_texts as texts
-from bertviewer.core.formulas.templates.attention_maths import attention_lines
-from bertviewer.core.formulas.templates.attention_values import landmarks_of, values_of
-from bertviewer.core.formulas.templates.attention_variants import latent_attention, sparse_attention
+from bertviewer.core.formulas.templates.attention_texts import landmarks_of, values_of
 from bertviewer.core.formulas.templates.heads import (
     Heads,
+    Part,
     Variant,
     own_attentions,
     sole_heads,
     source_of,
 )
-from bertviewer.core.formulas.templates.norm import Norm
-from bertviewer.core.formulas.templates.position_scores import bias_of
-from bertviewer.core.formulas.templates.template import Match, Template, filled
+from bertviewer.core.formulas.templates.mixing import latent_attention, sparse_attention
+from bertviewer.core.formulas.templates.positions import bias_of, pair_lines
 from bertviewer.core.sources.family_names import is_cross_attention
 from bertviewer.core.util.numbers import count_text
+
+_BASES = ("rope_parameters", "rope_theta", "rope_scaling", "rotary_emb_base")
+"""Keys for the base of the angles; it is 10000 in all code that has none of them."""
+
+_MOST = 60
+"""Longer scores need a line for themselves."""
+
+
+def attention_lines(heads: Heads, variant: Variant) -> tuple[str, ...]:
+    """Return all lines of an attention."""
+    rotation = heads.query.step("rotary")
+    base = None if any(key in heads.view.config for key in _BASES) else 10000
+    # Lines that replace the scores come before them, others after them.
+    lines, is_instead = _score_lines(heads, variant), "{}" not in variant.scores
+    return (
+        *(variant.projections or _projection_lines(heads)),
+        *((*variant.lines, *lines) if is_instead else (*lines, *variant.lines)),
+        *_output_lines(heads),
+        *(variant.last or pair_lines(rotation, heads.size, base)),
+    )
+
+
+def _projection_lines(heads: Heads) -> tuple[str, ...]:
+    """Return the lines of queries, keys and values."""
+    other = "X" if not heads.is_cross else 'X_"enc"' if heads.reads_encoder else "X'"
+    values = other if heads.value.source == heads.key.source else "X_V"
+    query = _projected(heads, heads.query, sized("X", "S", heads.query.layer.inputs), "Q")
+    key, value = (
+        _projected(heads, heads.key, other, "K"),
+        _projected(heads, heads.value, values, "V"),
+    )
+    return query, f"{key}, quad {value}"
+
+
+def _projected(heads: Heads, part: Part, states: str, letter: str) -> str:
+    """Return queries, keys or values, with sizes for queries and if they differ from those."""
+    outputs = part.layer.outputs
+    sizes = letter == "Q" or outputs != heads.query.layer.outputs
+    text = part.layer.maths(states, letter, sizes=sizes)
+    for step in part.steps:
+        if step in part.norms(of_heads=False):
+            text = f"{Norm.of(step).operator}({text})"
+        elif step.operation == "clamp":
+            text = f'op("clip")({text})'
+    return f"{sized(letter, 'S', outputs) if sizes else letter} = {text}"
+
+
+def _of_head(heads: Heads, letter: str, part: Part) -> str:
+    """Return a head's queries, keys or values with norms, rotations and additions."""
+    symbol = f"{letter}_h"
+    if letter != "Q" and heads.shared > 1:
+        symbol = letter if heads.key_heads == 1 else f"{letter}_(g(h))"
+    for step in part.steps:
+        if step.operation == "rotary":
+            symbol = f"{ROTATION}({symbol})"
+        elif step in part.norms(of_heads=True):
+            symbol = f"{Norm.of(step).operator}({symbol})"
+        elif step.operation == "add":
+            symbol = f"({symbol} + u_h)"
+    return symbol
+
+
+def _score_lines(heads: Heads, variant: Variant) -> tuple[str, ...]:
+    """Return the lines of probabilities, heads' outputs, and the range of h."""
+
+    def added(change: Change) -> Expression | None:
+        return Expression("B_h") if change.kind == "bias" else None
+
+    query, key = _of_head(heads, "Q", heads.query), _of_head(heads, "K", heads.key)
+    product = Expression(f"{query} {key}^top", PRODUCT)
+    text = score_maths(heads.scores, product, heads.size, added, "c").text
+    text = variant.scores.format(text) + (" + M" if heads.is_masked else "")
+    source = "S'" if heads.is_cross else "S"
+    value = _of_head(heads, "V", heads.value)
+    output = f"{sized('O_h', 'S', heads.value_size)} = P_h {value}"
+    output += f" + w_h ast {value}" if heads.kernel else ""
+    lines: tuple[str, ...] = (f"{sized('P_h', 'S', source)} = {SOFTMAX} ({text})", output)
+    if heads.scores.of("sinks"):
+        lines = (
+            f"{sized('A_h', 'S', source)} = {text}",
+            "P_(h, i j) = e^(A_(h, i j)) / (e^(z_h) + sum_k e^(A_(h, i k)))",
+            output,
+        )
+    elif len(text) < _MOST:
+        lines = (", quad ".join(lines),)
+    definitions = {
+        f"h = {indices(heads.count)}": True,
+        f"g(h) = floor(h \\/ {heads.shared})": "g(h)" in text,
+        f"d_k = {heads.size}": ROOT in text,
+        f"c = {number_maths(heads.scores.factor or 1)}": "c thin" in text,
+    }
+    return (*lines, ", quad ".join(line for line, is_used in definitions.items() if is_used))
+
+
+def _output_lines(heads: Heads) -> tuple[str, ...]:
+    """Return the lines of concatenation, output projection and residual."""
+    joined = f'op("Concat")({listing("O_{}", heads.count)})'
+    width = heads.count * heads.value_size
+    if heads.output is None:
+        return (f"{sized('Y', 'S', width)} = {joined}",)
+    projected = heads.output.maths("O", "O")
+    if heads.residual:
+        projected = f"{'X' if heads.residual == heads.query.source else 'R'} + {projected}"
+        projected = f"{heads.norm.operator}({projected})" if heads.norm else projected
+    made = f"{sized('Y', 'S', heads.output.outputs)} = {projected}"
+    return f"{sized('O', 'S', width)} = {joined}", made
 
 
 def _attention(view: ModuleView) -> Match | None:
@@ -79,8 +194,8 @@ def _common(view: ModuleView) -> tuple[Heads, Variant] | None:
 
 
 def _not_called(view: ModuleView) -> tuple[Heads, Variant] | None:
-    """Return an attention that no code calls, as its sibling of the same class computes it."""
-    siblings = view.architecture.children(view.node.parent or "") if view.graph is None else ()
+    """Return an attention that is not called, as its sibling of the same class."""
+    siblings = () if view.is_called else view.architecture.children(view.node.parent or "")
     for node in siblings:
         twin = view.at(node.path) if node.class_name == view.node.class_name else None
         heads = None if twin is None else sole_heads(twin)
@@ -95,10 +210,7 @@ def _not_called(view: ModuleView) -> tuple[Heads, Variant] | None:
 def _terms(
     heads: Heads, variant: Variant, lines: tuple[str, ...], values: dict[str, object]
 ) -> tuple[Term, ...]:
-    """Return the terms whose symbols the lines have, in their order.
-
-    A term whose meaning names a value that is missing is left out.
-    """
+    """Return the terms of the symbols in the lines; those with missing values are omitted."""
     layers = (
         t for r, s in ROLES.items() for t in heads.parts[r].layer.terms(f"the {r} projection", s)
     )
@@ -128,10 +240,10 @@ def _terms(
 
 
 def _by_steps(view: ModuleView) -> Match | None:
-    """An attention with unusual steps: as the code executes them, with what is certain."""
+    """An attention with unusual steps, as the code executes them."""
     graph, own = view.graph, own_attentions(view)
     steps = formula_of_steps(view) if own else None
-    if graph is None or steps is None:
+    if steps is None:
         return None
     count = own[0].node.details.get("heads")
     query, key = (source_of(graph, own[0].roles.get(role)) for role in ("query", "key"))

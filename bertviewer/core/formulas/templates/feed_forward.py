@@ -1,23 +1,22 @@
-"""Feed-forward networks: two linear layers with an activation between, or three with a gate."""
+"""Feed-forward networks: plain, gated, and mixtures of experts."""
 
 from msgspec.structs import replace
 
-from bertviewer.core.formulas.facts import drops_out
-from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import GELU_TANH
-from bertviewer.core.formulas.steps.formula import write
-from bertviewer.core.formulas.steps.naming import Naming
-from bertviewer.core.formulas.steps.networks import (
+from bertviewer.core.formulas.activation import activation_term
+from bertviewer.core.formulas.formula import GELU_TANH
+from bertviewer.core.formulas.module_view import ModuleView, drops_out
+from bertviewer.core.formulas.steps.graph_analysis import (
     GATED,
     KINDS,
     PLAIN,
+    Place,
     activation_of,
-    halves_of,
+    split_gate,
     uses_of,
 )
-from bertviewer.core.formulas.steps.origins import Place
-from bertviewer.core.formulas.templates.activation import activation_term
-from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.formulas.steps.lines import match_of_steps, write
+from bertviewer.core.formulas.steps.naming import Naming
+from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.schema.flow import Operand
 
@@ -29,6 +28,7 @@ DROPOUT = (
 )
 _USUAL_RATIO = 4
 """The inner size of most plain networks as a multiple of the width (Vaswani et al. 2017, 3.3)."""
+
 _GATES = {'op("SiLU")': " (SwiGLU)", 'op("GELU")': " (GEGLU)", GELU_TANH: " (GEGLU)"}
 _MEANINGS = {
     "X": "input, one row per position",
@@ -38,19 +38,18 @@ _MEANINGS = {
 
 
 def steps_of_network(group: Step) -> tuple[Step, ...]:
-    """Return the steps of a group that is a network, none of other forms."""
+    """Return the steps of a group that is a network, none for other forms."""
     inner = group.inner
     return inner if activation_of(inner) and uses_of(inner, group.operation) else ()
 
 
 def half_of_network(view: ModuleView) -> str:
-    """Return which half of a network a module has, "" for neither.
+    """Return which half of a network in two modules (BERT) a module is, "" for neither.
 
-    Networks in two modules, such as BERT's, have the first linear layer and the activation in
-    one, and the second linear layer with residual and norm in the other.
+    The second half has the second linear layer, the residual and the norm.
     """
     around = view.at(view.node.parent or "")
-    groups = () if around is None or around.graph is None else around.graph.of(*KINDS)
+    groups = () if around is None else around.graph.of(*KINDS)
     for group in groups:
         paths = [step.node.path or "" for step in group.inner if step.operation == "linear"]
         is_own = [path.startswith(f"{view.node.path}.") for path in paths]
@@ -60,9 +59,9 @@ def half_of_network(view: ModuleView) -> str:
 
 
 def _network(view: ModuleView) -> Match | None:
-    """Return what a network, or its first half, computes."""
+    """Return the formula of a network or of its first half."""
     graph, group = view.graph, view.only(*KINDS)
-    if graph is None or not graph.results:
+    if not graph.results:
         return None
     steps, kind, words = graph.steps, HALF, [step.operation for step in graph.steps]
     if group is not None:
@@ -74,13 +73,13 @@ def _network(view: ModuleView) -> Match | None:
     if first is None or act is None:
         return None
     uses = uses_of(steps, PLAIN if is_half else kind)
-    product, halves = halves_of(steps)
+    product, halves = split_gate(steps)
     if kind == GATED and len(uses) == 2 and not halves:
         return None
     symbols: dict[Place, str] = {(product, part): symbol for symbol, part in halves.items()}
     if not is_half:
         symbols[steps[-1].tensors[0].node, ()] = "H"
-    # What reads the group's input has no operand within the group.
+    # Steps that read the group's input have no operand for it.
     taken = () if group is None else group.tensors[:1]
     steps = tuple(
         s if any(o.node for o in s.operands) else replace(s, operands=(*taken, *s.operands))
@@ -143,6 +142,85 @@ FEED_FORWARD = Template(
             title="Feed-forward network, first half",
             summary=f"{_START} and applies a non-linearity.",
             source=f"{_SOURCE}; Devlin et al. 2019, appendix A.2",
+        ),
+    },
+)
+
+
+def _mixture(view: ModuleView) -> Match | None:
+    """Return the formula of a mixture, a router or experts."""
+    graph = view.graph
+    router, experts = graph.sole("routing"), graph.sole("experts")
+    if router is None:
+        case = "experts" if experts is not None and graph.only is experts else ""
+    elif experts is not None:
+        case = "" if graph.of("residual") else "mixture"
+    else:
+        case = "router" if len(graph.steps) < 3 and not graph.of("experts") else ""
+    step = experts or router
+    if not case or step is None:
+        return None
+    count, chosen = (step.node.details.get(key) for key in ("experts", "chosen"))
+    held, sizes = view.architecture.module(step.node.path or ""), None
+    total = 0 if held is None else held.parameters
+    if isinstance(count, int) and isinstance(chosen, int) and total and total % count == 0:
+        used = f"{chosen * (total // count):,} ({chosen} × {total // count:,})"
+        sizes = f"{total:,} parameters, of which one position uses {used}"
+    found = match_of_steps(
+        view,
+        some=f"{chosen if isinstance(chosen, int) else 'some'} of {count} experts",
+        count=count,
+        shared=" A shared expert processes every position." if graph.of(*KINDS) else "",
+        sizes=sizes,
+    )
+    return found and replace(found, case=case)
+
+
+_ROUTER = (
+    "The router is a linear layer with one score per expert. Only the best scores of a position "
+    "are kept, so each position is processed by few experts."
+)
+_SIZE = (
+    "The experts hold {sizes}: the capacity grows with the number of experts, the computation per "
+    "position does not."
+)
+_LOAD = (
+    "Different positions can choose different experts. If most of them chose the same ones, the "
+    "others would not be trained; models are trained with a loss or a bias that balances the load."
+)
+_EXPERTS_SOURCE = "Shazeer et al. 2017, section 2"
+EXPERTS = Template(
+    "experts",
+    _mixture,
+    keys=("width", "feed-forward", "experts", "activation"),
+    source=_EXPERTS_SOURCE,
+    cases={
+        "mixture": Template(
+            title="Mixture of experts",
+            summary="Routes each position to {some} and adds their outputs, weighted by the router."
+            "{shared}",
+            notes=(
+                _ROUTER,
+                _SIZE,
+                "{shared?} What all positions need is left to the shared expert, so that the "
+                "routed experts can specialise (Dai et al. 2024, section 3.2).",
+                _LOAD,
+                "{steps}",
+            ),
+            source=f"{_EXPERTS_SOURCE}; Fedus et al. 2022, section 2.1",
+        ),
+        "experts": Template(
+            title="Experts",
+            summary="Applies to each position the experts that the router chose for it, of "
+            "{count}, and adds their outputs, weighted by the router.",
+            notes=(_SIZE, "{steps}"),
+        ),
+        "router": Template(
+            "router",
+            title="Router",
+            summary="Scores the experts for each position and chooses {some}, with their weights.",
+            notes=(_ROUTER, _LOAD, "{steps}"),
+            keys=("width", "experts"),
         ),
     },
 )

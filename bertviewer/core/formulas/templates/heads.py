@@ -1,4 +1,4 @@
-"""What an attention module is made of, read from its data-flow graph, however it stores it."""
+"""The parts of an attention module, read from its data-flow graph."""
 
 import re
 from collections.abc import Mapping
@@ -9,14 +9,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_modules import is_causal
-from bertviewer.core.formulas.facts import reads_target
-from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import Affine
-from bertviewer.core.formulas.place import places
+from bertviewer.core.formulas.formula import Affine, Term
+from bertviewer.core.formulas.module_view import ModuleView, places, reads_target
+from bertviewer.core.formulas.norm import Norm, is_norm
 from bertviewer.core.formulas.steps.attention import Scores, factor_of, scores_of
-from bertviewer.core.formulas.steps.origins import ROLES, Chain, chain_of
-from bertviewer.core.formulas.templates.norm import Norm, is_norm
+from bertviewer.core.formulas.steps.graph_analysis import ROLES, Chain, chain_of
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Node, Operand
 
@@ -24,17 +21,17 @@ _VIEWS = ("view", "reshape", "unflatten")
 
 
 class Part(Struct, frozen=True):
-    """Queries, keys or values: the layer that makes them, and what is done to its result.
+    """Queries, keys or values: the layer that computes them, and further steps.
 
     Attributes:
-        layer: with this part's share of the outputs.
+        layer: the layer with this part's share of the outputs.
         source: the input that the layer reads.
-        holder: the name of the tensor that has the weight.
-        layout: how its share of the weight is stored: "" for all of it, ``stacked``,
-            ``interleaved`` head by head, or ``unknown``.
-        place: of its share among the others, in increasing order.
-        whole: all outputs of the layer, 0 if this part has them all.
-        steps: norms, rotations and other changes, in order.
+        holder: the name of the tensor with the weight.
+        layout: how the share of the weight is stored: "" for the whole weight, ``stacked``,
+            ``interleaved`` by head, or ``unknown``.
+        place: the index of the share.
+        whole: the number of all outputs of the layer, 0 if the share is all of them.
+        steps: norms, rotations and others, in order.
     """
 
     layer: Affine
@@ -47,16 +44,16 @@ class Part(Struct, frozen=True):
 
     @property
     def factor(self) -> float:
-        """The number that they are multiplied by before the product."""
+        """The factor before the product."""
         scales = [*self.steps, *(i for s in self.steps if s.operation == "rotary" for i in s.inner)]
         return prod(factor_of(s) or 1.0 for s in scales if s.operation in ("mul", "div"))
 
     def step(self, *operations: str) -> Step | None:
-        """Return the first step that computes one of these operations, ``None`` without one."""
+        """Return the first step with one of these operations, ``None`` without one."""
         return next((each for each in self.steps if each.operation in operations), None)
 
     def norms(self, *, of_heads: bool) -> list[Step]:
-        """Return the norms of each head's features, or else those of all features."""
+        """Return the norms of each head's features, or those of all features."""
         norms = (each for each in self.steps if is_norm(each))
         return [each for each in norms if (each.node.shape[-1] != self.layer.outputs) is of_heads]
 
@@ -65,16 +62,16 @@ class Heads(Struct, frozen=True, dict=True):
     """An attention module.
 
     Attributes:
-        count: heads of queries.
-        key_heads: heads of keys and values.
-        size: features of a query and a key, d_k.
-        value_size: features of a value.
-        scores: what is done to the product of queries and keys, also before it.
+        count: the number of heads of queries.
+        key_heads: the number of heads of keys and values.
+        size: the features of a query and a key, d_k.
+        value_size: the features of a value.
+        scores: the changes of the product of queries and keys, and of its operands.
         output: the output projection in this module.
-        residual: the input that the module adds to the projected output, "" for none.
+        residual: the input that is added to the projected output, "" for none.
         norm: of that sum.
-        kernel: the positions that a convolution of the values reads whose result is added to the
-            heads' outputs, 0 without one (Nyströmformer).
+        kernel: the size of a convolution of values that is added to the heads' outputs, 0 without
+            one (Nyströmformer).
         is_cross: whether keys and values come from another input than queries.
         is_text: whether the positions are those of a text.
         is_masked: whether the scores can be masked.
@@ -105,18 +102,18 @@ class Heads(Struct, frozen=True, dict=True):
 
     @property
     def shared(self) -> int:
-        """How many query heads share a head of keys and values."""
+        """The number of query heads per head of keys and values."""
         return self.count // self.key_heads
 
     @cached_property
     def is_causal(self) -> bool | None:
-        """Whether later positions are masked, ``None`` if not known."""
+        """Whether later positions are masked, ``None`` if unknown."""
         return False if self.is_cross else is_causal(self.view.architecture, self.view.node.path)
 
     @cached_property
     def reads_encoder(self) -> bool:
         """Whether keys and values come from an encoder."""
-        given = self.view.graph.given.get(self.key.source) if self.view.graph else None
+        given = self.view.graph.given.get(self.key.source)
         is_named = given is not None and "encoder" in given.name
         return self.is_cross and (is_named or reads_target(self.view.node, self.view.architecture))
 
@@ -127,13 +124,13 @@ class Variant(Struct, frozen=True):
     Attributes:
         lines: after those of the scores, or before them if ``scores`` has no ``{}``.
         last: the last lines.
-        terms: of what is done to the scores; the texts may have placeholders.
+        terms: of changes of the scores; texts may have placeholders.
         values: for the texts, instead of the usual ones.
-        keys: further keys of the configuration.
-        scores: what goes into the softmax; ``{}`` is what is read from the graph.
+        keys: further configuration keys.
+        scores: the argument of the softmax, with ``{}`` for that in the graph.
         projections: the lines of queries, keys and values, if not those of three layers.
         layers: the terms of further layers.
-        purposes: what each of these is for, by path.
+        purposes: the purposes of these layers, by path.
     """
 
     lines: tuple[str, ...] = ()
@@ -148,15 +145,14 @@ class Variant(Struct, frozen=True):
 
 
 def own_attentions(view: ModuleView) -> tuple[Step, ...]:
-    """Return the attentions that a module's own code computes, not a module in it."""
-    found = () if view.graph is None else view.graph.of("attention")
-    return tuple(step for step in found if step.node.path == view.node.path)
+    """Return the attentions in a module's own code."""
+    return tuple(s for s in view.graph.of("attention") if s.node.path == view.node.path)
 
 
 def sole_heads(view: ModuleView) -> Heads | None:
-    """Return what a module with one attention is made of, ``None`` if it does anything unknown."""
+    """Return the parts of a module with one attention, ``None`` for unknown operations."""
     own, graph = own_attentions(view), view.graph
-    if graph is None or len(own) != 1 or len(graph.of("attention")) > 1:
+    if len(own) != 1 or len(graph.of("attention")) > 1:
         return None
     (step,) = own
     details, roles = step.node.details, step.roles
@@ -177,7 +173,7 @@ def sole_heads(view: ModuleView) -> Heads | None:
         return None
     query, key, value = parts
     is_cross = query.source != key.source and not _is_same_outside(view, step)
-    # A mask with numbers of each head is a bias: that of ALiBi.
+    # A mask with an axis of heads is a bias, as in ALiBi.
     is_of_heads = count > 1 and not is_cross
     biases = [i for i, n in graph.given.items() if is_of_heads and n.shape[-3:-2] == (count,)]
     scores = scores_of(step, biases)
@@ -202,7 +198,7 @@ def sole_heads(view: ModuleView) -> Heads | None:
 
 
 def _torch_heads(view: ModuleView, step: Step) -> Heads | None:
-    """Return what torch.nn.MultiheadAttention is made of: it projects within one function."""
+    """Return the parts of torch.nn.MultiheadAttention, which is one operation."""
     count, size = view.integer("num_heads"), view.integer("head_dim")
     output = view.affine(f"{view.node.path}.out_proj")
     if not (count and size and output):
@@ -224,9 +220,9 @@ def _torch_heads(view: ModuleView, step: Step) -> Heads | None:
 
 
 def sparse_heads(view: ModuleView) -> Heads | None:
-    """Return the heads of an attention to some positions only (BigBird, Longformer).
+    """Return the parts of an attention to some positions (BigBird, Longformer).
 
-    It is recognised by the numbers that set the pattern, as its code multiplies blocks and bands.
+    It is recognised by its attributes, as the code multiplies blocks and bands.
     """
     path = f"{view.node.path}." if view.node.path else ""
     layers = {role: view.affine(f"{path}{role}") for role in ROLES}
@@ -242,14 +238,14 @@ def sparse_heads(view: ModuleView) -> Heads | None:
 
 
 def layer_of(view: ModuleView, step: Step | None) -> Affine | None:
-    """Return the layer that a step is: a module's, or a product with a parameter."""
+    """Return the linear layer of a step, ``None`` for other steps."""
     if step is None or step.operation != "linear":
         return None
     details = step.node.details
     sizes = details.get("in_features"), details.get("out_features")
     if details.get("function") != "einsum" or not all(isinstance(size, int) for size in sizes):
         return view.affine_of(step)
-    # The weight may have the features of each head apart: "ibh,hnd->ibnd" (XLNet).
+    # The weight may have an axis of heads: "ibh,hnd->ibnd" (XLNet).
     _, weight, result = step.operands[0].plain.replace(" ", "").replace("->", ",").split(",")
     shape = tuple(int(str(size)) for size in sizes)
     is_out_in = weight[0] in result
@@ -257,7 +253,7 @@ def layer_of(view: ModuleView, step: Step | None) -> Affine | None:
 
 
 def _part(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) -> Part | None:
-    """Return what a query, key or value of so many features is made of, ``None`` if unknown."""
+    """Return queries, keys or values with ``width`` features, ``None`` if unknown."""
     chain = chain_of(graph, operand)
     step = graph.maker(chain.origin)
     layer = layer_of(view, step)
@@ -276,13 +272,12 @@ def _part(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) ->
 
 
 def _share(view: ModuleView, chain: Chain) -> tuple[str, int]:
-    """Return how a share of a layer's outputs is stored, and its place among the shares."""
+    """Return how a share of a layer's outputs is stored, and its index."""
     assert chain.origin is not None
-    first, flows = chain.origin.parts[0], view.architecture.flows
-    flow = None if flows is None else flows.flow(view.node.path)
+    first, flow = chain.origin.parts[0], view.flows.flow(view.node.path)
     number = re.search(r"-?\d+", first)
     place = int(number[0]) if number else 0
-    # Of the axis of heads: the first ones are queries, the last ones keys and values.
+    # Parts along the axis of heads.
     is_of_heads = re.search(r"^unbind|:\S*, :\]$", first)
     if is_of_heads or any(step.operation == "look-up" for step in chain.steps):
         return "stacked", place
@@ -297,9 +292,9 @@ def _share(view: ModuleView, chain: Chain) -> tuple[str, int]:
 
 
 def _kind(view: ModuleView, graph: ModuleGraph, step: Step) -> str:
-    """Return what a step between a projection and the scores is, "" if it cannot be written.
+    """Return the kind of a step between a projection and the scores, "" if unknown.
 
-    A vector that is added is a ``bias``, which the module stores apart from its layer.
+    A parameter that is added is a ``bias`` if it is a vector.
     """
     if step.operation == "add":
         given = [graph.given[o.node] for o in step.tensors if o.node in graph.given]
@@ -342,7 +337,7 @@ def _after(
 
 
 def source_of(graph: ModuleGraph, operand: Operand | None) -> str:
-    """Return the input that an operand is computed from, by each step's first; "" for others."""
+    """Return the input at the start of the chain of first operands, or ""."""
     while (maker := graph.maker(operand)) is not None:
         operand = next(iter(maker.tensors), None)
     given = None if operand is None else graph.given.get(operand.node)
@@ -350,7 +345,7 @@ def source_of(graph: ModuleGraph, operand: Operand | None) -> str:
 
 
 def _is_same_outside(view: ModuleView, step: Step) -> bool:
-    """Return whether queries and keys are made of one input of the module around (CANINE)."""
+    """Return whether queries and keys depend on one input of the enclosing module (CANINE)."""
     for graph in (place.graph for place in places(view)):
         for each in graph.of("attention"):
             if each.node.path == step.node.path:
@@ -360,6 +355,6 @@ def _is_same_outside(view: ModuleView, step: Step) -> bool:
 
 
 def reads_text(view: ModuleView, *, has_columns: bool = False) -> bool:
-    """Return whether a module reads a vector for each token of a text, maybe one per column."""
-    first = view.graph.inputs[0].shape if view.graph and view.graph.inputs else ()
+    """Return whether a module reads a vector for each token, perhaps as columns."""
+    first = view.graph.inputs[0].shape if view.graph.inputs else ()
     return not view.lengths.isdisjoint(first[-1:] if has_columns else first[:-1])

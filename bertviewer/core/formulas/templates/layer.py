@@ -3,22 +3,21 @@
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bertviewer.core.formulas.facts import drops_out, has_module, rotates
-from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import quoted
-from bertviewer.core.formulas.steps.formula import write
+from bertviewer.core.formulas.formula import quoted
+from bertviewer.core.formulas.module_view import ModuleView, drops_out, has_module, rotates
+from bertviewer.core.formulas.norm import Norm, is_norm
+from bertviewer.core.formulas.steps.graph_analysis import uses_of
+from bertviewer.core.formulas.steps.lines import write
 from bertviewer.core.formulas.steps.naming import Naming
-from bertviewer.core.formulas.steps.networks import uses_of
+from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.formulas.templates import feed_forward
-from bertviewer.core.formulas.templates.layers import uncalled
-from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.residual import (
     Branch,
     ResidualPath,
     child_of,
     residual_path,
 )
-from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.formulas.templates.stack import uncalled
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Operand
 from bertviewer.core.sources.family_names import is_cross_attention
@@ -29,14 +28,16 @@ _BRANCHES = {
     "feed-forward": ('op("FFN")', "a feed-forward network", "{}, applied to each row"),
     "experts": ('op("MoE")', "a mixture of experts", "{}{}"),
 }
-"""How branches are called in lines, in sentences and in terms."""
+"""Names of branches in lines, sentences and terms."""
+
 _HEADS = "outputs of the heads, side by side"
 _INPUTS = {
     "sum": ("Z", "output of the sub-layer", "sub-layer", "", ""),
     "output": ("Z", _HEADS, "attention", "output projection", "O"),
     "second half": ("H", "output of the first half", "first half", "second linear layer", "2"),
 }
-"""An input that is added: symbol, meaning, whose input R is, what projects it, and the index."""
+"""By case: symbol and meaning of an added input, whose input R is, its projection and index."""
+
 _ENCODER = 'X_"enc"'
 _MEANINGS = {
     "X": "input, one row per position",
@@ -47,11 +48,11 @@ _MEANINGS = {
 
 
 class _Text(Struct, frozen=True):
-    """What the writer of a residual path is given, gathered branch by branch.
+    """Names and words of a residual path, collected by branch.
 
     Attributes:
-        naming: what things are called.
-        words: the path's entry and branches as parts of a sentence, norms left out.
+        naming: the names.
+        words: the entry and the branches as parts of a sentence.
         calls: the steps that are written as calls, by node.
     """
 
@@ -60,13 +61,13 @@ class _Text(Struct, frozen=True):
     calls: dict[str, Step] = field(default_factory=dict)
 
     def call(self, step: Step, symbol: str, meaning: str, *reads: str) -> None:
-        """Have a step written as a function of other nodes' results."""
+        """Write a step as a function of other nodes' results."""
         node = replace(step.node, kind="module", operation="call", nodes=None, details={})
         self.calls[node.id] = Step(node, tuple(map(Operand, reads)), {})
         self.naming.functions[node.id], self.naming.meanings[symbol] = symbol, meaning
 
     def child(self, view: ModuleView, step: Step, reads: str) -> bool:
-        """Have a child that is explained elsewhere written as a call; false if it is no child."""
+        """Write a child as a call; return false for steps of other modules."""
         child = view.children.get(child_of(view, step))
         if child is not None:
             about = f"the child “{child.name}” ({child.class_name}), explained on its own page"
@@ -76,9 +77,9 @@ class _Text(Struct, frozen=True):
 
 
 def _layer(view: ModuleView) -> Match | None:
-    """Return what a residual path computes, ``None`` if a part of it is not known."""
+    """Return the formula of a residual path, ``None`` if a part of it is unknown."""
     graph, path = view.graph, residual_path(view)
-    if graph is None or path is None:
+    if path is None:
         return None
     naming = Naming(
         ("Y",), {(path.start, ()): "X", (_ENCODER, ()): _ENCODER}, meanings=dict(_MEANINGS)
@@ -105,7 +106,7 @@ def _layer(view: ModuleView) -> Match | None:
 
 
 def _name_scales(text: _Text, view: ModuleView, graph: ModuleGraph, path: ResidualPath) -> None:
-    """Name what branches are scaled by; those that a child scales are written as the product."""
+    """Name the scales of branches; those in a child are written as products."""
     scales = [branch.scale for branch in path.branches if branch.scale is not None]
     parameters = [node.id for node in graph.given.values() if node.kind == "parameter"]
     learnt = [(s, o) for s in scales for o in s.operands if o.parameter or o.node in parameters]
@@ -123,7 +124,7 @@ def _name_scales(text: _Text, view: ModuleView, graph: ModuleGraph, path: Residu
 def _add(
     text: _Text, view: ModuleView, graph: ModuleGraph, path: ResidualPath, branch: Branch
 ) -> str | None:
-    """Add a branch; return the case of the only one, "" for others, ``None`` if it is not known."""
+    """Add a branch; return the case of a single one, "" for others, ``None`` if unknown."""
     naming, is_sole = text.naming, len(path.branches) == 1 and path.entry is None
     if branch.kind == "input":
         half = feed_forward.half_of_network(view)
@@ -199,14 +200,18 @@ _ORDERS = {
     "": ("without norms", "each followed by a residual connection", ""),
     "mixed": ("mixed norms", "each with a residual connection", ""),
 }
-"""What a layer is called by the order of its norms, the order in words, and a note."""
+"""Names of layers, their order in words, and a note, by the positions of norms."""
+
 _ROW_WISE = {"feed-forward": "feed-forward network processes", "experts": "experts process"}
 
 
 def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -> dict[str, object]:
-    """Return what the texts are filled with."""
+    """Return the values for the texts."""
     kinds = [branch.kind for branch in path.branches]
-    is_cross, mixes = "cross-attention" in kinds, any("attention" in kind for kind in kinds)
+    is_cross, mixes = (
+        "cross-attention" in kinds,
+        any("attention" in kind for kind in kinds),
+    )
     role = "layer" if view.node.name.isdecimal() else "sub-layer"
     kind = role.capitalize()
     if len(words) > 1 and mixes:
@@ -255,7 +260,7 @@ def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -
 
 
 def _surroundings(view: ModuleView, branch: Branch, case: str) -> dict[str, object]:
-    """Return which modules compute the attention, its projection and the residual, in words."""
+    """Return the values for the texts on which modules compute what."""
     if case in ("block", "open attention"):
         inner, outer = child_of(view, _attention(branch)), child_of(view, branch.last)
         return {"both": inner} if inner == outer else {"inner": inner, "outer": outer}
@@ -266,7 +271,7 @@ def _surroundings(view: ModuleView, branch: Branch, case: str) -> dict[str, obje
         return {"added": "H comes from the first half", "skip": "first half", "before": before}
     if case != "output":
         return {}
-    steps = () if parent is None or parent.graph is None else parent.graph.of("attention")
+    steps = () if parent is None else parent.graph.of("attention")
     names = {child_of(parent, step) for step in steps if parent is not None} - {""}
     name = f"the sibling “{names.pop()}”" if len(names) == 1 else "the attention"
     table = "embeddings_project" if has_module("embeddings_project")(view) else "the embeddings"

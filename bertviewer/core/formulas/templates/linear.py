@@ -1,19 +1,22 @@
-"""Linear layers, and what each is for, as the graphs of the modules around it show."""
+"""Linear layers, and their purposes in the graphs of enclosing modules."""
 
 from collections.abc import Callable, Sequence
 
-from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.formulas.facts import scored_labels
-from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import Affine, indices, sized
-from bertviewer.core.formulas.place import Place, places
-from bertviewer.core.formulas.steps.networks import GATED, KINDS, activation_of
-from bertviewer.core.formulas.steps.origins import ROLES, compressed_for, projections
+from bertviewer.core.expressions.symbols import shape_text
+from bertviewer.core.formulas.formula import Affine, Term, indices, sized
+from bertviewer.core.formulas.module_view import ModuleView, Place, places, scored_labels
+from bertviewer.core.formulas.norm import NORMS, is_norm
+from bertviewer.core.formulas.steps.graph_analysis import (
+    GATED,
+    KINDS,
+    ROLES,
+    activation_of,
+    compressed_for,
+    projections,
+)
+from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.formulas.templates.heads import sole_heads, sparse_heads
-from bertviewer.core.formulas.templates.norm import NORMS, is_norm
-from bertviewer.core.formulas.templates.position_scores import bias_of
-from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.formulas.templates.positions import bias_of
 from bertviewer.core.graph.module_graph import ModuleGraph, Step, is_first
 from bertviewer.core.schema.modules import ancestors
 
@@ -31,20 +34,20 @@ _AFTER_SCORES = ("add", "mul", "div", "sub", "activation", "look-up")
 
 
 def _layer(view: ModuleView) -> Affine | None:
-    """Return the linear layer that a module is: torch.nn.Linear, Conv1D, a convolution of one."""
+    """Return the linear layer of a module: torch.nn.Linear, Conv1D or a pointwise convolution."""
     layer = None if set(view.tensors) - {"weight", "bias"} else view.affine()
-    if view.graph is not None:
+    if view.is_called:
         return layer if view.only("linear") else None
-    # One that is not called has its formula unless other code multiplies by its weight.
+    # A layer that is not called is one, unless other code reads its weight.
     weight = f"{view.node.path}.weight"
     around = [each.graph for path in ancestors(view.node.path) if (each := view.at(path))]
-    read = {name for graph in around if graph for step in graph.steps for name in step.node.reads}
+    read = {name for graph in around for step in graph.steps for name in step.node.reads}
     is_linear = view.node.class_module == "torch.nn.modules.linear"
     return layer if is_linear and (weight not in read or _torch_attention(view)) else None
 
 
 def _torch_attention(view: ModuleView) -> bool:
-    """Return whether torch's attention multiplies by a layer's weight without calling it."""
+    """Return whether a layer is part of torch's attention, which does not call it."""
     around = view.at(view.node.parent or "")
     return around is not None and around.is_torch and around.node.class_name == "MultiheadAttention"
 
@@ -82,7 +85,7 @@ def _linear(view: ModuleView) -> Match | None:
 
 
 def _pointwise(view: ModuleView, layer: Affine, x: Term, domain: str) -> Match:
-    """Return a convolution of one position, which may be in groups (Iandola et al. 2020, 3)."""
+    """Return a pointwise convolution, perhaps in groups (Iandola et al. 2020, 3)."""
     shape, groups = view.shape("weight") or (), view.integer("groups") or 1
     each, is_grouped = layer.inputs // groups, groups > 1
     read = f"x_({each} g(j) + i)" if is_grouped else "x_i"
@@ -111,10 +114,10 @@ def _pointwise(view: ModuleView, layer: Affine, x: Term, domain: str) -> Match:
 
 
 def _is_per_position(view: ModuleView) -> bool:
-    """Return whether a layer receives one vector for each position of a sequence."""
-    if view.graph is None or not view.graph.inputs:
+    """Return whether a layer reads one vector for each position."""
+    if not view.graph.inputs:
         return _torch_attention(view)
-    # DeBERTa may project distances with the layers of queries and keys, too, even if unread.
+    # DeBERTa may also project distances with these layers.
     around = next(places(view), None)
     is_shared = view.config.get("share_att_key") is True
     if around is not None and is_shared and around.graph.of("position bias"):
@@ -125,7 +128,7 @@ def _is_per_position(view: ModuleView) -> bool:
 
 
 def _purpose(view: ModuleView, layer: Affine) -> str:
-    """Return what a layer is for: the first place in which its use is clear."""
+    """Return the purpose of a layer in the innermost module that shows it."""
     around = view.at(view.node.parent or "")
     name, _, globally = view.node.name.partition("_")
     if around is not None and name in ROLES and sparse_heads(around) is not None:
@@ -137,7 +140,7 @@ def _purpose(view: ModuleView, layer: Affine) -> str:
         if text := _in_group(place, place.group) if place.group else _in_graph(view, layer, place):
             return text
     if around is not None and around.graph is not None and around.graph.steps:
-        # BigBird closes the module that the layer begins.
+        # BigBird's attention is a closed module.
         outside, first = next(places(around), None), around.graph.steps[0]
         if first.node.path == view.node.path and outside and _mixes_heads(view, outside):
             return _OUTPUT
@@ -153,7 +156,7 @@ def _purpose(view: ModuleView, layer: Affine) -> str:
 
 
 def _in_group(place: Place, group: Step) -> str:
-    """Return what a layer does in a feed-forward network, "" in other groups."""
+    """Return the purpose of a layer in a feed-forward network, "" in other groups."""
     own, inner = place.steps[0].node.id, group.inner
     if group.operation not in KINDS:
         return ""
@@ -170,7 +173,7 @@ def _in_group(place: Place, group: Step) -> str:
 
 
 def _in_graph(view: ModuleView, layer: Affine, place: Place) -> str:
-    """Return what a layer does in an attention, or before the first layer or after the last."""
+    """Return the purpose of a layer in an attention, or in embeddings or heads."""
     graph, step = place.graph, place.steps[0]
 
     def is_table(made: Step) -> bool:
@@ -212,7 +215,7 @@ def _mixes_heads(view: ModuleView, place: Place) -> bool:
 
 
 def _changes_width(layer: Affine, place: Place) -> str:
-    """Return what a layer does around a numbered layer of smaller vectors (MobileBERT)."""
+    """Return the purpose of a projection around smaller vectors (MobileBERT)."""
     graph, step = place.graph, place.steps[0]
     users = graph.users(step)
     skips = {user.roles["residual"].node for user in users if "residual" in user.roles}
@@ -229,7 +232,7 @@ def _changes_width(layer: Affine, place: Place) -> str:
 def _reads(
     graph: ModuleGraph, step: Step, wanted: Callable[[Step], bool], through: Sequence[str]
 ) -> bool:
-    """Return whether a step reads one that is wanted, directly or through some operations."""
+    """Return whether a step reads a wanted one, directly or through some operations."""
     return any(
         wanted(made) or (made.operation in through and _reads(graph, made, wanted, through))
         for made in _makers(graph, step)
@@ -246,7 +249,7 @@ def _sole_user(graph: ModuleGraph, step: Step) -> Step | None:
 
 
 def _reaches_result(graph: ModuleGraph, step: Step) -> bool:
-    """Return whether only a bias, a factor or a choice of rows follows."""
+    """Return whether only a bias, a factor or a selection of rows follows."""
     if graph.is_result(step):
         return True
     user = _sole_user(graph, step)
@@ -256,9 +259,9 @@ def _reaches_result(graph: ModuleGraph, step: Step) -> bool:
 
 
 def _scores(view: ModuleView, step: Step) -> str:
-    """Return what is scored, by the number of scores and the model's outputs."""
+    """Return the purpose of a layer of scores, by their number and the model's outputs."""
     count, root = step.node.details.get("out_features"), view.at("")
-    results = () if root is None or root.graph is None else root.graph.results
+    results = () if root is None else root.graph.results
     shapes = {node.name: node.shape for node, _ in results}
     if count == view.config.get("vocab_size"):
         return "Computes one score (logit) per vocabulary entry."

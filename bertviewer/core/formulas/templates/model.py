@@ -3,19 +3,186 @@
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_modules import is_causal
-from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.steps.formula import write
+from bertviewer.core.formulas.module_view import (
+    DATA,
+    IMAGE,
+    ModuleView,
+    has_windows,
+    reads_first,
+    rotates,
+)
+from bertviewer.core.formulas.norm import Norm, is_norm
+from bertviewer.core.formulas.steps.graph_analysis import Place, folded, iterations_of
+from bertviewer.core.formulas.steps.lines import write
 from bertviewer.core.formulas.steps.naming import Naming
-from bertviewer.core.formulas.steps.origins import Place
-from bertviewer.core.formulas.templates import model_facts
+from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.formulas.templates.embeddings import lookups_of
-from bertviewer.core.formulas.templates.layers import is_tower, runs_of, stacks_of, uncalled
-from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.residual import residual_path
-from bertviewer.core.formulas.templates.stack import calls_of, given_to
-from bertviewer.core.formulas.templates.template import Match, Template
-from bertviewer.core.graph.module_graph import ModuleGraph, Step
+from bertviewer.core.formulas.templates.stack import (
+    calls_of,
+    given_to,
+    is_tower,
+    runs_of,
+    stacks_of,
+    uncalled,
+)
+from bertviewer.core.graph.module_graph import ModuleGraph, Step, graph_of
 
+_ABOUT = {
+    "image": (
+        "Image encoder",
+        "Maps an image to one vector per patch, which depends on all others.",
+    ),
+    "sound": (
+        "Audio encoder",
+        "Maps sound to one vector per time step, which depends on the whole recording.",
+    ),
+    "decoder": (
+        "Decoder-only model",
+        "Maps a sequence of token ids to one vector per token, which depends on that token and the "
+        "preceding ones.",
+    ),
+    "encoder": (
+        "Encoder model",
+        "Maps a sequence of token ids to one context-dependent vector per token.",
+    ),
+    "": ("Sequence model", "Maps a sequence of token ids to one vector per token."),
+}
+MIXING = {
+    "fourier": "There is no attention: every layer mixes the positions by a Fourier transform, "
+    "which has no parameters. Each output depends on all positions.",
+    "recurrence": "There is no attention: every layer carries a state from position to position, "
+    "so a position depends on itself and earlier ones, and the work grows linearly with the "
+    "length.",
+}
+_POOLED = {
+    "look-up": "The pooled output is the row of the end-of-text token, which sees the whole text.",
+    "mean": "The pooled output is the mean over all positions.",
+    "adaptive_avg_pool1d": "The pooled output is the mean over all positions.",
+}
+
+
+def about(view: ModuleView) -> tuple[str, str]:
+    """Return title and summary of a model, by its inputs and by causality."""
+    names = {node.name for node in view.calls.inputs}
+    causal, mixing, kind = is_causal(view.architecture, view.node.path), mixing_of(view), "encoder"
+    if names & {*DATA}:
+        kind = "image" if IMAGE in names else "sound"
+    elif causal or (causal is None and mixing == "recurrence"):
+        kind = "decoder"
+    elif causal is None and not mixing:
+        kind = ""
+    return _ABOUT[kind]
+
+
+def reads_data(calls: ModuleGraph) -> bool:
+    """Return whether a module reads token ids, an image or sound instead of vectors."""
+    return any(
+        len(node.shape) != 3 or node.name in DATA
+        for node in calls.inputs
+        if "mask" not in node.name
+    )
+
+
+def embeddings_of(view: ModuleView) -> ModuleView | None:
+    """Return the child with the lookup of tokens."""
+    names = [step.node.path or "" for step in view.calls.steps if step.is_call]
+    children = (view.at(path) for path in names if "embed" in path.rpartition(".")[2])
+    return next((c for c in children if c is not None and lookups_of(c)), None)
+
+
+def mixing_of(view: ModuleView) -> str:
+    """Return how a model mixes positions, "" if unknown."""
+    operations = {node.operation or "" for node in view.all_nodes()}
+    if operations & {"attention", "softmax"}:
+        return "attention" if "attention" in operations else ""
+    if any("fft" in operation for operation in operations):
+        return "fourier"
+    known = view.flows.distinct.values()
+    return "recurrence" if any(iterations_of(folded(graph_of(flow))) for flow in known) else ""
+
+
+def rotated(view: ModuleView) -> str:
+    """Return the text on positions that are only rotations, "" for other models."""
+    kinds = lookups_of(embeddings_of(view) or view)
+    if "token" not in kinds or "position" in kinds or not rotates(view):
+        return ""
+    angles = next(
+        (f", by the angles of “{name}”" for name in view.children if "rotary" in name), ""
+    )
+    return (
+        "There are no position vectors: attention rotates queries and keys according to their "
+        f"positions{angles}."
+    )
+
+
+def distance_bias(view: ModuleView, run: Step) -> str:
+    """Return the text on a table of distance biases (T5), "" without one."""
+    start = (run.node.path or "").rpartition(".")[0]
+    layers = [layer for number in (0, 1) if (layer := view.at(f"{start}.{number}")) is not None]
+    shapes = [[step.node.shape for step in each.graph.of("embedding")] for each in layers]
+    have = [any(len(s) == 3 and s[0] == s[1] for s in each) for each in shapes]
+    if have[:1] != [True]:
+        return ""
+    where = "every layer’s attention holds a table of distance biases, which it"
+    if not all(have):
+        where = "the first layer’s attention holds a table of distance biases, which every layer"
+    return f"There are no position vectors: {where} adds to its scores."
+
+
+def direction(view: ModuleView) -> str:
+    """Return the text on what positions attend to, "" if unknown or within windows."""
+    hides = is_causal(view.architecture, view.node.path)
+    if hides is None or not _sees_all(view):
+        return ""
+    near = "" if not has_windows(view) else ", in layers with a window only to the nearest"
+    if hides:
+        causal = "Attention is causal: each position attends only to itself and earlier positions"
+        return f"{causal}{near and f'{near} of them'}."
+    if view.config.get("attention_type") == "block_sparse":
+        return "In a long sequence, each position attends only to some blocks before and after it."
+    if near:
+        return f"Every position attends in both directions{near} positions."
+    return "Every position attends to the whole sequence, in both directions."
+
+
+def _sees_all(view: ModuleView) -> bool:
+    """Return whether attention spans all positions, unlike in windows (Swin)."""
+    if IMAGE not in {node.name for node in view.graph.inputs}:
+        return True
+    lengths = [step.node.shape[-2] for step in view.graph.steps if len(step.node.shape) == 3]
+    found = [node for node in view.all_nodes() if node.operation == "attention"]
+    return all(max(lengths, default=0) in node.shape for node in found)
+
+
+def pooling(view: ModuleView, step: Step) -> str:
+    """Return the text on the positions from which a pooled vector is computed."""
+    child = view.at(step.node.path or "") if step.is_call else None
+    if child is not None and not reads_first(child):
+        return f"“{child.node.name}” computes one vector from those of all positions."
+    first = "token ([CLS] in BERT)" if "vocab_size" in view.config else "position"
+    return _POOLED.get(step.operation, f"The pooler reads only the first {first}.")
+
+
+def source_of(view: ModuleView, norm: Norm | None, mixing: str, *, is_text: bool) -> str:
+    """Return the paper of a model's structure."""
+    is_rms = norm is not None and norm.name == "RMS norm"
+    hides = is_causal(view.architecture, view.node.path)
+    papers = {
+        "Lee-Thorp et al. 2022; Devlin et al. 2019, section 3": mixing == "fourier",
+        "transformers’ code, as traced": mixing == "recurrence",
+        "Devlin et al. 2019, section 3": is_text,
+        "Dosovitskiy et al. 2021, section 3.1": any(n.name == IMAGE for n in view.calls.inputs),
+        "Lewis et al. 2020, section 2.1; Vaswani et al. 2017, section 3.1": is_tower(view)
+        and "position" in lookups_of(view),
+        "Touvron et al. 2023, section 2.2": is_rms and rotates(view),
+        "Raffel et al. 2020, section 2.1": is_rms,
+        "Radford et al. 2019, section 2.3": norm is not None and hides is True,
+    }
+    return next((paper for paper, holds in papers.items() if holds), _TRANSFORMER)
+
+
+_TRANSFORMER = "Vaswani et al. 2017, section 3.1"
 _ENCODER = 'X_"enc"'
 _VECTORS = ('X_"src"', 'X_"tgt"')
 _MEANINGS = {
@@ -34,13 +201,13 @@ _PAIR_MEANINGS = {
 def _model(view: ModuleView) -> Match | None:
     """A module that applies its layers itself or in a child (Devlin et al. 2019, section 3)."""
     calls, runs, stacks = view.calls, runs_of(view), stacks_of(view)
-    if calls is None or not calls.results or not (runs or stacks) or view.node.name.isdecimal():
+    if not calls.results or not (runs or stacks) or view.node.name.isdecimal():
         return None
     if not runs and (pair := _pair(view, calls, stacks)) is not None:
         return pair
     run = runs[0] if len(runs) == 1 and not stacks else None
     stack = stacks[0] if len(stacks) == 1 and not runs else None
-    if run is None and stack is None and not model_facts.reads_data(calls):
+    if run is None and stack is None and not reads_data(calls):
         return None
     start = None if stack is None else calls.maker(next(iter(stack.tensors), None))
     ranks = [len(node.shape) for node, _ in calls.results[:2]]
@@ -56,27 +223,27 @@ def _model(view: ModuleView) -> Match | None:
         functions={stack.node.id: '"Encoder"'} if stack is not None and is_base else {},
     )
     role, title, summary = _about(view, calls, run)
-    mixing, last = model_facts.mixing_of(view), calls.maker(calls.results[0][1])
-    holds_lookups = run is not None and model_facts.embeddings_of(view) is not None
+    mixing, last = mixing_of(view), calls.maker(calls.results[0][1])
+    holds_lookups = run is not None and embeddings_of(view) is not None
     values = {
         "role": role,
         "is_stack": role == "stack",
         "title": title,
         "summary": summary,
         "position_note": lookups_of(view).get("position", (0, ""))[1],
-        "rotated": model_facts.rotated(view),
+        "rotated": rotated(view),
         "given": "" if run is None else given_to(run, calls, view).note,
-        "bias": run and model_facts.distance_bias(view, run),
-        "mixing": model_facts.MIXING.get(mixing),
-        "pooling": pooled and model_facts.pooling(view, pooled),
-        "source": model_facts.source_of(
+        "bias": run and distance_bias(view, run),
+        "mixing": MIXING.get(mixing),
+        "pooling": pooled and pooling(view, pooled),
+        "source": source_of(
             view,
             Norm.of(last) if is_norm(last) else None,
             mixing,
             is_text="vocab_size" in view.config and run is None,
         ),
         "two kinds": len(set(view.config.get("layer_types") or ())) > 1,
-        "direction": model_facts.direction(view) if run is not None or is_base else "",
+        "direction": direction(view) if run is not None or is_base else "",
         "final_norm": _final_norm(view, last, run),
         "no_pooler": len(results) == 1 and (is_base or holds_lookups),
         "stack": stack.node.name if stack is not None and is_base else "",
@@ -90,11 +257,11 @@ def _model(view: ModuleView) -> Match | None:
 def _about(view: ModuleView, calls: ModuleGraph, run: Step | None) -> tuple[str, str, str]:
     """Return role, title and summary of a module that applies layers; ``run`` are its own."""
     kinds = lookups_of(view)
-    if run is not None and not model_facts.reads_data(calls):
+    if run is not None and not reads_data(calls):
         runs_all = f"Runs {calls_of(run)} layers in sequence, each with its own weights."
         return "stack", "Stack of layers", runs_all
     if run is None or "token" not in kinds or not is_tower(view):
-        return ("base model", *model_facts.about(view))
+        return ("base model", *about(view))
     reads_encoder = any("encoder" in node.name for node in calls.inputs)
     is_decoder = reads_encoder or is_causal(view.architecture, view.node.path)
     title = f"{'Decoder' if is_decoder else 'Encoder'} with its embeddings"
@@ -109,7 +276,7 @@ def _about(view: ModuleView, calls: ModuleGraph, run: Step | None) -> tuple[str,
 
 
 def _final_norm(view: ModuleView, step: Step | None, run: Step | None) -> str:
-    """Return what the norm after pre-norm layers is called, "" for none."""
+    """Return the name of the norm after pre-norm layers, "" for none."""
     layer = None if run is None else view.at(run.parts[-1].node.path or "")
     path = None if layer is None else residual_path(layer)
     if not is_norm(step) or path is None or path.branches[-1].before is None:
@@ -118,10 +285,7 @@ def _final_norm(view: ModuleView, step: Step | None, run: Step | None) -> str:
 
 
 def _pair(view: ModuleView, calls: ModuleGraph, stacks: tuple[Step, ...]) -> Match | None:
-    """An encoder and a decoder that attends to its output (Vaswani et al. 2017, section 3.1).
-
-    Both may be in one child, for which the module looks tokens up.
-    """
+    """An encoder and a decoder (Vaswani et al. 2017, section 3.1), perhaps in one child."""
     first, child = stacks[0], view.at(stacks[0].node.path or "")
     is_inside = len(stacks) == 1 and len(calls.steps) > 1 and child is not None
     if not (is_inside and child is not None and len(stacks_of(child)) == 2) and (
@@ -130,7 +294,7 @@ def _pair(view: ModuleView, calls: ModuleGraph, stacks: tuple[Step, ...]) -> Mat
         return None
     given = [calls.given[o.node].name for o in first.tensors if o.node in calls.given]
     is_text = is_inside or "input ids" in given
-    is_data = is_inside or model_facts.reads_data(calls)
+    is_data = is_inside or reads_data(calls)
     vectors = [node.id for node in calls.inputs if "mask" not in node.name]
     if is_data:
         vectors = [o.node for o in first.tensors] if is_inside else []

@@ -1,4 +1,4 @@
-"""Residual connections: how a module's sub-layers are chained, read from its graph."""
+"""Residual connections: the chain of a module's sub-layers, read from its graph."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -6,26 +6,27 @@ from typing import Literal
 from msgspec import Struct
 
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.steps.networks import KINDS
-from bertviewer.core.formulas.templates.norm import is_norm
+from bertviewer.core.formulas.norm import is_norm
+from bertviewer.core.formulas.steps.graph_analysis import KINDS
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
+from bertviewer.core.graph.trace_graph import closure
 from bertviewer.core.schema.flow import Operand
 
 BranchKind = Literal["attention", "cross-attention", "feed-forward", "experts", "input", "other"]
 
 
 class Branch(Struct, frozen=True):
-    """What is added to a residual path: a core with optional norms.
+    """A term that is added to a residual path: a core with optional norms.
 
     Attributes:
-        kind: what the core is; ``input`` for another input of the module, or a linear layer on it.
+        kind: of the core; ``input`` for another input of the module, or a linear layer on it.
         core: its steps.
-        sum: the addition; parallel branches have the same.
-        before: the norm of its input; parallel branches can share one.
+        sum: the addition; the same for parallel branches.
+        before: the norm of its input, perhaps shared by parallel branches.
         inside: the norm of its output, before the addition.
         after: the norm of the sum.
         scale: the product of the output with a constant, before the addition.
-        reads: the node that the core reads: that of the norm, or the path.
+        reads: the node that the core reads.
     """
 
     kind: BranchKind
@@ -47,10 +48,10 @@ class ResidualPath(Struct, frozen=True):
     """A chain of residual connections from a module's input to its output.
 
     Attributes:
-        start: the input that it begins with.
-        branches: what is added, in order.
+        start: the input.
+        branches: in order.
         entry: a step before the first residual connection: a norm, as in RWKV's first layer, or a
-            module that is explained on its own page.
+            call.
     """
 
     start: str
@@ -65,9 +66,9 @@ class ResidualPath(Struct, frozen=True):
 
     @property
     def order(self) -> str:
-        """Where branches have norms, as in ``Branch``; ``mixed`` if they differ.
+        """The positions of norms in branches, as in ``Branch``; ``mixed`` if they differ.
 
-        ``bare`` if only the first has none, and the others have theirs before.
+        ``bare`` if only the first branch has none, and the others have norms before.
         """
         found = [
             " ".join(name for name in ("before", "inside", "after") if getattr(branch, name))
@@ -79,11 +80,11 @@ class ResidualPath(Struct, frozen=True):
 
 
 def residual_path(view: ModuleView) -> ResidualPath | None:
-    """Return the chain of sub-layers that a module is, ``None`` if it is anything else."""
+    """Return a module's chain of sub-layers, ``None`` for other modules."""
     graph = view.graph
-    residuals = () if graph is None else graph.of("residual")
+    residuals = graph.of("residual")
     first = residuals[0].roles.get("residual") if residuals else None
-    if graph is None or first is None or first.parts or not graph.results:
+    if first is None or first.parts or not graph.results:
         return None
     inputs = {node.id for node in graph.inputs}
     entry, state, found = graph.maker(first), first.node, list[Branch]()
@@ -101,7 +102,7 @@ def residual_path(view: ModuleView) -> ResidualPath | None:
             return None
         found += sorted(known, key=lambda branch: "attention" not in branch.kind)
         state = (after or residual).node.id
-    # All that is computed from the path goes into its end.
+    # Nothing else may be computed from the path.
     path = inputs | {s.node.id for s in graph.steps if s.operation == "residual" or is_norm(s)}
     within = _computed_from(graph, state)
     others = [step for step in graph.steps if step.node.id not in within]
@@ -113,7 +114,7 @@ def residual_path(view: ModuleView) -> ResidualPath | None:
 
 
 def child_of(view: ModuleView, step: Step) -> str:
-    """Return the child of ``view`` that a step is part of, "" for the module's own operations."""
+    """Return the name of the child that a step is part of, "" for the module's own operations."""
     start = f"{view.node.path}." if view.node.path else ""
     name = (step.node.path or "").removeprefix(start).partition(".")[0]
     return name if name in view.children else ""
@@ -122,7 +123,7 @@ def child_of(view: ModuleView, step: Step) -> str:
 def _branch(
     graph: ModuleGraph, addend: Operand, state: str, total: Step, after: Step | None
 ) -> Branch | None:
-    """Return what computes an addend from the path, ``None`` if it is something else."""
+    """Return the branch that computes an addend, ``None`` for other forms."""
     inside = scale = None
     made = graph.maker(addend)
     if is_norm(made) and made.tensors:
@@ -147,23 +148,20 @@ def _branch(
 
 
 def _scaled(graph: ModuleGraph, product: Step) -> Operand | None:
-    """Return what a product scales by a constant or parameter, ``None`` for all other steps."""
+    """Return the operand that is scaled by a constant or parameter, ``None`` for other steps."""
     computed = [operand for operand in product.operands if graph.maker(operand) is not None]
     is_scale = product.operation == "mul" and len(product.operands) == 2
     return computed[0] if is_scale and len(computed) == 1 else None
 
 
-def _computed_from(graph: ModuleGraph, node: str, until: str = "") -> set[str]:
-    """Return a node and all that it is computed from, up to and with another one."""
-    found: set[str] = set()
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        step = graph.by_id.get(each)
-        if step is not None and each not in found and each != until:
-            waiting += [o.node for o in (*step.tensors, *step.roles.values())]
-        found.add(each)
-    return found
+def _computed_from(graph: ModuleGraph, node: str, until: str = "") -> frozenset[str]:
+    """Return a node and its ancestors, up to and including another one."""
+
+    def read(each: str) -> list[str]:
+        step = None if each == until else graph.by_id.get(each)
+        return [] if step is None else [operand.node for operand in step.read if operand.node]
+
+    return closure([node], read)
 
 
 def _kind(graph: ModuleGraph, core: Iterable[Step], state: str) -> BranchKind:

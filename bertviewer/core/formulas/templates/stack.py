@@ -1,21 +1,71 @@
-"""Stacks of layers: layers of one list, applied in sequence."""
+"""Stacks of layers: which modules apply layers, and layers of one list applied in sequence."""
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.formulas.facts import has_positions, rotates
-from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import INTO
-from bertviewer.core.formulas.steps.formula import write
+from bertviewer.core.formulas.embedding import index_kind
+from bertviewer.core.formulas.formula import INTO, Term
+from bertviewer.core.formulas.module_view import ModuleView, has_positions, rotates
+from bertviewer.core.formulas.norm import Norm, is_norm
+from bertviewer.core.formulas.steps.graph_analysis import Place
+from bertviewer.core.formulas.steps.lines import write
 from bertviewer.core.formulas.steps.naming import Naming
-from bertviewer.core.formulas.steps.origins import Place
-from bertviewer.core.formulas.templates.embedding import index_kind
-from bertviewer.core.formulas.templates.norm import Norm, is_norm
-from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Operand
 from bertviewer.core.util.numbers import count_text
+
+_IN_LAYERS = ("residual", "attention")
+
+
+def runs_of(view: ModuleView) -> tuple[Step, ...]:
+    """Return the runs of layers in a module's own code, one step for each list."""
+    return tuple(step for step in view.calls.steps if _is_of_layers(view, step))
+
+
+def _is_of_layers(view: ModuleView, step: Step) -> bool:
+    """Return whether a run consists of whole layers."""
+    path = step.node.path or ""
+    if step.node.repeat is None:
+        return False
+    below = (n.path for n in view.architecture.modules if f"{n.path}.".startswith(f"{path}."))
+    known = (flow for each in below if (flow := view.flows.flow(each)) is not None)
+    return any(node.operation in _IN_LAYERS for flow in known for node in flow.all_nodes())
+
+
+def stacks_of(view: ModuleView) -> tuple[Step, ...]:
+    """Return the calls of children that apply layers."""
+    steps = view.calls.steps
+    children = (s for s in steps if s.is_call and s.node.repeat is None and s.node.path)
+    return tuple(step for step in children if has_layers(view.at(step.node.path or "")))
+
+
+def has_layers(view: ModuleView | None) -> bool:
+    """Return whether a module applies layers, itself or in a child."""
+    if view is None:
+        return False
+    if not view.calls.steps:  # not called itself
+        return any(has_layers(view.at(child.path)) for child in view.children.values())
+    return bool(runs_of(view) or stacks_of(view))
+
+
+def is_tower(view: ModuleView) -> bool:
+    """Return whether a module is one of several stacks, or the only content of a wrapper."""
+    around = None if view.node.parent is None else view.at(view.node.parent)
+    if around is None:
+        return False
+    return len(around.calls.steps) < 2 or len(stacks_of(around)) > 1
+
+
+def uncalled(view: ModuleView) -> list[str]:
+    """Return the children with parameters that are not called."""
+    called = [f"{path}." for path in (*view.flows.distinct, *view.flows.like)]
+    return [
+        name
+        for name, child in view.children.items()
+        if child.parameters and not any(path.startswith(f"{child.path}.") for path in called)
+    ]
+
 
 _CALLED = {"shared": '"Group"', "stages": '"Stage"'}
 _MEANINGS = {
@@ -25,14 +75,14 @@ _MEANINGS = {
 
 
 class Given(Struct, frozen=True):
-    """What is computed from positions and given to all layers.
+    """An input of all layers that is computed from positions.
 
     Attributes:
-        note: what the layers do with it, "" if they are given nothing.
+        note: its use, "" if there is none.
         symbol: its symbol, "" for the usual one.
-        meaning: what the symbol means.
+        meaning: of the symbol.
         paper: the source.
-        step: what computes it, ``None`` if it is stored.
+        step: that computes it, ``None`` if it is stored.
     """
 
     note: str = ""
@@ -70,11 +120,11 @@ _GIVEN = {
     "other": Given("Positions enter here: what is computed from them is given to every layer."),
     "": Given(),
 }
-"""By what layers do with it."""
+"""By the use of positions."""
 
 
 def given_to(run: Step, calls: ModuleGraph, view: ModuleView) -> Given:
-    """Return what is computed from positions and given to all layers of a run."""
+    """Return the input of all layers of a run that is computed from positions."""
     made = _from_positions(run, calls, view)
     constants = [calls.given[o.node].name for o in run.operands if o.node in calls.given]
     tables = [step for step in made if step.operation == "embedding"]
@@ -101,7 +151,7 @@ def given_to(run: Step, calls: ModuleGraph, view: ModuleView) -> Given:
 
 
 def _from_positions(run: Step, calls: ModuleGraph, view: ModuleView) -> list[Step]:
-    """Return the steps that compute what layers are given from positions, not from inputs."""
+    """Return the steps that compute inputs of layers from positions only."""
     inputs, found = {node.id for node in calls.inputs}, list[Step]()
     for operand in run.tensors[1:]:
         step, steps = calls.maker(operand), calls.sources(operand).values()
@@ -115,7 +165,7 @@ def _from_positions(run: Step, calls: ModuleGraph, view: ModuleView) -> list[Ste
 
 
 def _stored_by(view: ModuleView, run: Step, *steps: Step) -> list[str]:
-    """Return the parameters that steps read, those that a stack has besides its layers' own."""
+    """Return the parameters of steps that are in the stack, but not in its layers."""
     start = f"{view.node.path}." if view.node.path else ""
     inside = f"{(run.node.path or '').rpartition('.')[0]}."
     names = [name for step in steps for name in step.node.reads]
@@ -123,29 +173,29 @@ def _stored_by(view: ModuleView, run: Step, *steps: Step) -> list[str]:
 
 
 def calls_of(run: Step) -> int:
-    """Return how many layers a run applies."""
+    """Return the number of layers that a run applies."""
     return 0 if run.node.repeat is None else run.node.repeat.count
 
 
 def _stored(run: Step) -> int:
-    """Return how many layers a run has stored: fewer than it applies if they are shared."""
+    """Return the number of stored layers of a run, fewer than it applies if shared."""
     return int(str(run.node.details["stored"]))
 
 
 def _is_stored_group(view: ModuleView) -> bool:
-    """Return whether the module is a stored group of layers that is applied several times."""
+    """Return whether the module is a group of layers that is applied several times."""
     holder = view.node.parent or ""
     around = view.at(holder.rpartition(".")[0])
-    steps = () if around is None or around.calls is None else around.calls.steps
+    steps = () if around is None else around.calls.steps
     runs = [s for s in steps if s.node.repeat and (s.node.path or "").startswith(f"{holder}.")]
     return any(_stored(run) < calls_of(run) for run in runs)
 
 
 def _stack(view: ModuleView) -> Match | None:
-    """Layers, stages or stored groups of layers in sequence, and what is before and after them."""
+    """Layers, stages or groups of layers in sequence, with a projection and a norm."""
     calls = view.calls
-    runs = [] if calls is None else [step for step in calls.steps if step.node.repeat]
-    if calls is None or len(runs) != 1 or not calls.results:
+    runs = [step for step in calls.steps if step.node.repeat]
+    if len(runs) != 1 or not calls.results:
         return None
     (run,) = runs
     start = next(iter(run.tensors), Operand())
@@ -227,13 +277,13 @@ def _follows(calls: ModuleGraph, run: Step, end: Step) -> bool:
 
 
 def _turned(given: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
-    """Return how many features layers have that take them before the positions."""
+    """Return the number of features of layers with [B, features, S], else ``None``."""
     is_turned = len(shape) == 3 and shape != given and shape[1:] == given[:0:-1]
     return shape[1] if is_turned else None
 
 
 def _narrow(view: ModuleView, before: Step | None) -> int | None:
-    """Return the width of embeddings where a projection to the layers' saves parameters."""
+    """Return the width of embeddings if their projection saves parameters."""
     affine, words = before and view.affine_of(before), view.config.get("vocab_size")
     if not affine or not isinstance(words, int):
         return None

@@ -1,23 +1,154 @@
-"""Models with a head, and their heads: what is computed from the last hidden state for a task."""
+"""Models with a task head, the heads themselves, poolers and transforms."""
 
+import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_modules import is_causal
-from bertviewer.core.formulas.facts import input_names, scored_labels
-from bertviewer.core.formulas.module_view import ModuleView, reads_first
-from bertviewer.core.formulas.steps.formula import write
+from bertviewer.core.formulas.formula import Term, indices
+from bertviewer.core.formulas.module_view import ModuleView, input_names, reads_first, scored_labels
+from bertviewer.core.formulas.norm import is_norm
+from bertviewer.core.formulas.steps.graph_analysis import Place
+from bertviewer.core.formulas.steps.lines import write
 from bertviewer.core.formulas.steps.naming import Naming
-from bertviewer.core.formulas.steps.origins import Place
-from bertviewer.core.formulas.templates.head import MASKED_LM
-from bertviewer.core.formulas.templates.layers import stacks_of
-from bertviewer.core.formulas.templates.template import Match, Template, Values
+from bertviewer.core.formulas.template import Match, Template, Values
+from bertviewer.core.formulas.templates.stack import stacks_of
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Operand
 
+MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
+
+
+def _head_part(view: ModuleView) -> Match | None:
+    """A linear layer and an activation on the first token, or with a norm on all tokens."""
+    graph = view.graph
+    if len(graph.results) != 1 or len(graph.inputs) != 1:
+        return None
+    if any(graph.users(one) != (after,) for one, after in pairwise(graph.steps)):
+        return None
+    steps = ["norm" if is_norm(step) else step.operation for step in graph.steps]
+    is_pooler = reads_first(view)
+    is_repeated = any(part.isdigit() for part in view.node.path.split("."))
+    if steps != ["linear", "activation", *([] if is_pooler else ["norm"])]:
+        return None
+    if is_repeated and not is_pooler:
+        return None
+    activation = graph.steps[1].node.details.get("activation")
+    is_tanh, is_text = activation == "tanh", "vocab_size" in view.config
+    first = "token" if is_text else "position"
+    naming = Naming(
+        results=("p" if is_pooler else "T",),
+        layers={graph.steps[0].node.id: ("", f"the {'pooler' if is_pooler else 'transform'}")},
+        meanings={
+            "x_0": f"last hidden state of the first {first}{', [CLS]' if is_text else ''}",
+            "p": f"pooled output{', between −1 and 1' if is_tanh else ''}",
+            "X": "last hidden state",
+            "T": "transformed vectors, one row per position",
+        },
+    )
+    causal = is_causal(view.architecture)
+    values = {
+        "title": "Pooler" if is_tanh else "Context pooler",
+        "activation": activation,
+        "first": first,
+        "whole": "sequence" if is_text else "input",
+        "text": is_text and is_tanh,
+        "data": not is_text,
+        "causal": causal is True,
+        "both ways": causal is False,
+        "outside": view.architecture.source.task != "base" and view.node.parent == "",
+        "code": "the layer as in BERT’s code" if is_tanh else "He et al. 2021 and their code",
+    }
+    case = "pooler" if is_pooler else "transform"
+    return replace(write(graph, view, naming), values=values, case=case)
+
+
+def _contacts(view: ModuleView) -> Match | None:
+    """A logistic regression on all heads' attention, which is not called in a forward pass."""
+    if view.is_called or len(view.tensors) > 2:
+        return None
+    layer = next(filter(None, (view.affine(child.path) for child in view.children.values())), None)
+    numbers = [view.config[key] for key in view.keys("layers", "heads")]
+    if layer is None or not all(isinstance(number, int) for number in numbers):
+        return None  # CvT has lists with a number for each stage
+    if layer.outputs != 1 or layer.inputs != (count := math.prod(numbers)):
+        return None
+    return Match(
+        maths=(
+            "B_c = P_c + P_c^top",
+            "F_(i j, c) = B_(c, i j) - (sum_k B_(c, i k)) (sum_k B_(c, k j)) / "
+            f"(sum_k sum_l B_(c, k l)), quad c = {indices(count)}",
+            f"p_(i j) = sigma({layer.maths('F_(i j)', sizes=False)})",
+        ),
+        terms=(
+            Term("P_c", "attention of head c, without the first and last tokens"),
+            Term(
+                "F_(i j, c)",
+                "attention of head c between i and j, after average product correction",
+            ),
+            *layer.terms("the logistic regression"),
+            Term("sigma", "the logistic function"),
+        ),
+    )
+
+
+HEADS = (
+    Template(
+        match=_head_part,
+        cases={
+            "pooler": Template(
+                role="pooler",
+                title="{title}",
+                summary="Computes one vector that represents the whole {whole} from the first "
+                "{first}’s vector, with a linear layer and {activation}.",
+                notes=(
+                    "{both ways?} Only the first token is read. Attention in every layer let it "
+                    "gather information from all the others, so its vector can represent the "
+                    "sequence.",
+                    "{causal?} Only the first token is read. In a decoder it attends to no other "
+                    "token, so its vector represents that token alone.",
+                    "{text?} Purpose: next-sentence prediction and sequence-level classifiers need "
+                    "one vector of fixed size, regardless of the sequence length.",
+                    "{text?} BERT’s pooler was trained on next-sentence prediction; it is not a "
+                    "mean of the token vectors, and semantic similarity was not its objective.",
+                    "{data?} Classifiers need one vector of fixed size, however large the input "
+                    "is.",
+                    "{outside?} It belongs to the head: the base model has no pooler.",
+                ),
+                keys=("width",),
+                source="Devlin et al. 2019, section 3.1 (the vector C); {code}",
+            ),
+            "transform": Template(
+                role="head transform",
+                title="Prediction head transform",
+                summary="Transforms each position’s vector for the prediction of its token.",
+                notes=(
+                    "The paper does not mention this step; it comes from the code published with "
+                    "the paper.",
+                ),
+                keys=("width", "embedding width", "activation", "epsilon"),
+                source=f"{MASKED_LM}; the transform as in the published code",
+            ),
+        },
+    ),
+    Template(
+        role="head",
+        match=_contacts,
+        title="Contact head",
+        summary="Predicts the probability of contact for every pair of amino acids, from the "
+        "attention of all heads in all layers.",
+        notes=(
+            "It is called by predict_contacts and is not part of a normal forward pass.",
+            "Attention to and from end-of-sequence tokens is set to 0 first.",
+        ),
+        keys=("layers", "heads"),
+        source="Rao et al. 2021, section 3.2 (average product correction: Dunn et al. 2008)",
+    ),
+)
 _ROW, _MEAN = ("row",), ("mean",)
-"""What is taken of vectors where one row is looked up, or those that are no padding averaged."""
+"""Parts of hidden states: one looked-up row, or the mean without padding."""
 
 _RESULTS = {"words": ("L",), "pretraining": ("L", "z"), "tokens": ("Z",), "answers": ("Z",)}
 _CONSTANTS = {("words", "add"): 'b_"final"', ("answers", "sub"): "q"}
@@ -48,7 +179,7 @@ def _reads_target(view: ModuleView) -> bool:
 
 
 def _kind(view: ModuleView, graph: ModuleGraph) -> str:
-    """Return the task that a model or a head computes scores for, "" for none."""
+    """Return the task of a model or head, "" for none."""
     task, outputs = view.architecture.source.task, input_names(view, "output")
     shapes = [node.shape for node, _ in graph.results]
     size = shapes[0][-1] if shapes and shapes[0] else 0
@@ -72,11 +203,11 @@ def _kind(view: ModuleView, graph: ModuleGraph) -> str:
 
 
 def _task(view: ModuleView) -> Match | None:
-    """Return what a model with a head for a task computes, or such a head outside of the base."""
+    """Return a model with a task head, or such a head."""
     path, graph = view.node.path, view.calls
-    outputs, kind = input_names(view, "output"), "" if graph is None else _kind(view, graph)
+    outputs, kind = input_names(view, "output"), _kind(view, graph)
     is_repeated = any(name.isdigit() for name in path.split("."))
-    if graph is None or not kind or is_repeated or outputs[:1] == ["last hidden state"]:
+    if not kind or is_repeated or outputs[:1] == ["last hidden state"]:
         return None
     root = view.at("")
     found = {step.node.path or "" for step in (stacks_of(root) if root else ())}
@@ -86,7 +217,7 @@ def _task(view: ModuleView) -> Match | None:
 
 
 def _written(kind: str, view: ModuleView, graph: ModuleGraph, own: set[str]) -> Match:
-    """Return a head, or a model with base models at these paths, as it is written for a task."""
+    """Return the formula of a head, or of a model with base models at these paths."""
     graph, results = _with_rows(graph), _RESULTS.get(kind, ("z",))
     scores = graph.maker(graph.results[0][1])
     if kind == "answers" and scores is not None:  # both scores are columns of one matrix
@@ -112,7 +243,7 @@ def _written(kind: str, view: ModuleView, graph: ModuleGraph, own: set[str]) -> 
 
 
 def _with_rows(graph: ModuleGraph) -> ModuleGraph:
-    """Return a graph in which a row that is looked up, or a mean of rows, is part of a tensor."""
+    """Return a graph in which a looked-up row or mean of rows is a part of an operand."""
     rows: dict[str, Operand] = {}
     for step in graph.of("look-up", "div"):
         operand = next(iter(step.tensors), Operand())
@@ -132,7 +263,7 @@ def _with_rows(graph: ModuleGraph) -> ModuleGraph:
 def _symbols(
     kind: str, view: ModuleView, graph: ModuleGraph, found: list[Step]
 ) -> Iterator[tuple[Place, str]]:
-    """Yield the symbols of hidden states, of their rows, and of what a head computes of them."""
+    """Yield the symbols of hidden states, their rows, and a head's vectors."""
     for step in found:
         hidden = "X" if step is found[-1] else 'X_"enc"'
         for node in (part.node for part in step.parts or (step,)):
@@ -158,7 +289,7 @@ def _symbols(
 
 
 def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) -> Values:
-    """Return what the texts of models and heads are filled with."""
+    """Return the values for the texts of models and heads."""
     target, hides = _reads_target(view), is_causal(view.architecture)
     is_masked = view.architecture.source.task == "masked-lm" if hides is None else not hides
     language = "Encoder-decoder" if target else "Masked" if is_masked or not is_model else "Causal"
@@ -199,7 +330,7 @@ def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) 
 
 
 def _factor(step: Step) -> str:
-    """Return the number that a step multiplies by, as the code has it, "" for none."""
+    """Return the literal by which a step multiplies, "" for none."""
     numbers = [o.plain for o in step.operands if o.plain.replace(".", "").isdecimal()]
     return numbers[0] if numbers and step.operation == "mul" else ""
 
@@ -212,8 +343,6 @@ _PAPERS = {
 _LOGITS = "Scores (logits) are not yet probabilities: softmax over the vocabulary converts them."
 _NEXT = "Entry 0 of z scores “B follows A”, entry 1 “B is random”."
 _ORDER = "Entry 0 scores the original order, entry 1 the swapped order."
-
-
 TASK_MODELS = Template(
     "{role}",
     _task,

@@ -1,1 +1,4 @@
-"""What models of every kind are called with, from their forward's names and their configuration."""
+"""Inputs for models of every kind, from the parameters of their forward and their configuration.
+
+Start with ``choices.input_choices``.
+"""

@@ -1,7 +1,7 @@
-"""The arguments that a model may accept, the likeliest first.
+"""Possible inputs of a model, likely ones first.
 
-Names and sizes in a configuration leave open in which order the dimensions of an image or a sound
-come. A model rejects wrong inputs in its first operations, so that trying costs little.
+A configuration does not determine the order of an image's or a sound's dimensions. A model rejects
+wrong inputs in its first operations, so that trying costs little.
 """
 
 import inspect
@@ -13,27 +13,34 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from bertviewer.core.graph.inputs.forward_signature import Form, ForwardSignature
-from bertviewer.core.graph.inputs.images import IMAGE, image_forms
-from bertviewer.core.graph.inputs.others import SERIES, other_forms, series_forms
-from bertviewer.core.graph.inputs.sounds import SOUND, sound_forms
-from bertviewer.core.graph.inputs.texts import (
-    SENTENCES,
-    TARGET_TOKENS,
+from bertviewer.core.expressions.symbols import SENTENCES, TARGET_TOKENS
+from bertviewer.core.graph.inputs.media import (
+    IMAGE,
+    SERIES,
+    SOUND,
+    image_forms,
+    other_forms,
+    series_forms,
+    sound_forms,
+)
+from bertviewer.core.graph.inputs.signature import (
     TEXT,
+    Form,
+    ForwardSignature,
     ModelInputs,
     plain_arguments,
     text_inputs,
 )
 from bertviewer.core.graph.meta_device import known_on_meta
-from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.graph.module_calls import tensors_in
 from bertviewer.core.util.errors import Stopped
 
 MOST_CHOICES = 24
-"""The most that are tried of the same kinds, all taken together."""
+"""Limit of combinations of the same kinds of inputs."""
 
 _METHODS = {IMAGE: ("get_image_features", "get_video_features"), SOUND: ("get_audio_features",)}
-"""A model's methods that compute what takes the place of the tokens for an image or a sound."""
+"""Methods that compute the vectors which replace the placeholder tokens of images or sound."""
+
 _TOKENS = {
     IMAGE: ("image_token_id", "image_token_index", "video_token_id", "video_token_index"),
     SOUND: ("audio_token_id", "audio_token_index"),
@@ -43,19 +50,21 @@ _STARTS = {
     SOUND: ("audio_start_token_id", "audio_bos_token_id", "boa_token_id"),
 }
 _TYPES = {IMAGE: 1, SOUND: 3}
-"""The ``mm_token_type_ids`` of the tokens."""
+"""The ``mm_token_type_ids`` of placeholder tokens."""
 
 _Counted = list[tuple[Form, int]]
-"""Forms, each with the number of tokens in a sentence that represent it."""
+"""Forms, each with the number of placeholder tokens for it."""
 
 
 def input_choices(model: nn.Module, values: Mapping[str, int]) -> Iterator[ModelInputs]:
     """Yield inputs for ``B`` sentences, images or sounds; texts have ``S`` and ``S_d`` tokens.
 
-    ``values`` has a value for each of these letters. The model is on the meta device.
+    Args:
+        model: on the meta device.
+        values: of these symbols.
 
     Raises:
-        ValueError: the model needs something that does not follow from its configuration.
+        ValueError: the configuration does not determine a required argument.
     """
     signature = ForwardSignature(model, values)
     makers = {TEXT: _text_forms, IMAGE: image_forms, SOUND: sound_forms, SERIES: series_forms}
@@ -67,7 +76,7 @@ def input_choices(model: nn.Module, values: Mapping[str, int]) -> Iterator[Model
         for kind, found in forms.items()
     }
     present, has_one = tuple(forms), False
-    # All kinds that it takes, all but sound or images, and single ones.
+    # All accepted kinds, all but sound or images, and single ones.
     without = [tuple(kind for kind in present if kind != left) for left in (SOUND, IMAGE)]
     for kinds in dict.fromkeys((present, *without, *((kind,) for kind in present))):
         groups = [(in_text if TEXT in kinds else alone)[kind] for kind in kinds]
@@ -94,7 +103,7 @@ def input_choices(model: nn.Module, values: Mapping[str, int]) -> Iterator[Model
 
 
 def _own(tensor: Tensor) -> Tensor:
-    """Return a copy that a model may write into; tensors of any size lie in the same memory."""
+    """Return a copy that a model may write to, except of large tensors, which share memory."""
     return tensor.clone() if tensor.is_contiguous() else tensor
 
 
@@ -106,17 +115,17 @@ def _text_forms(signature: ForwardSignature) -> Iterator[Form]:
     codebooks = signature.number("num_codebooks", "num_channels", "n_codes_total")
     if codebooks > 1 and "pixel_values" not in signature.accepted:
         for count in (codebooks, codebooks + 1):
-            # Sound as a token of each codebook at each moment.
+            # Sound as one token of each codebook at each time.
             for name in ("input_ids", "decoder_input_ids"):
                 if name in text:
                     yield {**text, name: text[name].unsqueeze(-1).expand(-1, -1, count)}
 
 
 def _counted(signature: ForwardSignature, kind: str, forms: Sequence[Form]) -> _Counted:
-    """Return forms of a kind, each with the number of tokens in a sentence that represent it.
+    """Return forms of a kind, each with the number of placeholder tokens for it.
 
-    A model that can compute an image or a sound alone decides the number; only the first form
-    that it accepts is returned then.
+    If a method computes the vectors of an image or sound, their number is that of the first form
+    that it accepts, and only this form is returned.
     """
     if kind not in _TOKENS or not signature.number(*_TOKENS[kind]):
         return [(form, 0) for form in forms]
@@ -144,7 +153,7 @@ def _counted(signature: ForwardSignature, kind: str, forms: Sequence[Form]) -> _
 def _with_placeholders(
     signature: ForwardSignature, text: Form, counts: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Return a text's arguments with additional tokens, so many for each kind of input."""
+    """Return a text's arguments with placeholder tokens for other kinds of inputs."""
     ids: Tensor = text["input_ids"]
     types = torch.zeros_like(ids)
     for kind, count in counts.items():

@@ -1,32 +1,114 @@
-"""Softmax attention: softmax(Q·Kᵀ·scale + masks and biases)·V (Vaswani et al. 2017, section 3.2.1).
+"""Softmax attention, and rotary positions of its queries and keys.
 
-In one step (``scaled_dot_product_attention``, ``multi_head_attention_forward``), or written out.
+softmax(Q·Kᵀ·scale + masks and biases)·V (Vaswani et al. 2017, section 3.2.1), in one function
+(``scaled_dot_product_attention``, ``multi_head_attention_forward``) or written out. Rotary: x cos +
+rotate(x) sin (Su et al. 2021, section 3.4.2), with halves or neighbours as pairs, written with
+sines or with complex numbers.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 
 from bertviewer.core.graph.operation_names import ELEMENTWISE
-from bertviewer.core.graph.patterns.linears import is_linear, is_weight, operand_of, weight_of
-from bertviewer.core.graph.patterns.pattern import Pattern
 from bertviewer.core.graph.trace_graph import (
     ACTIVATION,
     AUXILIARY,
     PARAMETER,
     Graph,
+    Pattern,
     Reading,
     closure,
+    is_linear,
+    is_weight,
+    operand_of,
+    weight_of,
 )
 from bertviewer.core.util.serialization import Scalar
 
+_Rotation = tuple[set[int], set[int]]
+"""Operations, and the values that they rotate."""
+
+
+def rotary_sum(graph: Graph, number: int) -> Iterator[Pattern]:
+    """Yield x cos + rotate(x) sin."""
+    operations, wholes = _sum_of_products(graph, number)
+    if len(wholes) != 1 or not {"neg", "cat", "stack"} & {graph.words[it] for it in operations}:
+        return
+    user = graph.sole_user(number)
+    # If only some of the features are rotated, they are concatenated with the others.
+    if graph.word(user) == "cat":
+        others = {graph.whole(each.value) for each in graph.data(user) if each.maker != number}
+        if others and others <= wholes:
+            operations.add(user)
+    yield _pattern(graph, operations)
+
+
+def rotary_pairs(graph: Graph, number: int) -> Iterator[Pattern]:
+    """Yield (a cos - b sin, b cos + a sin), concatenated."""
+    taken = graph.data(number)
+    if all(reading.word in ("add", "sub") for reading in taken):
+        found = [_sum_of_products(graph, reading.maker) for reading in taken]
+        if len(taken) > 1 and all(wholes for _, wholes in found):
+            operations, wholes = _joined(found, {number})
+            if len(wholes) == 1:
+                yield _pattern(graph, operations)
+
+
+def rotary_complex(graph: Graph, number: int) -> Iterator[Pattern]:
+    """Yield the product of two complex numbers."""
+    readings = graph.readings[number]
+    levels = sorted(each.level for each in readings)
+    values = (graph.trace.values[each.value] for each in readings)
+    if levels == [AUXILIARY, ACTIVATION] and all(v.dtype.startswith("complex") for v in values):
+        yield _pattern(graph, {number})
+
+
+def _pattern(graph: Graph, operations: set[int]) -> Pattern:
+    roles = graph.positions(operations, {AUXILIARY, PARAMETER})
+    return Pattern("rotary", frozenset(operations), roles=roles)
+
+
+def _joined(found: list[_Rotation], operations: set[int]) -> _Rotation:
+    return operations.union(*(it for it, _ in found)), set[int]().union(*(it for _, it in found))
+
+
+def _sum_of_products(graph: Graph, number: int) -> _Rotation:
+    """Return a sum of two products with sines and cosines, and the rotated values; else nothing."""
+    found: list[_Rotation] = []
+    for reading in graph.data(number):
+        data = graph.data(reading.maker) if reading.word == "mul" else ()
+        if len(data) != 1 or not any(map(_is_angle, graph.readings[reading.maker])):
+            return set(), set()
+        operations, wholes = _rotated(graph, data[0].value)
+        found.append(({reading.maker, *operations}, wholes))
+    return _joined(found, {number}) if len(found) == 2 else (set(), set())
+
+
+def _is_angle(reading: Reading) -> bool:
+    """Return whether a factor depends only on positions; sines may be rows of a table."""
+    return reading.level == AUXILIARY or (reading.level == PARAMETER and bool(reading.word))
+
+
+def _rotated(graph: Graph, value: int) -> _Rotation:
+    """Return the operations that rotate a value (signs, pairs, numbers), and the rotated values."""
+    whole = graph.whole(value)
+    maker = graph.maker(whole)
+    word = graph.word(maker)
+    if word not in ("neg", "cat", "stack", "mul") or not graph.data(maker):
+        return set(), {whole}
+    if word == "mul" and not graph.numbers(maker):
+        return set(), {whole}
+    return _joined([_rotated(graph, each.value) for each in graph.data(maker)], {maker})
+
+
 _PRODUCTS = ("matmul", "einsum", "baddbmm")
 _BETWEEN = ELEMENTWISE | {"cat", "max", "amax", "nan_to_num", "masked_fill", "tril", "triu"}
-"""What may come between the scores and their softmax, and between that and V."""
+"""Operations between the scores, the softmax and the product with V."""
+
 _REPEATED = frozenset(
     ("view", "reshape", "expand", "repeat_interleave", "contiguous", "transpose", "unsqueeze")
 )
 _ROLES = ("query", "key", "value")
-
 _Roles = dict[tuple[int, int], str]
 
 
@@ -47,10 +129,10 @@ def fused_attention(graph: Graph, number: int) -> Iterator[Pattern]:
 
 
 def called_attention(graph: Graph, number: int) -> Iterator[Pattern]:
-    """Yield ``torch.nn.MultiheadAttention``, its projections included."""
+    """Yield ``torch.nn.MultiheadAttention``, including its projections."""
     width, heads = graph.trace.operations[number].args[3:5]
     readings = graph.readings[number]
-    # Where the same states are queries, keys and values, one edge says so: as queries.
+    # If queries, keys and values are the same states, their only edge is that of queries.
     given = reversed(tuple(zip(readings, _ROLES, strict=False)))
     roles = {(number, reading.value): role for reading, role in given}
     roles |= {
@@ -65,7 +147,7 @@ def called_attention(graph: Graph, number: int) -> Iterator[Pattern]:
 
 
 def written_attention(graph: Graph, softmax: int) -> Iterator[Pattern]:
-    """Yield an attention around a softmax, and before it the bias that is computed for it alone."""
+    """Yield an attention around a softmax, after the bias that is computed for it only."""
     if not graph.data(softmax):
         return
     region, products = _between(graph, softmax, graph.data_makers, graph.users)
@@ -77,7 +159,7 @@ def written_attention(graph: Graph, softmax: int) -> Iterator[Pattern]:
     query, key = graph.data(scores)
     values = [each for each in graph.data(context) if each.maker not in {softmax, *between}]
     if not values:
-        return  # the weights are multiplied with themselves, as where their inverse is sought
+        return  # the weights are multiplied by themselves, as to invert them
     roles: _Roles = {
         (scores, query.value): "query",
         (scores, key.value): "key",
@@ -111,7 +193,7 @@ def _side(reading: Reading) -> str:
 
 
 def _heads(shape: Sequence[int]) -> int:
-    """Return the number of heads; the dimensions before them are sentences or windows."""
+    """Return the number of heads; the first dimension are sentences or windows."""
     return prod(shape[1:-2]) if len(shape) > 3 else prod(shape[:-2])
 
 
@@ -123,7 +205,7 @@ def _between(
 ) -> tuple[set[int], list[int]]:
     """Return the operations from a softmax to the products on one side of it, and the products.
 
-    Of these only those of two activations; what is no operation on scores ends the way.
+    Only products of two activations; paths end at operations that are not on scores.
     """
 
     def is_product(number: int) -> bool:
@@ -136,17 +218,17 @@ def _between(
 
     reached = closure([softmax], following)
     products = sorted(filter(is_product, reached))
-    # What leads to no product is no part of the scores: a bias's own sums.
+    # Without operations that lead to no product, as in a bias.
     leading = closure(products, lambda n: [each for each in back(n) if each in reached])
     between = (reached & leading).difference(products, {softmax})
     return set(between), [each for each in products if len(graph.data(each)) == 2]
 
 
 def _is_on_scores(graph: Graph, number: int) -> bool:
-    """Return whether an operation may be one on the scores, or on the weights.
+    """Return whether an operation may be on the scores or weights.
 
-    Among these is a mix of several heads' scores (talking heads): a linear layer over the last of
-    four axes, with as many outputs as inputs.
+    That includes talking heads: a linear layer over the last of four axes, with as many outputs as
+    inputs.
     """
     if graph.words[number] in _BETWEEN:
         return True
@@ -158,11 +240,11 @@ def _is_on_scores(graph: Graph, number: int) -> bool:
 
 
 def _bias(graph: Graph, last: int, attention: set[int]) -> set[int]:
-    """Return what computes a bias for one attention alone: it ends where others read it too."""
+    """Return the operations that compute a bias for one attention only."""
     found: set[int] = set()
     waiting = {last} - {-1}
     while waiting:
-        number = max(waiting)  # what reads a value comes after it
+        number = max(waiting)  # users before producers
         waiting.remove(number)
         if number in attention or is_linear(graph, number) or graph.words[number] == "embedding":
             continue
@@ -173,7 +255,7 @@ def _bias(graph: Graph, last: int, attention: set[int]) -> set[int]:
 
 
 def _is_scaled(graph: Graph, reading: Reading) -> bool:
-    """Return whether something was only scaled, and only for this attention."""
+    """Return whether a value was scaled for this attention only."""
     if reading.word not in ("mul", "div") or graph.sole_user(reading.maker) < 0:
         return False
     levels = [each.level for each in graph.readings[reading.maker]]
@@ -181,10 +263,7 @@ def _is_scaled(graph: Graph, reading: Reading) -> bool:
 
 
 def _heads_of_key(graph: Graph, key: Reading, shape: Sequence[int]) -> int:
-    """Return the number of the keys' heads before they are repeated for the queries' heads.
-
-    ``shape`` is theirs when they are used.
-    """
+    """Return the number of heads of keys before they are repeated; ``shape`` is theirs after it."""
     least = prod(graph.shape(key.value))
     for view in graph.views(key.value):
         if view.word not in _REPEATED:
@@ -201,10 +280,10 @@ def _attention(
     *,
     is_causal: bool = False,
 ) -> Pattern:
-    """Return an attention; it is causal if a mask hides from each token what comes after it."""
+    """Return an attention, which is causal if a mask hides later tokens."""
 
     def read(value: int) -> list[int]:
-        # A mask may be part of a bias of positions.
+        # A mask may be part of a position bias.
         maker = graph.maker(value) if graph.level[value] == PARAMETER else -1
         return [each.same for each in graph.readings[maker]] if maker >= 0 else []
 

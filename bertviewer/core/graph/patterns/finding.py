@@ -1,26 +1,95 @@
-"""All patterns of a trace; each operation is in at most one of them."""
+"""All patterns of a trace, residual connections included; patterns do not overlap."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from bertviewer.core.graph.patterns.activations import find_activations
 from bertviewer.core.graph.patterns.attentions import (
     called_attention,
     fused_attention,
+    rotary_complex,
+    rotary_pairs,
+    rotary_sum,
     written_attention,
 )
-from bertviewer.core.graph.patterns.feed_forwards import find_feed_forwards
+from bertviewer.core.graph.patterns.feed_forwards import (
+    CHOOSING,
+    find_activations,
+    find_feed_forwards,
+    routing,
+)
 from bertviewer.core.graph.patterns.norms import CALLED, affine, called_norm, written_norm
-from bertviewer.core.graph.patterns.pattern import Pattern, Patterns
-from bertviewer.core.graph.patterns.rotary import rotary_complex, rotary_pairs, rotary_sum
-from bertviewer.core.graph.patterns.routing import CHOOSING, routing
-from bertviewer.core.graph.patterns.sums import find_residuals
-from bertviewer.core.graph.trace_graph import Graph, closure
+from bertviewer.core.graph.trace_graph import Graph, Pattern, Patterns, Reading, closure
 
-_Recogniser = Callable[[Graph, int], Iterable[Pattern]]
+_Summands = list[tuple[int, Reading]]
+"""The terms of a sum, each with the addition that reads it."""
 
-_RECOGNISERS: tuple[Mapping[str, _Recogniser], ...] = (
+
+def find_residuals(graph: Graph) -> Iterator[Pattern]:
+    """Yield every sum in which one term was used to compute another one.
+
+    Nested sums are one residual: x + attention(x) + mlp(x) in any order.
+    """
+    inner: set[int] = set()
+    for number in reversed(range(len(graph.words))):
+        if graph.words[number] not in ("add", "sub") or number in inner:
+            continue
+        alone = {number}, [(number, each) for each in graph.data(number)]
+        for operations, summands in (_summands(graph, number), alone):
+            if (skip := _skip(graph, [each for _, each in summands])) is not None:
+                inner |= operations
+                ends = [(owner, each.value) for owner, each in summands if each.same == skip]
+                roles = dict.fromkeys(ends, "residual")
+                yield Pattern("residual", frozenset(operations), roles=roles)
+                break
+
+
+def _summands(graph: Graph, number: int) -> tuple[set[int], _Summands]:
+    """Return the nested additions of a sum, and its terms."""
+    operations, found = {number}, []
+    waiting = [(number, each) for each in graph.data(number)]
+    shape = graph.shape(graph.made(number))
+    while waiting:
+        owner, reading = waiting.pop()
+        maker = reading.maker
+        if (
+            reading.word == "add"
+            and graph.sole_user(maker) == owner
+            and graph.shape(graph.made(maker)) == shape
+            and reading.same == graph.made(maker)
+            and len(graph.data(maker)) == 2
+            and maker not in graph.given
+        ):
+            operations.add(maker)
+            waiting += [(maker, each) for each in graph.data(maker)]
+        else:
+            found.append((owner, reading))
+    return operations, found
+
+
+def _skip(graph: Graph, summands: list[Reading]) -> int | None:
+    """Return the term that another one was computed from, ``None`` if there is none."""
+    for skip in sorted({each.same for each in summands}):
+        if any(each.same != skip and _reads(graph, each.maker, skip) for each in summands):
+            return skip
+    return None
+
+
+def _reads(graph: Graph, number: int, value: int) -> bool:
+    """Return whether an operation's result was computed from a value."""
+    first = graph.trace.maker.get(value, -1)
+    if number <= first:
+        return False
+    whole = graph.whole(value)
+    return any(
+        reading.same == value or graph.whole(reading.value) == whole
+        for each in closure([number], lambda n: [m for m in graph.data_makers(n) if m > first])
+        for reading in graph.data(each)
+    )
+
+
+_Recognizer = Callable[[Graph, int], Iterable[Pattern]]
+_RECOGNIZERS: tuple[Mapping[str, _Recognizer], ...] = (
     {
         **dict.fromkeys(CALLED, called_norm),
         **dict.fromkeys(("sqrt", "rsqrt", "pow"), written_norm),
@@ -38,17 +107,17 @@ _RECOGNISERS: tuple[Mapping[str, _Recogniser], ...] = (
     dict.fromkeys(CHOOSING, routing),
     {"mul": affine},
 )
-"""What recognises patterns by the word of one of their operations, in this order."""
+"""Functions that recognise patterns by the name of one of their operations, in this order."""
 
 
 def find_patterns(graph: Graph) -> Patterns:
-    """Find what is known as a whole in a trace."""
+    """Return the patterns of a trace."""
     taken: dict[int, Pattern] = {}
-    for recognisers in _RECOGNISERS:
+    for recognizers in _RECOGNIZERS:
         seen: set[int] = set()
         for number, word in enumerate(graph.words):
-            if number not in seen and (recogniser := recognisers.get(word)):
-                found = tuple(recogniser(graph, number))
+            if number not in seen and (recognizer := recognizers.get(word)):
+                found = tuple(recognizer(graph, number))
                 seen.update(*(pattern.operations for pattern in found))
                 _take(graph, taken, found)
     _take(graph, taken, find_activations(graph))  # the square root of a norm is none
@@ -60,7 +129,7 @@ def find_patterns(graph: Graph) -> Patterns:
 
 
 def _take(graph: Graph, taken: dict[int, Pattern], found: Iterable[Pattern]) -> None:
-    """Add patterns whose operations are in no other one yet."""
+    """Add patterns whose operations are in no other pattern yet."""
     for pattern in found:
         whole = _whole(graph, pattern)
         if whole.isdisjoint(taken):
@@ -68,9 +137,9 @@ def _take(graph: Graph, taken: dict[int, Pattern], found: Iterable[Pattern]) -> 
 
 
 def _whole(graph: Graph, pattern: Pattern) -> frozenset[int]:
-    """Return the operations of a pattern and those between them.
+    """Return the operations of a pattern and those on paths between them.
 
-    If something left it and came back, it would be both before and after that.
+    Otherwise these would have to be both before and after the pattern.
     """
     last = pattern.last
     later = closure(pattern.operations, lambda each: [u for u in graph.users(each) if u < last])

@@ -1,4 +1,4 @@
-"""Layer norm and its relatives, called by name or written out.
+"""Layer norm and other norms, called by name or written out.
 
 y = (x - mean) / sqrt(var + eps) * weight + bias (Ba et al. 2016, section 3), and without the mean
 y = x / sqrt(mean(x²) + eps) * weight (Zhang & Sennrich 2019, section 3).
@@ -6,8 +6,7 @@ y = x / sqrt(mean(x²) + eps) * weight (Zhang & Sennrich 2019, section 3).
 
 from collections.abc import Iterator, Mapping
 
-from bertviewer.core.graph.patterns.pattern import Pattern
-from bertviewer.core.graph.trace_graph import ACTIVATION, PARAMETER, Graph, Reading
+from bertviewer.core.graph.trace_graph import ACTIVATION, PARAMETER, Graph, Pattern, Reading
 from bertviewer.core.schema.flow import KnownOperation
 from bertviewer.core.util.serialization import Scalar
 
@@ -21,7 +20,7 @@ CALLED: Mapping[str, KnownOperation] = {
 
 
 def called_norm(graph: Graph, number: int) -> Iterator[Pattern]:
-    """Yield a norm that torch has a function for."""
+    """Yield a norm that is a function of torch."""
     if graph.level_of(number) >= PARAMETER:
         eps = graph.option(number, "eps")
         details = {"eps": eps} if isinstance(eps, float) else {}
@@ -76,7 +75,7 @@ def _is_square(graph: Graph, reading: Reading) -> bool:
 
 
 def _centring(graph: Graph, reading: Reading) -> set[int]:
-    """Return the operation that subtracts the mean of its operand, and that mean; else nothing."""
+    """Return the operations that subtract the mean of an operand; empty for other operations."""
     taken = graph.data(reading.maker) if reading.word == "sub" else ()
     if len(taken) != 2 or taken[1].word != "mean":
         return set()
@@ -85,7 +84,7 @@ def _centring(graph: Graph, reading: Reading) -> set[int]:
 
 
 def _divided(graph: Graph, root: int, operations: set[int]) -> int:
-    """Return the operation that divides by the root, or multiplies by its reciprocal; or -1."""
+    """Return the operation that divides by the root or multiplies by its reciprocal, else -1."""
     wanted = "div" if graph.words[root] == "sqrt" else "mul"
     users = [user for user in graph.users(root) if user not in operations]
     if wanted == "div" and len(users) == 1 and graph.words[users[0]] == "reciprocal":
@@ -96,10 +95,10 @@ def _divided(graph: Graph, root: int, operations: set[int]) -> int:
 
 
 def _add_affine(graph: Graph, last: int, operations: set[int]) -> bool:
-    """Add the scale and the shift that follow, each a parameter, or 1 and a parameter.
+    """Add the scale and shift that follow, each a parameter, or 1 plus a parameter.
 
     Returns:
-        Whether the scale is 1 and a parameter (Gemma).
+        Whether the scale is 1 plus a parameter (Gemma).
     """
     one_plus = False
     for _ in range(2):
@@ -116,14 +115,14 @@ def _add_affine(graph: Graph, last: int, operations: set[int]) -> bool:
 
 
 def _is_of_weights(graph: Graph, reading: Reading) -> bool:
-    """Return whether a vector is a parameter, or a parameter and a number added to it."""
+    """Return whether a vector is a parameter, or a parameter plus a number."""
     if reading.level != PARAMETER or sum(n > 1 for n in graph.shape(reading.value)) > 1:
         return False
     return not reading.word or reading.word in ("add", "rsub", "sub")
 
 
 def affine(graph: Graph, number: int) -> Iterator[Pattern]:
-    """Yield a product with a learned vector that a learned vector is added to."""
+    """Yield a product with a learned vector, plus a learned vector."""
     user = graph.sole_user(number)
     if graph.word(user) == "add":
         reads = [graph.readings[each] for each in (number, user)]

@@ -8,7 +8,7 @@ import pytest
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.expression import Expression, operation
-from bertviewer.core.formulas.steps.formula import formula_of_steps
+from bertviewer.core.formulas.steps.lines import formula_of_steps
 from tests.core.formulas.flow_models import traced, with_flows
 from tests.core.formulas.found_formulas import formula_at, node_at, values
 from tests.core.graph.readers import config_of

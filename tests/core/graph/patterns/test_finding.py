@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from bertviewer.core.graph.patterns.pattern import Pattern
+from bertviewer.core.graph.trace_graph import Pattern
 from tests.core.graph.readers import reader_of
 
 _KINDS = (

@@ -1,16 +1,13 @@
-"""Tables whose rows are looked up, and position vectors that are computed or fixed."""
+"""Embedding tables, and position vectors that are computed or fixed."""
 
 import math
 
 from msgspec.structs import replace
 
-from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.formulas.facts import has_angle_table, has_positions
-from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import indices, number_maths, sized
-from bertviewer.core.formulas.place import places
-from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.expressions.symbols import shape_text
+from bertviewer.core.formulas.formula import Term, indices, number_maths, sized
+from bertviewer.core.formulas.module_view import ModuleView, has_angle_table, has_positions, places
+from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.schema.flow import Node, Operand
 
@@ -28,11 +25,11 @@ _KINDS = {
     "distance": ("Maps each distance between two positions to its vector.", _HEADS),
     "": ("Maps each index to a learnt vector.", _TOKENS),
 }
-"""Summary and keys by what the indices are."""
+"""Summary and keys by the kind of indices."""
 
 
 def index_kind(step: Step, view: ModuleView) -> str:
-    """Return what a lookup's indices are: token, position, segment, or "" if not known.
+    """Return the kind of a lookup's indices: token, position, segment, or "" if unknown.
 
     ``view`` is the module whose graph has the step.
     """
@@ -44,17 +41,17 @@ def index_kind(step: Step, view: ModuleView) -> str:
         return "position"
     if name in ("input", "input ids", "decoder input ids") or (is_input and "ids" in name):
         return "token"
-    # Of several tables whose rows are computed, those of hashes or boxes have a constant.
-    read = [_given_index(each, view) for each in view.graph.of("embedding")] if view.graph else []
+    # With several tables of computed indices, constants may be hashes or boxes.
+    read = [_given_index(each, view) for each in view.graph.of("embedding")]
     computed = [i for i in read if i is None or (i.kind == "constant" and "ids" not in i.name)]
     is_counted = given.kind == "constant" and len(computed) < 2
     return "position" if is_counted and not _is_input(step, view) else ""
 
 
 def _is_input(step: Step, view: ModuleView) -> bool:
-    """Return whether all rows of a table are given to layers as further positions (PegasusX)."""
+    """Return whether all rows of a table are further positions for layers (PegasusX)."""
     rows = [view.parameter_shape(o.parameter)[:1] for o in step.operands if o.parameter]
-    users = () if view.graph is None else view.graph.users(step)
+    users = view.graph.users(step)
     own = view.node.path.count(".") + 1 if view.node.path else 0
     paths = [(user.node.path or "").split(".")[own:] for user in users]
     are_layers = all(any(name.isdecimal() for name in path) for path in paths)
@@ -62,13 +59,13 @@ def _is_input(step: Step, view: ModuleView) -> bool:
 
 
 def _given_index(step: Step, view: ModuleView) -> Node | None:
-    """Return the input or constant that a lookup's indices are, ``None`` if they are computed."""
+    """Return the input or constant with a lookup's indices, ``None`` if computed."""
     index = next((o for o in step.operands if o.is_tensor and not o.parameter), Operand())
-    return None if view.graph is None else view.graph.given.get(index.node)
+    return view.graph.given.get(index.node)
 
 
 def _kind(view: ModuleView) -> str:
-    """Return what the indices of a table are, as the modules around it look rows up."""
+    """Return the kind of a table's indices, from lookups around it."""
     for place in places(view):
         step, shape = place.steps[0], place.steps[0].node.shape
         is_pairwise = len(shape) == 3 and shape[0] == shape[1]
@@ -79,16 +76,15 @@ def _kind(view: ModuleView) -> str:
     table = view.tensors["weight"]
     if table.shape[0] == view.config.get("vocab_size"):
         return "token"
-    # Attention may compute with the whole table: no row is looked up (DeBERTa).
+    # An attention may read the whole table (DeBERTa).
     readers = {node.operation for node in view.all_nodes() if table.name in node.reads}
     return "" if not readers or readers & {"embedding", "look-up"} else "distance"
 
 
 def constant_factor(step: Step, view: ModuleView) -> float | None:
-    """Return the constant that a step multiplies by, ``None`` if it does anything else.
+    """Return the constant by which a step multiplies, ``None`` for other steps.
 
-    ``view`` is the table's module: Gemma keeps its factor as a tensor of one number, and as an
-    attribute.
+    ``view`` is the table's module, as Gemma's factor is a buffer and an attribute.
     """
     numbers = [each.plain for each in step.operands if each.plain]
     if step.operation != "mul" or len(numbers) > 1:
@@ -102,7 +98,7 @@ def _stored_factor(view: ModuleView) -> float | None:
 
 
 def _scores_with_table(view: ModuleView) -> bool:
-    """Return whether a linear layer shares a table's weight, which then trains all of its rows."""
+    """Return whether a linear layer shares a table's weight."""
     table = view.tensors["weight"]
     first = table.tied_to or table.name
     names = {t.name for t in view.architecture.parameters if first in (t.name, t.tied_to)}
@@ -110,22 +106,17 @@ def _scores_with_table(view: ModuleView) -> bool:
 
 
 def _table(view: ModuleView) -> Match | None:
-    """A table whose rows are looked up, also times a constant (Vaswani et al. 2017, 3.4).
-
-    BART's positions are counted from an offset: the rows before it stay unused. Marian's are
-    fixed: sines in the first half, cosines in the second.
-    """
-    shape, graph = view.shape("weight") or (), view.graph
+    """A lookup, perhaps scaled (Vaswani et al. 2017, 3.4), with an offset, or of sinusoids."""
+    shape, steps = view.shape("weight") or (), view.graph.steps
     if len(shape) != 2 or len(view.tensors) > 1:
         return None
     if "inusoid" in view.node.class_name and not view.tensors["weight"].trainable:
         return replace(_sinusoids(*shape), values={"learnt after": not has_angle_table(view)})
-    steps = () if graph is None else graph.steps
-    factor = _stored_factor(view) if graph is None else None
+    factor = None if view.is_called else _stored_factor(view)
     factor = constant_factor(steps[1], view) if len(steps) == 2 else factor
     expected = ["embedding"] if factor is None else ["embedding", "mul"]
     is_lookup = [step.operation for step in steps] == expected
-    if not (is_lookup or (graph is None and "Embedding" in view.node.class_name)):
+    if not (is_lookup or (not view.is_called and "Embedding" in view.node.class_name)):
         return None
     given = _given_index(steps[0], view) if steps else None
     is_counted = len(steps) == 1 and (given is None or given.kind == "constant")
@@ -197,7 +188,6 @@ _WHY_SCALED = (
     ": the table is initialised with small values, and the factor brings them to the scale of the "
     "vectors added to them."
 )
-
 EMBEDDING = Template(
     "embedding",
     _table,

@@ -1,4 +1,4 @@
-"""The edges between the nodes of a graph, and from and to what is outside of it."""
+"""The edges between the nodes of a module's graph, and from and to its inputs and outputs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -8,20 +8,26 @@ from msgspec import Struct, field
 
 from bertviewer.core.graph.operation_names import TABLES
 from bertviewer.core.graph.partition import GraphNode
-from bertviewer.core.graph.patterns.pattern import Patterns
 from bertviewer.core.graph.trace import Call
-from bertviewer.core.graph.trace_graph import ACTIVATION, AUXILIARY, PARAMETER, Graph, closure
+from bertviewer.core.graph.trace_graph import (
+    ACTIVATION,
+    AUXILIARY,
+    PARAMETER,
+    Graph,
+    Patterns,
+    closure,
+)
 from bertviewer.core.schema.flow import PARTS, TRANSPOSED, Node, Operand, SymbolicShape
 
 _TURNS = ("T", "mT", "t", "transpose", "permute", "swapaxes", "swapdims")
 _USES = {"mask": "mask", "position": "positions", "bias": "position bias"}
-"""What a constant is, by the role in which it is read."""
+"""The use of a constant by the role in which it is read."""
 
 
 class Origin(NamedTuple):
-    """Where a value comes from, ``None`` if that is not drawn, and the view operations since.
+    """The node that a value comes from, ``None`` if it is not drawn, and the view operations since.
 
-    ``through`` are the modules that do nothing else.
+    ``through`` are the modules that consist of such an operation.
     """
 
     node: GraphNode | None
@@ -29,8 +35,8 @@ class Origin(NamedTuple):
     through: tuple[str, ...] = ()
 
 
-class Wire(NamedTuple):
-    """A value that goes from one node to another."""
+class NodeEdge(NamedTuple):
+    """An edge: a value that one node computes and another one reads."""
 
     source: GraphNode
     target: GraphNode
@@ -39,13 +45,13 @@ class Wire(NamedTuple):
     origin: Origin
 
 
-class Wiring(Struct, eq=False, dict=True):
-    """Finds the edges between the nodes of one call, and creates those of what is outside.
+class EdgeFinder(Struct, eq=False, dict=True):
+    """Finds the edges between the nodes of one call, and creates nodes for its inputs and outputs.
 
     Attributes:
         letters: symbolic shapes by value.
-        around: of a pattern's nodes the wiring with the pattern in it, and the node that it is.
-        ids: the names of the nodes that are drawn.
+        around: for the nodes of a pattern, the enclosing finder and its node of the pattern.
+        ids: the ids of the nodes that are drawn.
     """
 
     graph: Graph
@@ -53,7 +59,7 @@ class Wiring(Struct, eq=False, dict=True):
     root: Call
     nodes: Sequence[GraphNode]
     letters: Mapping[int, SymbolicShape]
-    around: "tuple[Wiring, GraphNode] | None" = None
+    around: "tuple[EdgeFinder, GraphNode] | None" = None
     ids: Mapping[GraphNode | None, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -64,8 +70,8 @@ class Wiring(Struct, eq=False, dict=True):
         self._ends: dict[tuple[str, str], GraphNode] = {}
         self._roles_inside = cache(self._roles_of)
 
-    def wires(self) -> Iterator[Wire]:
-        """Yield what each node reads, in order."""
+    def node_edges(self) -> Iterator[NodeEdge]:
+        """Yield the edges into each node, in order."""
         graph = self.graph
         for node in self.nodes:
             seen: set[tuple[GraphNode, str | None]] = set()
@@ -77,27 +83,27 @@ class Wiring(Struct, eq=False, dict=True):
                     source = origin.node
                     is_number = graph.is_scalar(value) and graph.level[value] == AUXILIARY
                     if source is None or source is node or is_number:
-                        continue  # a number that is independent of the data: a scale, a length
+                        continue  # a number such as a scale or a length
                     role = self.role(node, number, value)
                     if source.kind == "constant" and source.end is None:
-                        # Rows of a table that don't depend on the data are positions.
+                        # Indices of a table that do not depend on the data are positions.
                         is_table = graph.words[number] == "embedding"
                         if use := role or ("position" if is_table else None):
                             self._uses.setdefault(source, use)
                     if (source, role) not in seen:
                         seen.add((source, role))
-                        yield Wire(source, node, value, role, origin)
+                        yield NodeEdge(source, node, value, role, origin)
 
     def use_of(self, node: GraphNode) -> str | None:
-        """Return what a constant is used as, ``mask`` or ``positions``; ``None`` if unknown."""
+        """Return the use of a constant, such as ``mask``; ``None`` if unknown."""
         return _USES.get(self._uses.get(node, ""))
 
-    def outputs(self) -> Iterator[Wire]:
-        """Yield the outputs of the call, each value once."""
+    def outputs(self) -> Iterator[NodeEdge]:
+        """Yield the edges to the outputs of the call, each value once."""
         graph, outputs = self.graph, self.root.outputs
         level = max((graph.level[value] for _, value in outputs), default=AUXILIARY)
         given = [it for it in outputs if graph.level[it[1]] == level and not self._is_inside(it[1])]
-        # All hidden states except for the last one are those of the layers, which are drawn.
+        # Outputs in tuples are hidden states of layers, which are drawn.
         given = [each for each in given if "." not in each[0]] or given
         seen: set[int] = set()
         for name, value in given:
@@ -110,10 +116,10 @@ class Wiring(Struct, eq=False, dict=True):
             if not shown and (len(given) == 1 or len(seen) == 1):
                 shown = self._like_input(value)
             shown = shown or f"output {len(seen) - 1}"
-            yield Wire(source, self._end("output", shown, value), value, None, origin)
+            yield NodeEdge(source, self._end("output", shown, value), value, None, origin)
 
     def _like_input(self, value: int) -> str:
-        """Return an output's name: a layer returns hidden states of the shape of its input."""
+        """Return the name of an output: hidden states, if it has the shape of such an input."""
         graph = self.graph
         data = ((name, it) for name, it in self.root.inputs if graph.level[it] == ACTIVATION)
         name, taken = next(data, ("", value))
@@ -121,13 +127,13 @@ class Wiring(Struct, eq=False, dict=True):
         return "hidden states" if is_like else "output"
 
     def _is_inside(self, value: int) -> bool:
-        """Return whether a value is computed in the middle of a pattern, as attention weights."""
+        """Return whether a value is computed inside a pattern, as attention weights are."""
         maker = self.graph.maker(value)
         node = self._node_of.get(maker)
         return node is not None and node.pattern is not None and maker != node.pattern.last
 
     def origin(self, value: int, target: GraphNode | None) -> Origin:
-        """Return where a value comes from, as seen by a node or, if ``None``, an output."""
+        """Return the origin of a value that a node or, for ``None``, an output reads."""
         trace, inside = self.graph.trace, self.root.operations
         words: list[str] = []
         through: list[str] = []
@@ -145,7 +151,7 @@ class Wiring(Struct, eq=False, dict=True):
         return Origin(self._outside(value, target), tuple(words), tuple(through))
 
     def operand(self, value: int, node: GraphNode) -> Operand | None:
-        """Return what computes a tensor that a node reads, here or around; else ``None``."""
+        """Return a tensor that a node reads as an operand, ``None`` if its origin is not drawn."""
         if name := self.graph.parameter(value):
             if (end := self._ends.get(("parameter", name))) in self.ids:
                 return Operand(self.ids[end])
@@ -154,7 +160,7 @@ class Wiring(Struct, eq=False, dict=True):
         origin = self.origin(value, node)
         movement = origin.movement
         while origin.node is node and (view := self.graph.view(value)) is not None:
-            value = view.source  # it was moved in the node itself
+            value = view.source  # a view within the node itself
             origin = self.origin(value, node)
             movement = (*origin.movement, view.word, *movement)
         if origin.node in self.ids and origin.node is not node:
@@ -197,10 +203,7 @@ class Wiring(Struct, eq=False, dict=True):
         operation: str | None = None,
         path: str | None = None,
     ) -> GraphNode:
-        """Return the node of a value from outside, or of an output.
-
-        It is the same for the parts of one argument, as cosines and sines.
-        """
+        """Return the node of an input or output, one for all tensors in one argument."""
         key = kind, path or name
         if key not in self._ends:
             shapes = self.graph.shape(value), self.letters.get(value)
@@ -209,7 +212,7 @@ class Wiring(Struct, eq=False, dict=True):
         return self._ends[key]
 
     def role(self, node: GraphNode, number: int, value: int) -> str | None:
-        """Return what a value is to the pattern that an operation of a node belongs to."""
+        """Return the role of a value in the pattern of an operation of a node."""
         if node.kind != "module" or node.pattern is not None:
             pattern = self.patterns.outer.get(number) or self.patterns.inner.get(number)
             return None if pattern is None else pattern.roles.get((number, value))
@@ -217,7 +220,7 @@ class Wiring(Struct, eq=False, dict=True):
         return self._roles_inside(node).get(self.graph.same(value)) if is_auxiliary else None
 
     def _roles_of(self, node: GraphNode) -> dict[int, str]:
-        """Return the roles of masks and positions in a closed module, back to its inputs."""
+        """Return the roles of masks and positions in a closed module, traced back to its inputs."""
         graph, inner = self.graph, self.patterns.inner
 
         def read(value: int) -> list[int]:

@@ -1,31 +1,142 @@
-"""What attentions add to their scores for the positions of the two tokens."""
+"""Positions in attention: rotations of queries and keys, and biases on the scores."""
 
 from collections.abc import Mapping
 from itertools import takewhile
 from math import prod
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.formulas.formula import Term
+from bertviewer.core.expressions.symbols import shape_text
+from bertviewer.core.formulas.formula import ROTATION, Affine, Term, indices, number_maths, sized
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import Affine, sized
 from bertviewer.core.formulas.steps.attention import PRODUCTS, factor_of, scaled
 from bertviewer.core.formulas.steps.expression import PRODUCT, Expression
-from bertviewer.core.formulas.steps.origins import ROLES, chain_of
+from bertviewer.core.formulas.steps.graph_analysis import ROLES, chain_of
+from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.formulas.templates.heads import Heads, Variant, layer_of
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Operand
 from bertviewer.core.schema.modules import TensorInfo, ancestors
 
+_NEIGHBOURS = ("1::2]", ", ::2]", "0::2]")
+
+
+def has_angles(view: ModuleView) -> bool:
+    """Return whether a module only computes cosines and sines of positions."""
+    graph = view.graph
+    given = () if graph.steps else graph.given.values()
+    return any(node.name == "sines and cosines" for node in given)
+
+
+def _rotary_positions(view: ModuleView) -> Match | None:
+    """A module that computes cosines and sines of positions, without scaling."""
+    graph, bases = view.graph, _bases(view.config)
+    if not has_angles(view) or not bases:
+        return None
+    shapes = [node.shape for node, _ in graph.results if node.shape]
+    if not shapes:
+        return None
+    size, half = shapes[0][-1], shapes[0][-1] // 2
+    base = '"base"'
+    if len(bases) == 1:
+        number = number_maths(*bases.values())
+        base = f"({number})" if "^" in number else number
+    shown = "; ".join(f"{value:g} for {kind.replace('_', ' ')}" for kind, value in bases.items())
+    return Match(
+        maths=(
+            f"{ROTATION}(x)_i = x_i cos(s theta_i) - x_(i + {half}) sin(s theta_i)",
+            f"{ROTATION}(x)_(i + {half}) = x_(i + {half}) cos(s theta_i) + x_i sin(s theta_i)",
+            f"theta_i = {base}^(-2i \\/ {size}), quad i = {indices(half)}",
+        ),
+        terms=(
+            Term("x", "query or key of one head at position s", shape_text((size,))),
+            Term("s", "position, counted from 0"),
+            Term(
+                "theta_i",
+                "rotation angle of pair i per position; the base is " + shown.removesuffix(" for "),
+            ),
+        ),
+        values={"half": half},
+    )
+
+
+def _bases(config: Mapping[str, Any]) -> Mapping[str, float]:
+    """Return the base of the angles by kind of layer; none for scaled rotations."""
+    default = {"rope_type": "default", "rope_theta": config.get("rope_theta")}
+    settings: Any = config.get("rope_parameters") or default
+    if not isinstance(settings, Mapping):
+        return {}
+    kinds = settings if "rope_theta" not in settings else {"": settings}
+    plain = {
+        kind: float(entry["rope_theta"])
+        for kind, entry in kinds.items()
+        if isinstance(entry, Mapping)
+        and isinstance(entry.get("rope_theta"), int | float)
+        and entry.get("rope_type") == "default"
+    }
+    return plain if len(plain) == len(kinds) else {}
+
+
+def rotated_size(step: Step, head: int) -> int:
+    """Return the number of a head's features that are rotated."""
+    inner = {each.node.id: each for each in step.inner}
+    last = step.inner[-1] if step.inner else step
+    if len(inner) == 1:  # complex numbers are pairs of features
+        return min(2 * step.node.shape[-1], head)
+    own = [inner[o.node] for o in last.tensors if o.node in inner]
+    is_partial = last.operation == "cat" and 0 < len(own) < len(last.tensors)
+    return min((own[0] if is_partial else step).node.shape[-1], head)
+
+
+def pair_lines(step: Step | None, head: int, base: float | None = None) -> tuple[str, ...]:
+    """Return the lines of a rotation of neighbouring features, with angles if ``base`` is known.
+
+    None for other rotations, which the formula of the module with the angles has.
+    """
+    if step is None:
+        return ()
+    parts = [part for each in step.inner for o in each.operands for part in o.parts]
+    # Without parts it is one product of complex numbers.
+    if not any(part.endswith(_NEIGHBOURS) for part in parts) and (parts or len(step.inner) != 1):
+        return ()
+    size = rotated_size(step, head)
+    angle = "" if base is None else f"theta_i = {base:g}^(-2i \\/ {size}), quad "
+    return (
+        f"{ROTATION}(x)_(2i) = x_(2i) cos(s theta_i) - x_(2i+1) sin(s theta_i)",
+        f"{ROTATION}(x)_(2i+1) = x_(2i+1) cos(s theta_i) + x_(2i) sin(s theta_i)",
+        f"{angle}i = {indices(size // 2)}",
+    )
+
+
+ROTARY_POSITIONS = Template(
+    "rotary positions",
+    _rotary_positions,
+    title="Rotary position embedding",
+    summary="Computes the angles by which attention rotates queries and keys, so that their "
+    "product depends on the distance between two tokens.",
+    notes=(
+        "Features i and i + {half} of a head form a point in a plane, which is rotated by position "
+        "s times the angle of pair i. Fast rotations distinguish nearby positions, slow ones "
+        "distant positions.",
+        "Rotating a query and a key by their positions leaves only the difference of the positions "
+        "in their product: order is encoded without position vectors.",
+        "This module computes the cosines and sines; each layer’s attention applies them. It has "
+        "no parameters.",
+    ),
+    keys=("rotation", "head size", "width", "heads"),
+    source="Su et al. 2021, section 3.2; pairs as in transformers’ code",
+)
 _USUAL_BUCKETS, _USUAL_FURTHEST = 32, 128
-"""What T5's function for buckets assumes where the configuration has no numbers for it."""
+"""Defaults of T5's function for buckets."""
+
 _TABLES = ("embedding", "look-up")
 _BUCKETED = ("bucket", "distance", "distance bucket", "bucket of this distance")
 _BY_OFFSET = ("offset", "offset", "offset", "row of this offset")
-"""What a table's row is called, for what it is, in long, and its index."""
-_AROUND = ("gather", "index_select", "add", "div", "mul", "pad")
+"""Words for a table's rows: row, distance, long form, and index."""
 
+_AROUND = ("gather", "index_select", "add", "div", "mul", "pad")
 _CONSTANT = Variant(
     terms=(Term("B_h", "bias of head h for the two positions, which does not depend on the text"),)
 )
@@ -45,9 +156,9 @@ _SLOPES = Variant(
 
 
 def bias_of(heads: Heads) -> Variant | None:
-    """Return the bias on the scores, an empty one if there is none, ``None`` for unknown ones."""
+    """Return the bias on the scores as a variant, ``None`` for unknown biases."""
     graph, biases = heads.view.graph, heads.scores.of("bias")
-    if not biases or graph is None:
+    if not biases:
         return Variant()
     if len(biases) > 1:
         return None
@@ -65,7 +176,7 @@ def bias_of(heads: Heads) -> Variant | None:
 
 
 def _table(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None:
-    """Return a learnt bias by how far apart two positions are (T5, MPNet, Swin)."""
+    """Return a learnt bias by distance (T5, MPNet, Swin), ``None`` for other biases."""
     view, maker = heads.view, graph.maker(operand)
     tables = _tables(view, heads.count) if maker is None or maker.operation in _TABLES else []
     if not tables:
@@ -109,10 +220,7 @@ def _table(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None
 
 
 def _tables(view: ModuleView, heads: int) -> list[tuple[TensorInfo, str]]:
-    """Return the tables with a column per head of a module's stack, or else around that.
-
-    With each is what reads it: an ``embedding`` or a ``look-up``.
-    """
+    """Return the tables with a column per head around a module, with their lookup's operation."""
     stack = ".".join(takewhile(lambda part: not part.isdecimal(), view.node.path.split(".")))
     for path in ancestors(stack):
         found = [
@@ -129,10 +237,10 @@ def _tables(view: ModuleView, heads: int) -> list[tuple[TensorInfo, str]]:
 
 
 def _steps(rows: int, furthest: int, *, both_ways: bool) -> str:
-    """Say how distances are put into buckets, "" where some buckets have no distance.
+    """Return the text on how distances are put into buckets, "" if some buckets are unused.
 
-    Half of those for one side are for one distance each; the rest go up to ``furthest`` in
-    logarithmic steps. Distance 0 counts as earlier.
+    Half of the buckets of one side are for one distance each; the rest cover distances up to
+    ``furthest`` in logarithmic steps. Distance 0 counts as earlier.
     """
     side = rows // 2 if both_ways else rows
     single = side // 2
@@ -152,11 +260,11 @@ class _Product(Struct, frozen=True):
     """A product of queries or keys with projected vectors of distances.
 
     Attributes:
-        role: ``query`` or ``key``: what the distances are compared with.
+        role: ``query`` or ``key``, the other factor.
         layer: the projection of the distances' vectors.
-        path: that projection's module.
-        rows: how many vectors of distances there are.
-        added: whether a learnt vector is added to each query first.
+        path: the projection's module.
+        rows: the number of distances' vectors.
+        added: whether a learnt vector is added to each query.
     """
 
     role: str
@@ -167,14 +275,14 @@ class _Product(Struct, frozen=True):
 
 
 def _products(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None:
-    """Return products with vectors of distances that are a bias, ``None`` for other biases."""
+    """Return a bias of products with vectors of distances, ``None`` for other biases."""
     last, made = graph.maker(operand), graph.sources(operand, stop="linear")
     if last is None:
         return None
     inner = tuple(e for e in graph.steps if e.node.id in made and e.operation != "linear")
     inner = last.inner if last.operation == "position bias" else inner
     words = {each.operation for each in inner}
-    # With the group's own steps, what they read can be followed back to a layer.
+    # With the steps of the group.
     whole = replace(graph, steps=(*graph.steps, *last.inner))
     products = [_product(heads, whole, inner, e) for e in inner if e.operation in PRODUCTS]
     known = {each.role: each for each in products if each is not None}
@@ -183,7 +291,7 @@ def _products(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | N
     if not words <= {*PRODUCTS, *_AROUND}:
         return None
     if "gather" in words:
-        return _disentangled(heads, known)
+        return _deberta(heads, known)
     factor = prod(factor_of(each) or 1.0 for each in inner if each.operation in ("mul", "div"))
     (one, *others) = known.values()
     return None if others else _distances(heads, one, factor)
@@ -212,7 +320,7 @@ def _product(
             "key" if is_key else "query",
             layer,
             path,
-            # Only the rows for the distances of a sentence may be read of a table.
+            # Not all rows of a table may be read.
             table[0] if table else prod(projection.node.shape) // layer.outputs,
             before is not None and before.operation == "add",
         )
@@ -254,10 +362,10 @@ _COMPARED = {
         "position to content (the other token’s key with the query of the distance)",
     ),
 }
-"""What distances are in a product with queries or keys, in one, many and words; text and kind."""
+"""By the other factor: singular, plural and purpose of distances, the product, its kind."""
 
 
-def _disentangled(heads: Heads, found: Mapping[str, _Product]) -> Variant:
+def _deberta(heads: Heads, found: Mapping[str, _Product]) -> Variant:
     """Return the products that compare content and distance separately (He et al. 2021)."""
     rows, width, count = next(iter(found.values())).rows, heads.query.layer.inputs, 1 + len(found)
     terms = [Term("R", "distance vectors, from the encoder", f"[{rows}, {width}]")]

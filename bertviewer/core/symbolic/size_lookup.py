@@ -1,26 +1,32 @@
-"""Sizes that are found among the formulas that are known: traced shapes, and what caches hold.
+"""Sizes looked up among known formulas: the shapes of traced tensors, and of what caches hold.
 
-All numbers of a configuration are changed at once, so that two or three models tell nearly all
-expressions apart. Expressions are made of the configuration's symbols and of the formulas that are
-verified already: those of standard letters first, and the simplest first.
+All numbers of a configuration are changed at once, so that two or three models distinguish nearly
+all expressions. Expressions consist of the configuration's symbols and of verified formulas: those
+of standard symbols first, and the simplest first.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, permutations
 
+from torch import nn
+
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
-from bertviewer.core.expressions.letters import STANDARD_LETTERS
-from bertviewer.core.expressions.symbols import Symbol, quantity_of
+from bertviewer.core.expressions.symbols import STANDARD_NAMES, Symbol, dimension_kind
+from bertviewer.core.graph.trace import Trace
+from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.symbolic.models import Change, ModelBuilder, ModelSizes, Values
+from bertviewer.core.schema.flow import SymbolicShape
+from bertviewer.core.symbolic.models import Build, Change, ModelBuilder, ModelSizes, Values
 from bertviewer.core.symbolic.observations import Observations, Variable
 from bertviewer.core.symbolic.perturbations import Perturbations
+from bertviewer.core.util.progress import Progress
 
 EXPECTED = 8
-"""The likely number of builds."""
+"""Estimate of the number of builds."""
 
 _ENOUGH = 2
-"""The number of changed models that have to agree."""
+"""Number of changed models that must agree."""
+
 _OF_ONE = (
     *(form for by in (2, 3, 4) for form in (f"{by}*{{}}", f"{{}}//{by}")),
     *(form for more in (1, 2) for form in (f"{{}} + {more}", f"{{}} - {more}")),
@@ -28,12 +34,12 @@ _OF_ONE = (
 _OF_TWO = ("{}//{}", "{}*{}", "{} + {}", "{} - {}", "2*{}*{}", "3*{}*{}", "4*{}*{}")
 
 
-class KnownSizes:
-    """The shapes in a model and in changed ones, as known expressions.
+class SizeLookup:
+    """The shapes of a model as known expressions.
 
     Attributes:
         names: of the tensors.
-        points: the symbols' values in each model, those that changes start from first.
+        points: the symbols' values in each model, the unchanged one first.
     """
 
     def __init__(
@@ -49,11 +55,12 @@ class KnownSizes:
 
         Args:
             builder: builds the models.
-            architecture: its formulas are parts of expressions, and say what changes together.
-            start: the model that changes start from.
+            architecture: its formulas are parts of expressions, and show which symbols are
+                proportional.
+            start: the unchanged model.
             values: the symbols' values in it.
-            every: whether models must have every tensor of ``start``. Those in which some numbers
-                keep their value will do then.
+            every: whether models must have every tensor of ``start``; models in which some numbers
+                keep their values are accepted then.
         """
 
         def build(change: Change) -> ModelSizes | None:
@@ -82,7 +89,7 @@ class KnownSizes:
         return len(self._models) > _ENOUGH
 
     def shape(self, name: str) -> tuple[str, ...] | None:
-        """Return a tensor's shape as expressions, ``None`` where a dimension has none."""
+        """Return a tensor's shape as expressions, ``None`` if a dimension has none."""
         shapes = [model.shapes[name] for model in self._models if name in model.shapes]
         if len(shapes) < len(self._models) or len(set(map(len, shapes))) > 1:
             return None
@@ -95,11 +102,11 @@ class KnownSizes:
 
 
 def _variables(architecture: Architecture, symbols: Iterable[Symbol]) -> Iterator[Variable]:
-    """Yield what formulas follow, with what was seen to change in proportion; no depths."""
+    """Yield the symbols of formulas, grouped if they are proportional; no depths."""
     together = architecture.costs.variables if architecture.costs else {}
     groups: dict[str, list[Symbol]] = {}
     for symbol in symbols:
-        if symbol.variable and quantity_of(symbol) != "layers":
+        if symbol.variable and dimension_kind(symbol) != "layers":
             groups.setdefault(together.get(symbol.letter, symbol.variable), []).append(symbol)
     yield from (Variable(tuple(some)) for some in groups.values())
 
@@ -115,7 +122,7 @@ def _expressions(architecture: Architecture, points: Sequence[Values]) -> Iterat
     yield from atoms
     whole = [atom if atom.isidentifier() else f"({atom})" for atom in atoms]
     simple = [atom for atom in whole if atom.isidentifier()]
-    standard = [atom for atom in simple if atom in STANDARD_LETTERS]
+    standard = [atom for atom in simple if atom in STANDARD_NAMES]
     for some in (standard, simple, whole):
         for form in _OF_ONE:
             yield from (form.format(one) for one in some)
@@ -123,3 +130,61 @@ def _expressions(architecture: Architecture, points: Sequence[Values]) -> Iterat
             yield from (form.format(one, other) for one, other in permutations(some, 2))
     pairs = permutations(whole, 2)
     yield from (f"{one}*{other}*{third}" for one, other in pairs for third in simple)
+
+
+def derive_symbolic_shapes(
+    trace: Trace,
+    architecture: Architecture,
+    lengths: Mapping[str, int],
+    build: Build,
+    progress: Progress,
+) -> Mapping[int, SymbolicShape]:
+    """Return the symbolic shapes of a trace's values that have one.
+
+    Args:
+        trace: of the model, on the meta device.
+        architecture: the model with its formulas.
+        lengths: of the traced sentence, by the symbols B, S and S_d.
+        build: gives the model on the meta device for a changed configuration.
+        progress: called before each build; what it raises is raised here.
+    """
+    sentence = tuple(Symbol(letter, "", size, "", letter) for letter, size in lengths.items())
+    symbols = (*sentence, *architecture.symbols)
+    builder = ModelBuilder(architecture.config, symbols, build, _read, progress, EXPECTED)
+    known = SizeLookup(builder, architecture, _sizes(trace), builder.values)
+    found = {value: known.shape(name) for value, name in _named(trace).items() if known}
+    return {value: shape for value, shape in found.items() if shape is not None}
+
+
+def _read(model: nn.Module, values: Values) -> ModelSizes:
+    """Trace a model.
+
+    Raises:
+        ValueError: the forward pass fails.
+    """
+    trace = meta_trace(model, values)
+    if trace.stopped is not None:
+        raise ValueError(trace.stopped[1])
+    return _sizes(trace)
+
+
+def _sizes(trace: Trace) -> ModelSizes:
+    named = _named(trace).items()
+    return ModelSizes.of_shapes({name: trace.values[value].shape for value, name in named})
+
+
+def _named(trace: Trace) -> dict[int, str]:
+    """Return a name for each value: the call that computes it, and its index in the call."""
+    places: dict[int | None, int] = {}
+    found: dict[int, str] = {}
+    for number, operation in zip(trace.innermost, trace.operations, strict=True):
+        place = places.get(number, 0)
+        places[number] = place + 1
+        call = None if number is None else trace.calls[number]
+        where = "" if call is None else f"{call.path}:{call.number}"
+        for order, value in enumerate(operation.makes):
+            found[value] = f"{where}:{operation.function}:{place}:{order}"
+    for value, stored in enumerate(trace.values):
+        if stored.kind in ("parameter", "buffer", "input"):
+            found[value] = f"{stored.kind}:{stored.name}"
+    return found

@@ -1,20 +1,18 @@
-"""A module's graph as its formula: what it computes, one line a step, as the code ran."""
+"""The lines and terms of a module's formula, one line per step, in the order of execution."""
 
 import re
 from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
-from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.formula import TARGET, TOKENS, Formula, Term, indices, quoted
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import TARGET, TOKENS, indices, quoted
 from bertviewer.core.formulas.steps.attention import ROOT
-from bertviewer.core.formulas.steps.legend import Legend
-from bertviewer.core.formulas.steps.loops import folded
+from bertviewer.core.formulas.steps.graph_analysis import folded
 from bertviewer.core.formulas.steps.naming import PLAIN, Names, Naming
 from bertviewer.core.formulas.steps.operations import OPERATIONS, list_name
-from bertviewer.core.formulas.steps.writer import Writer, at_round
-from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.formulas.steps.writer import Legend, Writer, at_iteration
+from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.graph.module_graph import MANY, ModuleGraph, Step
 from bertviewer.core.schema.flow import KnownOperation, Node, Operand
 from bertviewer.core.util.numbers import count_text
@@ -44,21 +42,20 @@ _BY_NAME = ("linear", "embedding", "convolution")
 
 
 def formula_of_steps(view: ModuleView) -> Formula | None:
-    """Return what a module computes, one line per step; ``None`` if it was not traced."""
+    """Return a module's steps as a formula, ``None`` if it was not traced."""
     explained = _STEPS.explain(view)
     return None if explained is None else explained[0]
 
 
 def match_of_steps(view: ModuleView, **values: object) -> Match | None:
-    """Return what a module computes for a template; the note on its steps is ``{steps}``."""
-    graph, flows = view.graph, view.architecture.flows
-    if graph is None or flows is None:
+    """Return a module's steps for a template; ``{steps}`` is the note about them."""
+    if not view.is_called:
         return None
-    found = folded(graph)
-    if len(found.steps) > MANY and view.calls is not None:
+    found = folded(view.graph)
+    if len(found.steps) > MANY and view.calls.steps:
         found = folded(view.calls)
     written, name = write(found, view), view.node.class_name
-    length = flows.lengths.get("S")
+    length = view.flows.lengths.get("S")
     tokens = f" with {length} tokens; the shapes are for that length" if length else ""
     steps = (
         f"These are the steps of the code, traced from one forward pass{tokens}. Views, "
@@ -98,7 +95,7 @@ def _is_in(maths: str, term: Term) -> bool:
 
 
 def _lines(writer: Writer) -> Iterator[str]:
-    """Yield the lines; last those that define functions."""
+    """Yield the lines, then those that define functions."""
     names, legend, rounds = writer.names, writer.legend, writer.names.rounds
     looped = [node for node in rounds if node in names.own]
     for step in writer.graph.steps:
@@ -125,19 +122,19 @@ def _lines(writer: Writer) -> Iterator[str]:
 
 
 def _target(writer: Writer, step: Step) -> str:
-    """Return the symbol of what a step computes, or of its parts, explained."""
+    """Return the symbols on the left side of a step's line, and add their terms."""
     node, names, legend = step.node, writer.names, writer.legend
     if symbols := names.splits.get(node.id):
         return writer.parts(symbols, f"the {_meaning(node)}")
     symbol = names.places.get((node.id, ()), "")
     if step.operation == "routing":
         if isinstance(chosen := node.details.get("chosen"), int):
-            # The node's shape may be that of the scores, one for each expert.
+            # The node may have the shape of the scores.
             node = replace(node, shape=(*node.shape[:-1], chosen), symbolic_shape=None)
         legend.value(symbol, _meaning(node), node)
         return f"(g, {symbol})"
     if node.id in names.rounds:
-        symbol = at_round(symbol, "t")
+        symbol = at_iteration(symbol, "t")
         legend.value(symbol, _meaning(node), node)
         return symbol
     outputs = [part.node for part in step.parts if part.node.id in step.outputs]
@@ -168,7 +165,7 @@ def _stack(writer: Writer, step: Step, count: int) -> Iterator[str]:
 
 
 def _meaning(node: Node) -> str:
-    """Return what a value is, in words."""
+    """Return the meaning of a node's result."""
     heads, size = node.details.get("heads"), node.details.get("head_size")
     if node.operation == "attention" and isinstance(heads, int):
         each = count_text(heads, "1 head", "{0} heads")

@@ -1,14 +1,24 @@
-"""Functions applied to each element by itself, and the operator each has in other formulas."""
+"""Activations, and torch's modules without weights: dropout, identity, loss, containers.
 
-from collections.abc import Mapping
+torch's modules of the second kind leave nothing in the graph of a forward pass in evaluation mode,
+so they are recognised by torch's classes.
+"""
+
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.formula import (
+    GELU_TANH,
+    NO_PARAMETERS,
+    Term,
+    listing,
+    quoted,
+)
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import GELU_TANH, NO_PARAMETERS, quoted
-from bertviewer.core.formulas.templates.template import Template
+from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
+from bertviewer.core.util.numbers import count_text
 
 _INPUT = Term("x", "one element of the input; the function is applied to each element")
 _SIGMOID = Term("sigma", "the logistic sigmoid")
@@ -16,7 +26,7 @@ _NORMAL = Term("Phi", "cumulative distribution function of the standard normal d
 
 
 class Activation(Struct, frozen=True):
-    """A function of one number: its symbol and meaning in other formulas, and its own formula."""
+    """A function of one number: symbol and meaning in other formulas, and its own formula."""
 
     operator: str
     meaning: str
@@ -145,16 +155,17 @@ ACTIVATIONS: Mapping[str, Activation] = {
         "Elementary function, as computed by torch.nn.Sigmoid",
     ),
 }
-"""The activations with a text, by the names that the graph gives them."""
+"""The activations with a text, by their names in the graph."""
 
 FUNCTIONS = {"silu": "SiLU", "relu": "ReLU", "gelu": "GELU", "tanh": "tanh", "sigmoid": "sigmoid"}
-"""The same by the names of torch's functions."""
+"""Names in the graph by names of torch's functions."""
+
 _FIXED = ("softplus", "tanh", "sigmoid")
 """Activations that no key of a configuration chooses."""
 
 
 def _name(step: Step) -> str:
-    # Within experts, the graph has torch's function.
+    # Within experts the graph has torch's functions.
     found = step.node.details.get("activation") or FUNCTIONS.get(step.operation)
     return str(found or step.node.name)
 
@@ -167,22 +178,140 @@ def activation_term(step: Step) -> Term:
     return Term(known.operator, f"the activation function: {known.meaning}")
 
 
-def _formula(view: ModuleView) -> Formula | None:
-    """The formula of a module that is one activation."""
+def _activation(view: ModuleView) -> Match | None:
+    """A module that is one activation."""
     step = view.only("activation", *FUNCTIONS)
     name = "" if step is None or view.tensors else _name(step)
     known = ACTIVATIONS.get(name)
     if known is None:
         return None
-    return Formula(
-        title=known.title,
-        summary=known.summary,
-        maths=(known.maths,),
-        terms=(_INPUT, *known.terms),
-        notes=(*known.notes, NO_PARAMETERS),
-        config_keys=() if name in _FIXED else view.keys("activation"),
-        source=known.source,
+    values = {"known": known, "notes": [*known.notes, None, None]}
+    keys = () if name in _FIXED else view.keys("activation")
+    return Match((known.maths,), (_INPUT, *known.terms), values, keys)
+
+
+ACTIVATION = Template(
+    "activation",
+    _activation,
+    title="{known.title}",
+    summary="{known.summary}",
+    notes=("{notes[0]}", "{notes[1]}", NO_PARAMETERS),
+    source="{known.source}",
+)
+
+
+def _of_class(
+    name: str, match: Callable[[ModuleView], Match]
+) -> Callable[[ModuleView], Match | None]:
+    """Return a match for modules of one class of torch.nn."""
+    return lambda view: match(view) if view.is_torch and view.node.class_name == name else None
+
+
+def _dropout(view: ModuleView) -> Match:
+    chance = view.attribute("p")
+    *_, holder, name = ("", *view.node.path.split("."))
+    if "embed" in holder or name == "drop":
+        choice = "embedding dropout"
+    elif "att" in name or (holder in ("self", "attention", "attn") and name == "dropout"):
+        choice = "attention dropout"
+    elif view.node.depth == 1 or "classifier" in holder:
+        choice = "head dropout"
+    else:
+        choice = "dropout"
+    return Match(
+        maths=(
+            'y = x quad "in evaluation"',
+            'y_i = m_i / (1 - p) x_i, quad m_i tilde op("Bernoulli")(1 - p) quad "in training"',
+        ),
+        terms=(
+            Term(
+                "p",
+                "probability that an element is dropped",
+                f"{chance:g}" if isinstance(chance, float | int) else None,
+            ),
+            Term("m_i", "1 if the element is kept, 0 if it is dropped"),
+        ),
+        # The keys for its use that have its value.
+        keys=tuple(key for key in view.keys(choice) if view.config[key] == chance),
     )
 
 
-ACTIVATION = Template("activation", _formula)
+def _composition(line: str) -> Callable[[ModuleView], Match]:
+    """Return a match for containers; ``{f}`` are the members in its line."""
+
+    def match(view: ModuleView) -> Match:
+        count = len(view.children)
+        members = count_text(count, "1 module", "{0} modules")
+        first = Term("f_0", "first member; members are counted from 0", members)
+        return Match(
+            maths=(line.format(f=listing("f_{}", count) if count else "", count=count),),
+            terms=(first,) if count else (),
+            values={"members": members},
+            keys=tuple(key for key in view.keys("layers", "groups") if view.config[key] == count),
+        )
+
+    return match
+
+
+_OF_MEMBERS = "It has no parameters besides those of its members."
+TORCH_NN = (
+    Template(
+        "dropout",
+        _of_class("Dropout", _dropout),
+        title="Dropout",
+        summary="Randomly sets elements to 0 during training; has no effect in evaluation mode.",
+        notes=(
+            "All figures here are for evaluation mode, where dropout is the identity.",
+            "PyTorch scales the kept elements by 1 / (1 − p) during training, so that no scaling "
+            "is needed afterwards.",
+            NO_PARAMETERS,
+        ),
+        source="Srivastava et al. 2014, section 4",
+    ),
+    Template(
+        "identity",
+        _of_class("Identity", lambda _view: Match(("y = x",), (Term("x", "the input"),))),
+        title="Identity",
+        summary="Returns its input unchanged; it is a placeholder for a step that is not used.",
+        notes=(NO_PARAMETERS,),
+        source="torch.nn.Identity",
+    ),
+    Template(
+        "loss",
+        _of_class(
+            "CrossEntropyLoss",
+            lambda _view: Match(
+                ("cal(L) = -1/n sum_(i=0)^(n-1) log (e^(z_(i, y_i))) / (sum_c e^(z_(i, c)))",),
+                (
+                    Term("z_(i, c)", "score of class c for item i"),
+                    Term("y_i", "correct class of item i"),
+                    Term("n", "number of labelled items"),
+                ),
+            ),
+        ),
+        title="Cross-entropy loss",
+        summary="Measures, during training, how little probability the scores assign to the "
+        "correct answers; a normal forward pass does not call it.",
+        notes=(NO_PARAMETERS, "Items labelled −100 are ignored."),
+        source="torch.nn.CrossEntropyLoss",
+    ),
+    Template(
+        "composition",
+        _of_class("ModuleList", _composition("({f})")),
+        title="List of modules",
+        summary="Holds {members}; the enclosing module decides how they are called.",
+        notes=(_OF_MEMBERS,),
+        source="torch.nn",
+    ),
+    Template(
+        "composition",
+        _of_class(
+            "Sequential",
+            _composition("X_(l+1) = f_l (X_l), quad (f_l) = ({f}), quad Y = X_{count}"),
+        ),
+        title="Sequence of modules",
+        summary="Runs {members} in order, each on the output of the previous one.",
+        notes=(_OF_MEMBERS,),
+        source="torch.nn",
+    ),
+)

@@ -5,16 +5,16 @@ from typing import TypeGuard
 
 from msgspec import Struct
 
-from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.formulas.formula import Term
+from bertviewer.core.expressions.symbols import shape_text
+from bertviewer.core.formulas.formula import RMS_NORM, Term, number_maths, sized
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import RMS_NORM, number_maths, sized
-from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.util.numbers import number_text
 
 NORMS = ("layer norm", "rms norm", "scale and shift")
-"""What the graph calls the norms that transformer layers have."""
+"""Operations of the graph that are norms of transformer layers."""
+
 MEANINGS = {
     "layer norm": "layer normalisation of each position’s vector",
     "rms norm": "root-mean-square normalisation of each position’s vector",
@@ -23,11 +23,11 @@ MEANINGS = {
     "batch norm": "normalisation by the mean and variance kept from training",
     "instance norm": "normalisation of each feature by itself",
 }
-"""What all norms do, those of convolutional networks too."""
+"""Meanings of all norms, including those of convolutional networks."""
 
 
 class Norm(Struct, frozen=True):
-    """A norm as part of another formula: its operator, and the term that explains it."""
+    """A norm in another formula: its operator and term."""
 
     operator: str
     name: str
@@ -36,7 +36,7 @@ class Norm(Struct, frozen=True):
 
     @classmethod
     def of(cls, step: Step) -> "Norm":
-        """Return the norm that a step is."""
+        """Return the norm of a step."""
         name = step.operation.replace("rms", "RMS")
         title = "NoNorm" if name == "scale and shift" else "".join(map(_upper, name.split()))
         operator, meaning = f'op("{title}")', MEANINGS[step.operation]
@@ -63,16 +63,16 @@ def is_norm(step: Step | None) -> TypeGuard[Step]:
 def _matches(
     operation: str, vector: str, statistics: str = "", *explained: Term
 ) -> Callable[[ModuleView], Match | None]:
-    """Return what recognises a module that is one norm over the last axis and nothing else.
+    """Return a match for modules that are one norm over the last axis.
 
-    ``vector`` is what is scaled; in the line for its ``statistics``, ``{n}`` is the number of
+    ``vector`` is the normalised vector; in the line of ``statistics``, ``{n}`` is the number of
     features and ``{i}`` the index of the last one.
     """
 
     def match(view: ModuleView) -> Match | None:
         step = view.only(operation)
-        # One of torch.nn may not be called, as in a layer without an encoder.
-        is_uncalled = view.graph is None and view.node.class_name == "LayerNorm"
+        # One of torch.nn may not be called, as in a decoder layer without encoder.
+        is_uncalled = not view.is_called and view.node.class_name == "LayerNorm"
         is_uncalled = is_uncalled and operation == "layer norm"
         if (step is None or not set(view.tensors) <= {"weight", "bias"}) and not is_uncalled:
             return None
@@ -123,7 +123,6 @@ _LEARNT = (
     ", then scales each feature with a learnt parameter",
     ", then scales and shifts each feature with learnt parameters",
 )
-
 NORM = (
     Template(
         "layer norm",

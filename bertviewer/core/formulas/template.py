@@ -7,31 +7,25 @@ from string import Formatter
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bertviewer.core.formulas.facts import reads_target
-from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import TARGET, TOKENS
+from bertviewer.core.formulas.formula import TARGET, TOKENS, Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView, reads_target
 
 _LENGTH = re.compile(r"\bS\b'?")
-
 _FLAG = re.compile(r"\{(not )?([^}?]+)\?\} ")
 _TEXTS = ("role", "title", "summary", "notes", "keys", "source")
-
 Values = Mapping[str, object]
-"""What braces in a template's texts are replaced by: ``{outputs}``."""
+"""Values of placeholders in texts, such as ``{outputs}``."""
 
 
 class Match(Struct, frozen=True):
-    """A module that a template matches: its mathematics, and what its texts are filled with.
+    """The match of a template with a module: mathematics, and values for its texts.
 
     Attributes:
-        maths: the lines.
-        terms: the symbols, in the order of the lines.
-        values: by the names in braces.
-        keys: further keys of the configuration that bear on the module.
-        is_lettered: whether lengths have the letters S and S_d; else S is the module's own length,
-            and S' that of the other sequence.
-        case: which of a template's cases the module is.
+        maths: the lines. terms: the symbols, in the order of the lines. values: of placeholders.
+        keys: further configuration keys that affect the module. is_lettered: whether lengths are S
+        and S_d; else S is the module's own length, and S' that of
+            the other sequence.
+        case: the key of ``Template.cases``.
     """
 
     maths: tuple[str, ...]
@@ -43,25 +37,26 @@ class Match(Struct, frozen=True):
 
 
 class Template(Struct, frozen=True):
-    """What a module is recognised as, and what is said about it.
+    """A kind of module, with the text that explains it.
 
-    In all texts, names in braces are filled with the values of the match. A note or key that names
-    a value which is missing, ``None`` or empty is left out; so is one whose condition is not met.
+    Placeholders in all texts are filled with the values of the match. A note or key is omitted if
+    one of its placeholders is missing, ``None`` or empty, or if its condition is false: see
+    ``filled``.
 
     Attributes:
-        role: what such modules are called, for example ``self-attention``. Colours, groups of a
-            report and questions depend on it.
-        match: recognises a module; ``None`` for all others. A formula is taken as it is.
+        role: the kind, for example ``self-attention``; colours, groups of a report and questions
+            depend on it.
+        match: returns the match with a module, or ``None``.
         title: the formula's title.
         summary: one sentence.
         notes: facts, some with a condition.
-        keys: names of configuration keys, as in ``CONFIG_KEYS``, some with a condition.
+        keys: names of ``CONFIG_KEYS``, some with a condition.
         source: the paper and section.
-        cases: for cases that ``match`` names, the texts that differ.
+        cases: the texts that differ, by the case of the match.
     """
 
     role: str = ""
-    match: Callable[[ModuleView], Match | Formula | None] = lambda _: None
+    match: Callable[[ModuleView], Match | None] = lambda _: None
     title: str = ""
     summary: str = ""
     notes: tuple[str, ...] = ()
@@ -70,12 +65,10 @@ class Template(Struct, frozen=True):
     cases: Mapping[str, "Template"] = field(default_factory=dict)
 
     def explain(self, view: ModuleView) -> tuple[Formula, str] | None:
-        """Return the formula and role of a module with the pattern, ``None`` for all others."""
+        """Return the formula and role of a module that matches, else ``None``."""
         found = self.match(view)
         if found is None:
             return None
-        if isinstance(found, Formula):
-            return found, self.role
         case = self.cases.get(found.case, self)
         texts = {name: getattr(case, name) or getattr(self, name) for name in _TEXTS}
         template = replace(self, **texts)
@@ -100,8 +93,8 @@ class Template(Struct, frozen=True):
 def filled(text: str, values: Values) -> str:
     """Return a text with its placeholders filled, "" if one is missing, ``None`` or empty.
 
-    A placeholder may be an attribute of a value: ``{norm.name}``. A text that starts with
-    ``{gated?}`` is for values in which ``gated`` is true, ``{not gated?}`` for all others.
+    Placeholders may be attributes: ``{norm.name}``. A text that starts with ``{gated?}`` is only
+    for values in which ``gated`` is true, ``{not gated?}`` for others.
     """
     if (flag := _FLAG.match(text)) is not None:
         if bool(values.get(flag[2])) == bool(flag[1]):
@@ -116,7 +109,7 @@ def filled(text: str, values: Values) -> str:
 
 
 def _for_target(formula: Formula) -> Formula:
-    """Return a formula with S_d for the module's own tokens, and S for the encoder's."""
+    """Return a formula with S_d as the length of the target, and S as that of the source."""
 
     def renamed(text: str) -> str:
         return _LENGTH.sub(lambda found: "S" if found[0].endswith("'") else "S_d", text)

@@ -1,0 +1,153 @@
+"""Intercepts calls of modules, and finds the tensors in their inputs and outputs.
+
+``forward`` is replaced instead of registering hooks: a hook would not see a model's calls of
+``layer.forward()``, as in SqueezeBERT, and it makes torch call its module in a slower way: 213
+hooks that do nothing cost 3% of BERT's forward pass.
+"""
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from msgspec import Struct
+from torch import Tensor, nn
+
+_NESTED = (tuple, list, Mapping)
+
+
+def named_in(value: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors in nested containers with their names, ``past.0`` for one in a tuple."""
+    if isinstance(value, Tensor):
+        yield name, value
+    elif isinstance(value, _NESTED):
+        for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from named_in(item, f"{name}.{key}" if name else str(key))
+
+
+def mapped_in(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return nested containers of the same types with every tensor replaced."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if not isinstance(value, tuple | list | dict):
+        return value
+    changed = {
+        key: mapped_in(item, change)
+        for key, item in (value.items() if isinstance(value, dict) else enumerate(value))
+    }
+    if all(changed[key] is value[key] for key in changed):
+        return value
+    if isinstance(value, dict):  # a ModelOutput too
+        made = copy.copy(value)
+        for key, item in changed.items():
+            made[key] = item
+        return made
+    items = changed.values()
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+
+
+def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return nested containers as new dicts and tuples with every tensor replaced."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {name: mapped(item, change) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return tuple(mapped(item, change) for item in value)
+    return value
+
+
+def plain(value: Any) -> Any:
+    """Return nested containers as new dicts and tuples of the same tensors."""
+    return mapped(value, lambda tensor: tensor)
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """Return the tensors in nested containers, in order; faster than torch's pytree."""
+    found: list[Tensor] = []
+    _collect((value,), found)
+    return found
+
+
+def _collect(value: Any, found: list[Tensor]) -> None:
+    for item in value.values() if isinstance(value, Mapping) else value:
+        if isinstance(item, Tensor):
+            found.append(item)
+        elif isinstance(item, _NESTED):
+            _collect(item, found)
+
+
+def memory_of(tensor: Tensor) -> int:
+    """Return the identity of the storage of a tensor and all its views."""
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except NotImplementedError:  # sparse tensors have none
+        return id(tensor)
+
+
+def versions(value: Any) -> tuple[int, ...]:
+    """Return the version counter of each tensor in nested containers."""
+    return tuple(tensor._version for tensor in tensors_in(value))
+
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+"""Positional and keyword arguments of a call."""
+
+
+class Watch(Struct, frozen=True):
+    """Callbacks before and after each call of a module.
+
+    ``before`` gets the call's arguments; ``after`` gets these, the output, and the result of
+    ``before``, and may return another output.
+    """
+
+    module: nn.Module
+    after: Callable[[Arguments, Any, Any], Any]
+    before: Callable[[Arguments], Any] | None = None
+
+
+@contextmanager
+def watching(watches: Iterable[Watch]) -> Iterator[None]:
+    """Observe modules inside the ``with``."""
+    with replacing((it.module, _observed(it.module.forward, it)) for it in watches):
+        yield
+
+
+@contextmanager
+def replacing(replacements: Iterable[tuple[nn.Module, Callable[..., Any]]]) -> Iterator[None]:
+    """Replace ``forward`` of modules inside the ``with``; they are restored in any case."""
+    replaced: list[tuple[dict[str, Any], Any]] = []
+    try:
+        for module, replacement in replacements:
+            attributes = vars(module)
+            replaced.append((attributes, attributes.get("forward")))
+            attributes["forward"] = replacement
+        yield
+    finally:
+        for attributes, forward in reversed(replaced):
+            attributes.pop("forward", None)
+            if forward is not None:
+                attributes["forward"] = forward
+
+
+def is_wrapper_frame(frame: FrameType) -> bool:
+    """Return whether a stack frame is that of the wrapper of an observed ``forward``."""
+    return frame.f_code is _CODE
+
+
+def _observed(forward: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
+    before, after = watch.before, watch.after
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        noted = None if before is None else before((args, kwargs))
+        output = forward(*args, **kwargs)
+        instead = after((args, kwargs), output, noted)
+        return output if instead is None else instead
+
+    # All that inspect.signature() needs of functools.wraps().
+    wrapper.__wrapped__ = forward  # type: ignore[attr-defined]
+    return wrapper
+
+
+_CODE = _observed(print, Watch(nn.Identity(), lambda *_: None)).__code__
