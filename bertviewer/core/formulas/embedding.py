@@ -53,7 +53,7 @@ def _is_input(step: Step, view: ModuleView) -> bool:
     rows = [view.parameter_shape(o.parameter)[:1] for o in step.operands if o.parameter]
     users = view.graph.users(step)
     own = view.node.path.count(".") + 1 if view.node.path else 0
-    paths = [(user.node.path or "").split(".")[own:] for user in users]
+    paths = [user.path.split(".")[own:] for user in users]
     are_layers = all(any(name.isdecimal() for name in path) for path in paths)
     return step.node.shape[-2:-1] in rows and bool(users) and are_layers
 

@@ -165,7 +165,7 @@ class ModuleView(PartialEquality, Struct, frozen=True, dict=True):
     def affine_of(self, step: Step) -> Affine | None:
         """Return the linear layer of a step, with or without a module for it."""
         if step.node.kind == "module":
-            return self.affine(step.node.path or "")
+            return self.affine(step.path)
         shapes = [self.parameter_shape(o.parameter) for o in step.operands if o.parameter]
         if not shapes or len(shapes[0]) != 2:
             return None

@@ -45,6 +45,11 @@ class Step(Struct, frozen=True):
         return self.outputs or (self.node.id,)
 
     @property
+    def path(self) -> str:
+        """The path of its module, "" for operations outside of all modules."""
+        return self.node.path or ""
+
+    @property
     def is_call(self) -> bool:
         """Whether it is a closed module."""
         return self.node.kind == "module" and not self.operation
@@ -236,7 +241,7 @@ def closed(graph: ModuleGraph, path: str) -> ModuleGraph | None:
 def _child(step: Step, path: str) -> str:
     """Return the path of the child that a step belongs to, or of the member of a list; or ""."""
     start = f"{path}." if path else ""
-    own = step.node.path or ""
+    own = step.path
     if not own.startswith(start) or own == path:
         return ""
     names = own.removeprefix(start).split(".")
@@ -291,7 +296,7 @@ def _with_runs(graph: ModuleGraph) -> Iterator[Step]:
 
 def _list(step: Step) -> str:
     """Return the path of the list that contains a layer, "" for other steps."""
-    holder, _, name = (step.node.path or "").rpartition(".")
+    holder, _, name = step.path.rpartition(".")
     return holder if step.is_call and name.isdecimal() else ""
 
 

@@ -9,7 +9,7 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Edge, Flow, Flows, Node, Operand
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
-from tests.core.formulas.test_made_of import node
+from tests.core.formulas.test_catalogue import node
 
 
 def convolution(shape: tuple[int, ...], *settings: str) -> Formula | None:

@@ -1,4 +1,4 @@
-"""A step's count is that of the modules that it names, in every family."""
+"""Counts of steps and components add up to the model."""
 
 import json
 from pathlib import Path
@@ -6,14 +6,24 @@ from pathlib import Path
 import pytest
 
 from bertviewer.core.building.transformer_base import register
+from bertviewer.core.expressions.polynomials import Relation
 from bertviewer.core.loading.deriving import with_flows
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.progress import no_progress
 from bertviewer.core.walkthrough.build import build_walkthrough
+from bertviewer.core.walkthrough.counts import (
+    ComponentCounts,
+    Subtotal,
+    count_components,
+    relations_text,
+    subtotal,
+    usual_relations,
+)
 from bertviewer.core.walkthrough.walkthrough import find_step
-from tests.core.opened import plain
+from tests.core.formulas.formula_models import architecture_of
+from tests.core.opened import derived, plain
 from tests.core.walkthrough.small_walkthroughs import MORE, SMALL, flowing, small, step
 
 register()
@@ -112,3 +122,143 @@ def test_experts_without_a_token_count_too(tmp_path: Path) -> None:
     experts = step(build_walkthrough(architecture), "Experts")
     assert experts.count.parameters == 3 * 2 * 24 * 40
     assert experts.count.numbers == "3*(24*40+40*24)"
+
+
+def groups_of(architecture: Architecture, as_a_teacher: bool = True) -> ComponentCounts:
+    relations = usual_relations(architecture.symbols) if as_a_teacher else ()
+    return count_components(build_walkthrough(architecture), architecture, relations)
+
+
+def test_bert_base_chinese_with_its_masked_lm_head() -> None:
+    """S2, word for word."""
+    groups = groups_of(derived("bert-base-chinese", "masked-lm"))
+    embedding, blocks, head = groups.components
+    assert (embedding.title, blocks.title, head.title) == ("Embedding", "Blocks", "Head")
+    assert embedding.spelled == "V*D + 2*D + L*D + 2*D"
+    assert embedding.parameters == 16_622_592
+    assert blocks.text == (
+        "N·(4·(D·D+D) + 2·D + D·4D + 4D + 4D·D + D + 2·D) = N·(12·D² + 13·D) = 85,054,464"
+    )
+    assert head.collected == "V + D**2 + 3*D"
+    assert (groups.total, groups.tensors) == (102_290_312, 202)
+    assert groups.reconciles
+
+
+def test_the_wider_layer_kept_apart() -> None:
+    groups = groups_of(derived("bert-base-chinese", "masked-lm"), as_a_teacher=False)
+    embedding, blocks, _ = groups.components
+    assert embedding.spelled == "V*D + T*D + L*D + 2*D"
+    assert blocks.text == (
+        "N·(4·(D·D+D) + 2·D + D·I + I + I·D + D + 2·D) = N·(4·D² + 2·D·I + 9·D + I) = 85,054,464"
+    )
+
+
+def test_the_relations_of_a_teacher() -> None:
+    chinese = usual_relations(plain("bert-large-chinese").symbols)
+    assert relations_text(chinese) == "I = 4·D, T = 2"
+    assert usual_relations(plain("gpt2").symbols) == ()
+
+
+def test_only_relations_that_a_count_needs() -> None:
+    """E = D holds in ELECTRA base, and no formula of its has an E."""
+    groups = groups_of(derived("bert-base-chinese", "masked-lm"))
+    more = Relation("E", "D", "E = D")
+    architecture = derived("bert-base-chinese", "masked-lm")
+    again = count_components(
+        build_walkthrough(architecture), architecture, (*groups.relations, more)
+    )
+    assert again == groups
+
+
+def test_groups_add_up_and_evaluate() -> None:
+    architecture = derived("bert-base-chinese", "masked-lm")
+    groups = groups_of(architecture, as_a_teacher=False)
+    values = {symbol.letter: symbol.value for symbol in architecture.symbols}
+    assert groups.reconciles
+    for group in groups.components:
+        assert eval(group.collected, {"__builtins__": {}}, values) == group.parameters, group.title
+
+
+def test_a_square_alone_is_no_second_line() -> None:
+    *_, pooler = groups_of(derived("bert-base-chinese")).components
+    assert (pooler.spelled, pooler.collected) == ("D*D + D", "D**2 + D")
+    assert pooler.lines == ("D·D + D",)
+    assert pooler.text == "D·D + D = 590,592"
+
+
+def test_the_transformers_two_stacks() -> None:
+    titles = [group.title for group in groups_of(flowing("transformer-base")).components]
+    assert titles == ["Embedding", "Encoder blocks", "Decoder blocks", "After the blocks"]
+
+
+def test_no_formula_is_no_text() -> None:
+    groups = groups_of(flowing("bert-base-uncased"))
+    assert [(group.spelled, group.collected) for group in groups.components] == [("", "")] * 3
+    assert groups.components[0].text == "23,837,184"
+    assert groups.reconciles
+
+
+def subtotal_of(architecture: Architecture) -> Subtotal | None:
+    return subtotal(build_walkthrough(architecture), architecture)
+
+
+def test_the_count_of_the_layers_alone_stands_beside_the_model_s() -> None:
+    found = subtotal_of(plain("bert-large-chinese"))
+    assert found is not None
+    assert (found.parameters, found.total) == (324_472_832, 325_522_432)
+    assert found.difference == "pooler 1,049,600"
+    assert found.paths == ("pooler",)
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "parameters", "total", "difference"),
+    [
+        ("bert-base-uncased", "base", 108_891_648, 109_482_240, "pooler 590,592"),
+        (
+            "bert-base-uncased",
+            "sequence-classification",
+            108_891_648,
+            109_483_778,
+            "pooler 590,592 and head 1,538",
+        ),
+        # Its decoder's weight is the table of words.
+        ("bert-base-chinese", "masked-lm", 101_677_056, 102_290_312, "head 613,256"),
+        ("bert-base-uncased", "masked-lm", 108_891_648, 109_514_298, "head 622,650"),
+    ],
+)
+def test_poolers_and_heads_are_left_out(
+    name: str, task: str, parameters: int, total: int, difference: str
+) -> None:
+    found = subtotal_of(plain(name, task))
+    assert found is not None
+    assert (found.parameters, found.total, found.difference) == (parameters, total, difference)
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "parameters"),
+    [("bert-large-chinese", "base", 324_472_832), ("bert-base-chinese", "masked-lm", 101_677_056)],
+)
+def test_a_walk_in_the_order_of_execution_gives_the_same(
+    name: str, task: str, parameters: int
+) -> None:
+    found = subtotal_of(flowing(name, task))
+    assert found is not None
+    assert found.parameters == parameters
+
+
+@pytest.mark.parametrize("family", ["gpt2", "t5", "llama", "distilbert", "transformer-base"])
+def test_a_model_with_nothing_on_top_has_none(family: str) -> None:
+    assert subtotal_of(architecture_of(family)) is None
+
+
+def test_a_last_norm_is_of_the_layers() -> None:
+    architecture = architecture_of("gpt2", "sequence-classification")
+    found = subtotal_of(architecture)
+    assert found is not None
+    assert found.paths == ("score",)
+
+
+def test_the_parts_of_a_head_are_one() -> None:
+    found = subtotal_of(architecture_of("mpnet", "masked-lm"))
+    assert found is not None
+    assert found.difference == f"head {found.total - found.parameters:,}"

@@ -108,7 +108,7 @@ def _embedding(writer: Writer, step: Step, of: Of) -> Expression:
         legend.add(symbol, f"{fixed}one row per {row}", shape_text(tensor.shape))
     if legend.shows_sizes and tensor is not None:
         symbol = sized(symbol, *tensor.shape)
-    rows, table = _data(step), view.at(step.node.path or "") or view
+    rows, table = _data(step), view.at(step.path) or view
     position = writer.names.places.get((rows.node, ()), "p")
     if index == POSITIONS and position in ("p", "s"):
         padding = table.integer("padding_idx")
@@ -235,7 +235,7 @@ def _position_bias(writer: Writer, step: Step, of: Of) -> Expression:
 
 def _closed(writer: Writer, step: Step, of: Of) -> Expression:
     """Return the call of a module."""
-    naming, path = writer.names.naming, step.node.path or ""
+    naming, path = writer.names.naming, step.path
     if naming.teaches:
         title = "".join(word[:1].upper() + word[1:] for word in step.node.name.split("_"))
         function = naming.functions.get(step.node.id, quoted(title))

@@ -334,7 +334,7 @@ def _visible(heads: Heads, window: int | None) -> Values:
 def _norms(heads: Heads) -> Values:
     """Return the names of the norms of queries and keys."""
     norms = [step for part in (heads.query, heads.key) if (step := part.step(*NORMS))]
-    names = ", ".join(dict.fromkeys((step.node.path or "").rpartition(".")[2] for step in norms))
+    names = ", ".join(dict.fromkeys(step.path.rpartition(".")[2] for step in norms))
     if not norms or norms[0].node.shape[-1] != heads.size:
         return {"norms": names}
     shared = f"; all heads share the {heads.size} scales of each" if norms[0].node.reads else ""
@@ -425,10 +425,10 @@ def _mixing(view: ModuleView) -> str:
     """Return the text on the linear layer outside of this module that mixes the heads."""
     for place in places(view):
         for user in place.graph.users(place.steps[-1]):
-            inner = view.at(user.node.path or "") if user.operation == "" else None
+            inner = view.at(user.path) if user.operation == "" else None
             linears = () if inner is None else inner.graph.of("linear")
             layer = next(iter(linears), user)
-            *_, holder, name = ("", "", *(layer.node.path or "").split("."))
+            *_, holder, name = ("", "", *layer.path.split("."))
             if layer.operation == "linear" and name:
                 where = "sibling module" if place.view.node.path == view.node.parent else "module"
                 return f". The linear layer that mixes them is “{name}” in the {where} “{holder}”"

@@ -35,7 +35,7 @@ def lookups_of(view: ModuleView) -> dict[str, tuple[int, str]]:
 
 def _lookup(view: ModuleView, step: Step) -> tuple[str, int, str] | None:
     """Return kind or name, number of rows and text on positions of the table of a lookup."""
-    table = view if step.node.path in (None, view.node.path) else view.at(step.node.path or "")
+    table = view if step.node.path in (None, view.node.path) else view.at(step.path)
     names = [name for name in step.node.reads if name.endswith("weight")]
     tensor = view.tensor(names[0]) if len(names) == 1 else None
     is_lookup = step.operation in ("embedding", "look-up")

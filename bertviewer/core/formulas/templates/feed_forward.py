@@ -51,7 +51,7 @@ def half_of_network(view: ModuleView) -> str:
     around = view.at(view.node.parent or "")
     groups = () if around is None else around.graph.of(*KINDS)
     for group in groups:
-        paths = [step.node.path or "" for step in group.inner if step.operation == "linear"]
+        paths = [step.path for step in group.inner if step.operation == "linear"]
         is_own = [path.startswith(f"{view.node.path}.") for path in paths]
         if is_own and is_own[0] != is_own[-1]:
             return "first" if is_own[0] else "second"
@@ -161,7 +161,7 @@ def _mixture(view: ModuleView) -> Match | None:
     if not case or step is None:
         return None
     count, chosen = (step.node.details.get(key) for key in ("experts", "chosen"))
-    held, sizes = view.architecture.module(step.node.path or ""), None
+    held, sizes = view.architecture.module(step.path), None
     total = 0 if held is None else held.parameters
     if isinstance(count, int) and isinstance(chosen, int) and total and total % count == 0:
         used = f"{chosen * (total // count):,} ({chosen} × {total // count:,})"

@@ -177,7 +177,7 @@ def _in_graph(view: ModuleView, layer: Affine, place: Place) -> str:
     graph, step = place.graph, place.steps[0]
 
     def is_table(made: Step) -> bool:
-        module = view.at(made.node.path or "") if made.node.kind == "module" else None
+        module = view.at(made.path) if made.node.kind == "module" else None
         inner = None if module is None else module.graph
         return made.operation == "embedding" or bool(inner and inner.of("embedding"))
 
@@ -207,7 +207,7 @@ def _in_graph(view: ModuleView, layer: Affine, place: Place) -> str:
 
 def _mixes_heads(view: ModuleView, place: Place) -> bool:
     def is_attention(made: Step) -> bool:
-        module = view.at(made.node.path or "")
+        module = view.at(made.path)
         is_sparse = module is not None and sparse_heads(module) is not None
         return made.operation == "attention" or is_sparse
 

@@ -91,7 +91,7 @@ def latent_attention(view: ModuleView) -> tuple[Heads, Variant] | None:
         Term("Q_h^c, K_h^c", "the parts of head h that are not rotated", f"[S, {content}]"),
         Term("Q_h^r", "the part of head h’s queries that is rotated", f"[S, {rotated}]"),
     )
-    names = [(step.node.path or "").rpartition(".")[2] for step in (queries[0], up) if step]
+    names = [step.path.rpartition(".")[2] for step in (queries[0], up) if step]
     values = {
         "manner": "Multi-head latent",
         "kind": "attention",

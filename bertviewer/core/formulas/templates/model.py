@@ -86,7 +86,7 @@ def reads_data(calls: ModuleGraph) -> bool:
 
 def embeddings_of(view: ModuleView) -> ModuleView | None:
     """Return the child with the lookup of tokens."""
-    names = [step.node.path or "" for step in view.calls.steps if step.is_call]
+    names = [step.path for step in view.calls.steps if step.is_call]
     children = (view.at(path) for path in names if "embed" in path.rpartition(".")[2])
     return next((c for c in children if c is not None and lookups_of(c)), None)
 
@@ -118,7 +118,7 @@ def rotated(view: ModuleView) -> str:
 
 def distance_bias(view: ModuleView, run: Step) -> str:
     """Return the text on a table of distance biases (T5), "" without one."""
-    start = (run.node.path or "").rpartition(".")[0]
+    start = run.path.rpartition(".")[0]
     layers = [layer for number in (0, 1) if (layer := view.at(f"{start}.{number}")) is not None]
     shapes = [[step.node.shape for step in each.graph.of("embedding")] for each in layers]
     have = [any(len(s) == 3 and s[0] == s[1] for s in each) for each in shapes]
@@ -157,7 +157,7 @@ def _sees_all(view: ModuleView) -> bool:
 
 def pooling(view: ModuleView, step: Step) -> str:
     """Return the text on the positions from which a pooled vector is computed."""
-    child = view.at(step.node.path or "") if step.is_call else None
+    child = view.at(step.path) if step.is_call else None
     if child is not None and not reads_first(child):
         return f"“{child.node.name}” computes one vector from those of all positions."
     first = "token ([CLS] in BERT)" if "vocab_size" in view.config else "position"
@@ -277,7 +277,7 @@ def _about(view: ModuleView, calls: ModuleGraph, run: Step | None) -> tuple[str,
 
 def _final_norm(view: ModuleView, step: Step | None, run: Step | None) -> str:
     """Return the name of the norm after pre-norm layers, "" for none."""
-    layer = None if run is None else view.at(run.parts[-1].node.path or "")
+    layer = None if run is None else view.at(run.parts[-1].path)
     path = None if layer is None else residual_path(layer)
     if not is_norm(step) or path is None or path.branches[-1].before is None:
         return ""
@@ -286,7 +286,7 @@ def _final_norm(view: ModuleView, step: Step | None, run: Step | None) -> str:
 
 def _pair(view: ModuleView, calls: ModuleGraph, stacks: tuple[Step, ...]) -> Match | None:
     """An encoder and a decoder (Vaswani et al. 2017, section 3.1), perhaps in one child."""
-    first, child = stacks[0], view.at(stacks[0].node.path or "")
+    first, child = stacks[0], view.at(stacks[0].path)
     is_inside = len(stacks) == 1 and len(calls.steps) > 1 and child is not None
     if not (is_inside and child is not None and len(stacks_of(child)) == 2) and (
         len(stacks) != 2 or first not in [calls.maker(operand) for operand in stacks[1].tensors]

@@ -313,7 +313,7 @@ def _product(
             continue
         before = next((e for e in inner if e.node.id == read[token].node), None)
         is_key = origins[token] == chain_of(graph, heads.step.roles["key"]).origin
-        path = projection.node.path or ""
+        path = projection.path
         tables = [name for name in projection.node.reads if not name.startswith(f"{path}.")]
         table = heads.view.parameter_shape(next(iter(tables), ""))
         return _Product(

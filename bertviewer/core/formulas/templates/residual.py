@@ -116,7 +116,7 @@ def residual_path(view: ModuleView) -> ResidualPath | None:
 def child_of(view: ModuleView, step: Step) -> str:
     """Return the name of the child that a step is part of, "" for the module's own operations."""
     start = f"{view.node.path}." if view.node.path else ""
-    name = (step.node.path or "").removeprefix(start).partition(".")[0]
+    name = step.path.removeprefix(start).partition(".")[0]
     return name if name in view.children else ""
 
 

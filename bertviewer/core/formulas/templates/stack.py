@@ -25,7 +25,7 @@ def runs_of(view: ModuleView) -> tuple[Step, ...]:
 
 def _is_of_layers(view: ModuleView, step: Step) -> bool:
     """Return whether a run consists of whole layers."""
-    path = step.node.path or ""
+    path = step.path
     if step.node.repeat is None:
         return False
     below = (n.path for n in view.architecture.modules if f"{n.path}.".startswith(f"{path}."))
@@ -37,7 +37,7 @@ def stacks_of(view: ModuleView) -> tuple[Step, ...]:
     """Return the calls of children that apply layers."""
     steps = view.calls.steps
     children = (s for s in steps if s.is_call and s.node.repeat is None and s.node.path)
-    return tuple(step for step in children if has_layers(view.at(step.node.path or "")))
+    return tuple(step for step in children if has_layers(view.at(step.path)))
 
 
 def has_layers(view: ModuleView | None) -> bool:
@@ -187,7 +187,7 @@ def _is_stored_group(view: ModuleView) -> bool:
     holder = view.node.parent or ""
     around = view.at(holder.rpartition(".")[0])
     steps = () if around is None else around.calls.steps
-    runs = [s for s in steps if s.node.repeat and (s.node.path or "").startswith(f"{holder}.")]
+    runs = [s for s in steps if s.node.repeat and s.path.startswith(f"{holder}.")]
     return any(_stored(run) < calls_of(run) for run in runs)
 
 

@@ -210,7 +210,7 @@ def _task(view: ModuleView) -> Match | None:
     if not kind or is_repeated or outputs[:1] == ["last hidden state"]:
         return None
     root = view.at("")
-    found = {step.node.path or "" for step in (stacks_of(root) if root else ())}
+    found = {step.path for step in (stacks_of(root) if root else ())}
     if not found or any(f"{path}.".startswith(f"{base}.") for base in found):
         return None
     return _written(kind, view, graph, set() if path else found)

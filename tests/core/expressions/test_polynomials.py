@@ -1,4 +1,4 @@
-"""The teacher's grouping: relations put in, brackets kept, the number unchanged."""
+"""Polynomials and counts: brackets, relations and like terms."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Tensors are found wherever a module may put them."""
+"""Tensors in nested containers."""
 
 from collections import UserDict
 from typing import NamedTuple
