@@ -80,8 +80,8 @@ def derive_costs(
 
     Args:
         config: the configuration as a plain dict.
-        build: gives the model on the meta device for a changed configuration.
-        progress: called before each build; what it raises is raised here.
+        build: builds the model on the meta device from a changed configuration.
+        progress: is called before each build; its errors are raised.
 
     Returns:
         The formulas, or a reason without formulas if the model does not read text or depends on

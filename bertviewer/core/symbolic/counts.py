@@ -107,8 +107,8 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
 
     Args:
         config: the configuration as a plain dict.
-        build: gives the model on the meta device for a changed configuration.
-        progress: called before each build; what it raises is raised here.
+        build: builds the model on the meta device from a changed configuration.
+        progress: is called before each build; its errors are raised.
 
     Raises:
         Exception: what ``build`` raises for the unchanged ``config``.

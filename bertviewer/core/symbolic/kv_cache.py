@@ -69,8 +69,8 @@ def derive_kv_cache(
 
     Args:
         architecture: the model with the formulas of its tensors.
-        build: gives the model on the meta device for a changed configuration.
-        progress: called before each build; what it raises is raised here.
+        build: builds the model on the meta device from a changed configuration.
+        progress: is called before each build; its errors are raised.
 
     Returns:
         ``None`` for a model without a cache or without a formula.

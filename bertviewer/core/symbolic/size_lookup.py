@@ -145,8 +145,8 @@ def derive_symbolic_shapes(
         trace: of the model, on the meta device.
         architecture: the model with its formulas.
         lengths: of the traced sentence, by the symbols B, S and S_d.
-        build: gives the model on the meta device for a changed configuration.
-        progress: called before each build; what it raises is raised here.
+        build: builds the model on the meta device from a changed configuration.
+        progress: is called before each build; its errors are raised.
     """
     sentence = tuple(Symbol(letter, "", size, "", letter) for letter, size in lengths.items())
     symbols = (*sentence, *architecture.symbols)
