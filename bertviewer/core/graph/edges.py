@@ -49,7 +49,7 @@ class EdgeFinder(Struct, eq=False, dict=True):
     """Finds the edges between the nodes of one call, and creates nodes for its inputs and outputs.
 
     Attributes:
-        letters: symbolic shapes by value.
+        symbolic_shapes: the symbolic shapes of values, by value.
         around: for the nodes of a pattern, the enclosing finder and its node of the pattern.
         ids: the ids of the nodes that are drawn.
     """
@@ -58,7 +58,7 @@ class EdgeFinder(Struct, eq=False, dict=True):
     patterns: Patterns
     root: Call
     nodes: Sequence[GraphNode]
-    letters: Mapping[int, SymbolicShape]
+    symbolic_shapes: Mapping[int, SymbolicShape]
     around: "tuple[EdgeFinder, GraphNode] | None" = None
     ids: Mapping[GraphNode | None, str] = field(default_factory=dict)
 
@@ -206,7 +206,7 @@ class EdgeFinder(Struct, eq=False, dict=True):
         """Return the node of an input or output, one for all tensors in one argument."""
         key = kind, path or name
         if key not in self._ends:
-            shapes = self.graph.shape(value), self.letters.get(value)
+            shapes = self.graph.shape(value), self.symbolic_shapes.get(value)
             end = Node("", kind, name, path, None, operation, *shapes)
             self._ends[key] = GraphNode(kind, set(), end=end)
         return self._ends[key]

@@ -36,12 +36,12 @@ class FlowReader:
         self,
         trace: Trace,
         architecture: Architecture | None = None,
-        letters: Mapping[int, SymbolicShape] | None = None,
+        symbolic_shapes: Mapping[int, SymbolicShape] | None = None,
     ) -> None:
         self.trace = trace
         self.graph = Graph(trace)
         self.patterns = find_patterns(self.graph)
-        self._letters = letters or {}
+        self._symbolic_shapes = symbolic_shapes or {}
         modules = architecture.modules if architecture else ()
         self._counts = {node.path: node.parameters for node in modules}
         self._repeats = {node.path: node.repeat for node in modules}
@@ -65,7 +65,7 @@ class FlowReader:
         """
         inputs = [value.name for value in self.trace.values if value.kind == "input"]
         if not any(name.startswith("decoder_input") for name in inputs):
-            lengths = {letter: size for letter, size in lengths.items() if letter != TARGET_TOKENS}
+            lengths = {name: size for name, size in lengths.items() if name != TARGET_TOKENS}
         distinct: dict[str, Flow] = {}
         like: dict[str, str] = {}
         firsts: dict[Hashable, str] = {}
@@ -107,7 +107,9 @@ class FlowReader:
 
         ``around`` are the enclosing finder and the node of the pattern in it.
         """
-        finder = EdgeFinder(self.graph, self.patterns, call, parts, self._letters, around=around)
+        finder = EdgeFinder(
+            self.graph, self.patterns, call, parts, self._symbolic_shapes, around=around
+        )
         node_edges = list(finder.node_edges())
         if around is None:
             node_edges = _alive([*node_edges, *finder.outputs()])
@@ -129,7 +131,7 @@ class FlowReader:
                 source=ids[source],
                 target=ids[target],
                 shape=self.graph.shape(value),
-                symbolic_shape=self._letters.get(value),
+                symbolic_shape=self._symbolic_shapes.get(value),
                 role=role,
                 movement=movement,
                 through=through if "dropout" in movement else (),
@@ -173,7 +175,7 @@ class FlowReader:
             class_name=None if call is None else call.class_name,
             operation=operation,
             shape=graph.shape(value),
-            symbolic_shape=self._letters.get(value),
+            symbolic_shape=self._symbolic_shapes.get(value),
             macs=macs_of(self.trace, part.operations),
             nodes=nodes,
             edges=edges,

@@ -114,7 +114,7 @@ def meta_trace(model: nn.Module, values: Mapping[str, int]) -> Trace:
 
     Args:
         model: on the meta device; it is put into evaluation mode.
-        values: B sentences of S tokens, S_d target tokens, by these letters.
+        values: B sentences of S tokens, S_d target tokens, by these names.
 
     Raises:
         Stopped: by the limits in force.
