@@ -71,23 +71,23 @@ class ConditionCandidates(Struct, frozen=True):
 
         Other values, not all of which are tried, may select parts of other blocks.
         """
-        (letter, *others), symbols = probe.changed, self.symbols
-        is_small = symbols[letter].value <= SMALL and dimension_kind(symbols[letter]) == "width"
+        (name, *others), symbols = probe.changed, self.symbols
+        is_small = symbols[name].value <= SMALL and dimension_kind(symbols[name]) == "width"
         return (
             not others
             and is_small
-            and not standard_name(symbols[letter])
-            and self.is_fixable(letter)
+            and not standard_name(symbols[name])
+            and self.is_fixable(name)
             and probe.facts.keys() != self.observed.base.facts.keys()
         )
 
-    def multiples_near(self, letter: str) -> Iterator[int]:
+    def multiples_near(self, name: str) -> Iterator[int]:
         """Yield further values of a symbol: one step more, two steps, four and so on.
 
         Small numbers stay small, as they may count parts of a model.
         """
-        value = self.observed.values[letter]
-        step = 0 if self.is_depth(letter) else self.perturbations.step(letter)
+        value = self.observed.values[name]
+        step = 0 if self.is_depth(name) else self.perturbations.step(name)
         doublings = 1 if value <= SMALL else _DOUBLINGS
         for doubling in range(doublings + 1 if step else 0):
             yield value + (step << doubling)
@@ -99,16 +99,16 @@ class ConditionCandidates(Struct, frozen=True):
             if not names_in_conditions(texts[-1]).isdisjoint(probe.changed):
                 yield texts
         changed = {x: value for x, value in probe.changed.items() if not self.is_depth(x)}
-        for letter in changed:
-            step = self.perturbations.step(letter)
+        for name in changed:
+            step = self.perturbations.step(name)
             for doubling in range(_DOUBLINGS + 1):
-                yield (f"{letter} % {step << doubling} == 0",)
-        for letter in changed:
-            for other in self._like(letter):
-                is_equal = base[other] == base[letter]
-                yield (ratio(other, letter, base) if is_equal else f"{letter} != {other}",)
-        for letter, value in changed.items():
-            yield from ((f"{letter} >= {least}",) for least in (value + 1, base[letter]))
+                yield (f"{name} % {step << doubling} == 0",)
+        for name in changed:
+            for other in self._like(name):
+                is_equal = base[other] == base[name]
+                yield (ratio(other, name, base) if is_equal else f"{name} != {other}",)
+        for name, value in changed.items():
+            yield from ((f"{name} >= {least}",) for least in (value + 1, base[name]))
 
     def _divisions(self, used: Collection[str]) -> Iterator[Conditions]:
         """Yield divisibilities by known or likely divisors, by multiples of them, by quotients.
@@ -117,7 +117,7 @@ class ConditionCandidates(Struct, frozen=True):
         """
         symbols, values = self.symbols, self.observed.values
         divisors, parts = self.perturbations.divisors, self.perturbations.parts
-        parts |= {letter for letter, symbol in symbols.items() if dimension_kind(symbol) == "heads"}
+        parts |= {name for name, symbol in symbols.items() if dimension_kind(symbol) == "heads"}
 
         def is_near(whole: str, part: str) -> bool:
             is_size = whole in used and dimension_kind(symbols[whole]) != "layers" and whole != part
@@ -135,27 +135,27 @@ class ConditionCandidates(Struct, frozen=True):
                     yield needed, f"{whole} % ({part}//{other}) == 0"
                     yield needed, f"{whole} % (2*{part}//{other}) == 0"
 
-    def _like(self, letter: str) -> list[str]:
+    def _like(self, name: str) -> list[str]:
         """Return the symbols of the same kind and part, widths of the hidden state first."""
 
         def kind(symbol: Symbol) -> tuple[str, str]:
             return dimension_kind(symbol), config_part(symbol)
 
-        ours = kind(self.symbols[letter])
-        like = [x for x, other in self.symbols.items() if x != letter and kind(other) == ours]
+        ours = kind(self.symbols[name])
+        like = [x for x, other in self.symbols.items() if x != name and kind(other) == ours]
         return sorted(like, key=lambda other: not is_width(self.symbols[other]))
 
-    def is_depth(self, letter: str) -> bool:
+    def is_depth(self, name: str) -> bool:
         """Return whether a symbol changes the number of modules."""
-        return self.observed.is_depth(self.symbols[letter])
+        return self.observed.is_depth(self.symbols[name])
 
-    def is_fixable(self, letter: str) -> bool:
+    def is_fixable(self, name: str) -> bool:
         """Return whether a condition may fix a symbol to its real value.
 
         Not depths, for which another round derives formulas without them.
         """
-        is_real = self.symbols[letter].value == self.observed.values[letter]
-        return is_real and not self.is_depth(letter)
+        is_real = self.symbols[name].value == self.observed.values[name]
+        return is_real and not self.is_depth(name)
 
 
 def ratio(first: str, other: str, values: Values) -> str:
@@ -181,12 +181,10 @@ def constant_conditions(
         used: symbols of formulas; a number that was always equal to one has to equal it.
     """
     rows = {s.letter: [values[s.letter] for values in points] for s in symbols}
-    fixed = {letter for letter, row in rows.items() if len(set(row)) == 1}
-    yield from (f"{letter} == {row[0]}" for letter, row in rows.items() if letter in fixed)
-    for letter in sorted(set(used) & rows.keys() - fixed):
-        yield from (
-            f"{x} == {letter}" for x, row in rows.items() if x != letter and row == rows[letter]
-        )
+    fixed = {name for name, row in rows.items() if len(set(row)) == 1}
+    yield from (f"{name} == {row[0]}" for name, row in rows.items() if name in fixed)
+    for name in sorted(set(used) & rows.keys() - fixed):
+        yield from (f"{x} == {name}" for x, row in rows.items() if x != name and row == rows[name])
 
 
 def divisibility_conditions(
@@ -216,12 +214,16 @@ def divisibility_conditions(
 
 
 def _term_divisibility(
-    letters: Monomial, coefficient: Fraction, values: Values, symbols: Mapping[str, Symbol]
+    names: Monomial, coefficient: Fraction, values: Values, symbols: Mapping[str, Symbol]
 ) -> list[str]:
     """Return a condition on one factor for each divisor, else one on the whole product."""
-    above = {letter: power for letter, power in letters if power > 0}
-    below = {letter: -power for letter, power in letters if power < 0}
-    divisors = [(letter, values[letter]) for letter, power in below.items() for _ in range(power)]
+    above = {symbol_name: power for symbol_name, power in names if power > 0}
+    below = {symbol_name: -power for symbol_name, power in names if power < 0}
+    divisors = [
+        (symbol_name, values[symbol_name])
+        for symbol_name, power in below.items()
+        for _ in range(power)
+    ]
     if coefficient.denominator != 1:
         divisors.append((str(coefficient.denominator), coefficient.denominator))
     # Inputs of a forward pass come last, as no formula may have conditions on them.

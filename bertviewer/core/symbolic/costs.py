@@ -115,7 +115,7 @@ def derive_costs(
     fixed = value_conditions(builder, replace(start, shapes={}), others, values)
     modules, domain = _modules(builder, observed, layers, probes, fixed)
     followed = {symbol.letter: observed.variable_of(symbol.letter) for symbol in symbols}
-    variables = {letter: variable for letter, variable in followed.items() if variable}
+    variables = {name: variable for name, variable in followed.items() if variable}
     inputs = _input_symbols(config, 1, usual, usual)
     return Costs(inputs, modules, peak, peak_fixed, variables, domain)
 
@@ -134,10 +134,10 @@ def _usual_tokens(config: Mapping[str, Any]) -> int:
 
 def _input_symbols(config: Mapping[str, Any], *values: int) -> tuple[Symbol, ...]:
     """Return the symbols B, S and S_d of the inputs with these values."""
-    letters = (SENTENCES, TOKENS, *([TARGET_TOKENS] if config.get("is_encoder_decoder") else []))
+    names = (SENTENCES, TOKENS, *([TARGET_TOKENS] if config.get("is_encoder_decoder") else []))
     meanings = {symbol.name: symbol.meaning for symbol in STANDARD_SYMBOLS}
     return tuple(
-        Symbol(x, "", value, meanings[x], x) for x, value in zip(letters, values, strict=False)
+        Symbol(x, "", value, meanings[x], x) for x, value in zip(names, values, strict=False)
     )
 
 
@@ -174,10 +174,10 @@ def _modules(
     paths = [path for path in real.modules if path in called]
     found = {name: solver.formulas.get(template_path(name, lengths)) for name in real.facts}
     causes = dict(solver.reasons)
-    for name, letters in unfitted(observed, shapes).items():
+    for name, names in unfitted(observed, shapes).items():
         if name in products:
             reason = "no formula fits the sizes of its products, which vary with "
-            causes.setdefault(owner_of(name), reason + ", ".join(letters))
+            causes.setdefault(owner_of(name), reason + ", ".join(names))
     without = [path for path in paths if not found[path]]
     reasons = _reasons({path: causes.get(template_path(path, lengths)) for path in without})
     ends = {(entry_kind(name), owner_of(name)): formula for name, formula in found.items()}
@@ -241,7 +241,7 @@ def run_probes(builder: ModelBuilder, observed: Observations) -> list[ForwardPro
     for attempts in (((1, 1, 1),), ((3, 7, 5),), tuple((1, length, 9) for length in lengths)):
         for sizes in attempts:
             sentences = zip((SENTENCES, TOKENS, TARGET_TOKENS), sizes, strict=True)
-            values = {**base, **{letter: size for letter, size in sentences if letter in base}}
+            values = {**base, **{name: size for name, size in sentences if name in base}}
             if (model := builder.variant(values)) is not None:
                 found.append((model, values))
                 break
@@ -314,12 +314,12 @@ def _storages_alone(observed: Observations, base: ForwardPass) -> Observations:
     Some have not: the scores of one head need no copy.
     """
     seen = {
-        letter: tuple(
+        name: tuple(
             (value, replace(model, shapes=model.storages))
             for value, model in points
             if isinstance(model, ForwardPass) and base.storages.keys() <= model.storages.keys()
         )
-        for letter, points in observed.seen.items()
+        for name, points in observed.seen.items()
     }
     variables = tuple(variable for variable in observed.variables if seen[variable.letter])
     return Observations(replace(base, shapes=base.storages), observed.values, variables, seen)
@@ -353,11 +353,11 @@ def _never_less(one: Polynomial, other: Polynomial) -> bool:
     Each term that only ``other`` has must be bounded by one: ``B*D`` is at most ``B*S*D``.
     """
     difference = one - other
-    spare = {letters: value for letters, value in difference.terms.items() if value > 0}
-    for letters, value in difference.terms.items():
+    spare = {names: value for names, value in difference.terms.items() if value > 0}
+    for names, value in difference.terms.items():
         missing = -value
         for larger, left in spare.items():
-            if missing > 0 and _divides(letters, larger):
+            if missing > 0 and _divides(names, larger):
                 spare[larger] = left - min(missing, left)
                 missing -= min(missing, left)
         if missing > 0:

@@ -122,7 +122,7 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     rounds = list(_rounds(builder, real))
     best = max(rounds, key=lambda found: len(found.proven))
     limits.append(value_conditions(builder, real, [s for s in symbols if s.letter in best.fixed]))
-    moved = {letter for key, model in builder.built.items() if model for letter, _ in key}
+    moved = {symbol_name for key, model in builder.built.items() if model for symbol_name, _ in key}
     # Numbers of which no other value was built may affect everything.
     held = [f"{s.letter} == {s.value}" for s in symbols if s.letter not in moved]
     known: dict[str, tuple[str, ...]] = {}
@@ -177,14 +177,16 @@ def _explain(
     without, lengths = unfitted(observed, shapes), observed.base.lengths
     lengthening = {
         path: [
-            letter
-            for letter, points in observed.seen.items()
+            symbol_name
+            for symbol_name, points in observed.seen.items()
             if any(model.lengths.get(path, 0) != length for _, model in points)
         ]
         for path, length in lengths.items()
     }
-    changing = {letter for letters in without.values() for letter in letters}
-    changing |= {letter for path in lengths.keys() - repeats for letter in lengthening[path]}
+    changing = {symbol_name for names in without.values() for symbol_name in names}
+    changing |= {
+        symbol_name for path in lengths.keys() - repeats for symbol_name in lengthening[path]
+    }
     depths = (s.letter for s in symbols if observed.is_depth(s))
     unfitted_depths = frozenset(changing.intersection(depths))
     if unfitted_depths and not is_last:
@@ -200,9 +202,9 @@ def _explain(
     solver = Solver(builder, observed, formulas, sizes, lengths=lengths)
     solver.search()
     verified, reasons = solver.verified(), dict(solver.reasons)
-    for name, letters in without.items():
+    for name, names in without.items():
         for path in (TENSOR + name, *enclosing_modules(name)):
-            varying = ", ".join(letters)
+            varying = ", ".join(names)
             reasons.setdefault(path, f"no formula fits {name}, which varies with {varying}")
     facts = real.facts
     templates = {name: template_path(name, lengths) for name in facts}
@@ -216,10 +218,10 @@ def _explain(
             *solver.conditions.get(templates[name], ()),
             # A list whose length has no formula has to keep it.
             *(
-                f"{letter} == {builder.values[letter]}"
+                f"{symbol_name} == {builder.values[symbol_name]}"
                 for path in enclosing_modules(name)
                 if path not in proven
-                for letter in lengthening.get(path, ())
+                for symbol_name in lengthening.get(path, ())
             ),
         ]
         for name in proven
@@ -246,7 +248,7 @@ def _with_fixed(
 ) -> tuple[str, ...]:
     """Return a formula with values instead of the symbols that have to keep them."""
     fixed = {x for part in formula for x in names_in(part) if f"{x} == {values[x]}" in conditions}
-    numbers = [Relation(letter, str(values[letter]), "") for letter in fixed]
+    numbers = [Relation(name, str(values[name]), "") for name in fixed]
     return tuple(substituted(part, numbers) for part in formula) if numbers else formula
 
 
@@ -257,7 +259,7 @@ def _shown(
 
     Standard symbols such as the number of heads may be in no formula; labels only if they are.
     """
-    used = {letter for formula in formulas for text in formula for letter in names_in(text)}
+    used = {name for formula in formulas for text in formula for name in names_in(text)}
     used = used.union(*map(names_in_conditions, domains))
     return tuple(
         symbol

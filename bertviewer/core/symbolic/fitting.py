@@ -35,10 +35,10 @@ MOST_LETTERS = 6
 """A size that depends on more symbols has no formula."""
 
 
-def moving_letters(size: int, seen: Seen) -> tuple[str, ...]:
+def varying_names(size: int, seen: Seen) -> tuple[str, ...]:
     """Return the symbols whose changes change the size."""
     return tuple(
-        letter for letter, points in seen.items() if any(changed != size for _, changed in points)
+        name for name, points in seen.items() if any(changed != size for _, changed in points)
     )
 
 
@@ -58,7 +58,7 @@ def fit(
         product and a number (``image_size**2//patch_size**2 + 1``), a sum such as ``L + 2`` or
         ``A*K + 2*A_kv*K``, a square such as ``4*W**2 - 4*W + 1``. ``None`` if none of these fits.
     """
-    moving = {letter: seen[letter] for letter in moving_letters(size, seen)}
+    moving = {name: seen[name] for name in varying_names(size, seen)}
     if len(moving) > MOST_LETTERS:
         return None
     one_term = _fit_product(size, values, moving)
@@ -84,7 +84,7 @@ def fit(
 
 def symbols_to_pair(size: int, values: Mapping[str, int], seen: Seen) -> tuple[str, ...]:
     """Return the symbols that must be changed in pairs to fit the size."""
-    moving = {letter: seen[letter] for letter in moving_letters(size, seen)}
+    moving = {name: seen[name] for name in varying_names(size, seen)}
     if not 2 <= len(moving) <= MOST_LETTERS or _fit_product(size, values, moving):
         return ()
     return tuple(moving)
@@ -95,11 +95,11 @@ def _fit_product(size: int, values: Mapping[str, int], moving: Seen) -> Polynomi
     if not size:
         return None if moving else Polynomial.constant(0)
     powers = {}
-    for letter, points in moving.items():
+    for name, points in moving.items():
         for power in POWERS:
-            ratios = ((Fraction(point, values[letter]), changed) for point, changed in points)
+            ratios = ((Fraction(point, values[name]), changed) for point, changed in points)
             if all(changed == size * ratio**power for ratio, changed in ratios):
-                powers[letter] = power
+                powers[name] = power
                 break
         else:
             return None
@@ -108,8 +108,8 @@ def _fit_product(size: int, values: Mapping[str, int], moving: Seen) -> Polynomi
 
 def _term(size: Fraction, values: Mapping[str, int], powers: Mapping[str, int]) -> Polynomial:
     """Return the term with these powers whose value is ``size``."""
-    for letter, power in powers.items():
-        size /= Fraction(values[letter]) ** power
+    for name, power in powers.items():
+        size /= Fraction(values[name]) ** power
     return Polynomial.term(size, powers)
 
 
@@ -120,7 +120,7 @@ def _two_terms(size: int, values: Mapping[str, int], moving: Seen) -> Iterator[P
     """
     if len(moving) == 1 and all(len(points) < 2 for points in moving.values()):
         return
-    shares = [_shares(size, values[letter], points) for letter, points in moving.items()]
+    shares = [_shares(size, values[name], points) for name, points in moving.items()]
     for first in dict.fromkeys(first for by_first in shares for first in by_first if first):
         choices = [
             sorted([*by_first.get(first, ()), *by_first.get(None, ())], key=_ALL_POWERS.index)
@@ -157,7 +157,7 @@ def _shares(size: int, value: int, points: Sequence[Point]) -> dict[Fraction | N
 
 def _groups(size: int, moving: Seen, pairs: Pairs) -> list[set[str]]:
     """Return the symbols in groups that do not interact: their effects are added."""
-    groups = [{letter} for letter in moving]
+    groups = [{name} for name in moving]
     for (one, other), pair in pairs.items():
         if one in moving and other in moving and _beyond(size, moving, (one, other), pair):
             mine = next(group for group in groups if one in group)
@@ -181,17 +181,17 @@ def _expand(size: int, values: Mapping[str, int], moving: Seen, pairs: Pairs) ->
     """
     shifts: dict[str, Polynomial] = {}
     parts = [Polynomial.constant(size)]
-    for letter, points in moving.items():
+    for name, points in moving.items():
         for power in POWERS:
-            shift = Polynomial.term(Fraction(1), {letter: power})
+            shift = Polynomial.term(Fraction(1), {name: power})
             shift -= Polynomial.term(shift.at(values), {})
-            slopes = {(changed - size) / shift.at({letter: point}) for point, changed in points}
+            slopes = {(changed - size) / shift.at({name: point}) for point, changed in points}
             if len(slopes) == 1:
-                shifts[letter] = shift
+                shifts[name] = shift
                 parts.append(Polynomial.term(slopes.pop(), {}) * shift)
                 break
         else:
-            return _fit_square(size, values[letter], letter, points) if len(moving) == 1 else None
+            return _fit_square(size, values[name], name, points) if len(moving) == 1 else None
     for two in combinations(moving, 2):
         if two in pairs and (beyond := _beyond(size, moving, two, pairs[two])):
             shift = shifts[two[0]] * shifts[two[1]]
@@ -200,7 +200,7 @@ def _expand(size: int, values: Mapping[str, int], moving: Seen, pairs: Pairs) ->
     return total(parts)
 
 
-def _fit_square(size: int, start: int, letter: str, points: Sequence[Point]) -> Polynomial | None:
+def _fit_square(size: int, start: int, name: str, points: Sequence[Point]) -> Polynomial | None:
     """Return the parabola through three points."""
     if len(points) != 2:
         return None
@@ -209,4 +209,4 @@ def _fit_square(size: int, start: int, letter: str, points: Sequence[Point]) -> 
     bend = (Fraction(far_size - size, far - start) - slope) / (far - near)
     rest = size - slope * start + bend * near * start
     powers = ((2, bend), (1, slope - bend * (near + start)), (0, rest))
-    return total(Polynomial.term(value, {letter: power}) for power, value in powers)
+    return total(Polynomial.term(value, {name: power}) for power, value in powers)

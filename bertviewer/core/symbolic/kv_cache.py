@@ -79,7 +79,9 @@ def derive_kv_cache(
     lengths = dict(_SIZES)
     if not config.get("is_encoder_decoder"):
         del lengths[TARGET_TOKENS]
-    inputs = (Symbol(letter, "", size, "", letter) for letter, size in lengths.items())
+    inputs = (
+        Symbol(symbol_name, "", size, "", symbol_name) for symbol_name, size in lengths.items()
+    )
     known = {symbol.letter for symbol in architecture.symbols}
     numbers = (*symbols_of(config), *other_symbols_of(config))
     others = (replace(s, variable="") for s in numbers if s.letter not in known)
@@ -90,7 +92,7 @@ def derive_kv_cache(
     if real is None or not real.shapes:
         return None
     windows = _windows(builder, real)
-    narrow = {letter for letter, _ in windows.values()}
+    narrow = {symbol_name for symbol_name, _ in windows.values()}
     base = builder.values | {x: max(builder.values[x], _WIDE) for x in narrow}
     start = builder.variant(base)
     sizes = start and SizeLookup(builder, architecture, start, base, every=True)
@@ -129,8 +131,8 @@ def _layers(
             return None
         elements = product(polynomial_of(size) for size in shape)
         tokens = next((x for x in (TARGET_TOKENS, TOKENS) if x in elements.symbols), "")
-        for letter in filter(None, (SENTENCES, tokens)):
-            elements *= Polynomial.term(Fraction(1), {letter: -1})
+        for symbol_name in filter(None, (SENTENCES, tokens)):
+            elements *= Polynomial.term(Fraction(1), {symbol_name: -1})
         if elements.symbols & {SENTENCES, TOKENS, TARGET_TOKENS}:
             return None
         place = _LAYER.match(name)

@@ -19,7 +19,7 @@ from bertviewer.core.expressions.symbols import (
     is_standard,
     is_width,
 )
-from bertviewer.core.symbolic.fitting import fit, moving_letters, symbols_to_pair
+from bertviewer.core.symbolic.fitting import fit, symbols_to_pair, varying_names
 from bertviewer.core.symbolic.models import (
     Change,
     ModelBuilder,
@@ -99,18 +99,18 @@ class Observations(Struct, frozen=True):
         is_seen = any(model.lengths != self.base.lengths for _, model in points)
         return is_seen or dimension_kind(symbol) == "layers"
 
-    def variable_of(self, letter: str) -> str:
+    def variable_of(self, name: str) -> str:
         """Return the variable that a symbol belongs to, "" if it cannot be changed."""
         for variable in self.variables:
-            if any(symbol.letter == letter for symbol in variable.symbols):
+            if any(symbol.letter == name for symbol in variable.symbols):
                 return variable.letter
         return ""
 
     def sizes(self, name: str, axis: int) -> dict[str, tuple[tuple[int, int], ...]]:
         """Return one dimension of a tensor for each change of one variable."""
         return {
-            letter: tuple((value, model.shapes[name][axis]) for value, model in points)
-            for letter, points in self.seen.items()
+            symbol_name: tuple((value, model.shapes[name][axis]) for value, model in points)
+            for symbol_name, points in self.seen.items()
         }
 
 
@@ -177,14 +177,14 @@ def _base(
         return model if kinds <= _kinds(model) else None
 
     for few in FEW_LAYERS:
-        layers = {letter: min(few, value) for letter, value in depths.items()}
+        layers = {name: min(few, value) for name, value in depths.items()}
         if layers == depths:
             return real, values
         if (model := shorter(layers)) is not None:
             return model, values | layers
     found, cut = real, dict[str, int]()
-    for letter, value in depths.items():
-        tried = {**cut, letter: min(FEW_LAYERS[0], value)}
+    for name, value in depths.items():
+        tried = {**cut, name: min(FEW_LAYERS[0], value)}
         if value > FEW_LAYERS[0] and (model := shorter(tried)) is not None:
             found, cut = model, tried
     return found, values | cut
@@ -331,10 +331,10 @@ def _change_pairs(
     by_letter = {variable.letter: variable for variable in alone.variables}
     pairs = {}
     for two in list(wanted)[:PAIRS]:
-        for points in product(*(alone.seen[letter] for letter in two)):
+        for points in product(*(alone.seen[symbol_name] for symbol_name in two)):
             changed = dict(alone.values)
-            for letter, (value, _) in zip(two, points, strict=True):
-                changed |= by_letter[letter].at(value, alone.values) or {}
+            for symbol_name, (value, _) in zip(two, points, strict=True):
+                changed |= by_letter[symbol_name].at(value, alone.values) or {}
             model = builder.variant(changed)
             if model is not None and model.extends(alone.base):
                 pairs[two] = (points[0][0], points[1][0], model)
@@ -375,11 +375,11 @@ def unfitted(observed: Observations, shapes: Mapping[str, Shape]) -> dict[str, l
     for name, shape in observed.base.shapes.items():
         if name not in shapes:
             moving = {
-                letter
+                symbol_name
                 for axis, size in enumerate(shape)
-                for letter in moving_letters(size, observed.sizes(name, axis))
+                for symbol_name in varying_names(size, observed.sizes(name, axis))
             }
-            found[name] = [letter for letter in observed.seen if letter in moving]
+            found[name] = [symbol_name for symbol_name in observed.seen if symbol_name in moving]
     return found
 
 
@@ -388,8 +388,8 @@ def fit_repeats(observed: Observations) -> dict[str, Polynomial]:
     repeats = {}
     for path, length in observed.base.lengths.items():
         seen = {
-            letter: tuple((value, model.lengths.get(path, 0)) for value, model in points)
-            for letter, points in observed.seen.items()
+            name: tuple((value, model.lengths.get(path, 0)) for value, model in points)
+            for name, points in observed.seen.items()
         }
         times = fit(length, observed.values, seen)
         if times is not None and times.symbols:

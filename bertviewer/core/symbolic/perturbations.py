@@ -74,7 +74,7 @@ class Perturbations(Struct, frozen=True):
                 is_near = is_width(other) and config_part(other) == config_part(heads)
                 if is_near and values[other.letter] % values[heads.letter] == 0:
                     found.setdefault(other.letter, set()).add(heads.letter)
-        return cls(observed, symbols, {letter: frozenset(some) for letter, some in found.items()})
+        return cls(observed, symbols, {name: frozenset(some) for name, some in found.items()})
 
     @property
     def parts(self) -> frozenset[str]:
@@ -83,14 +83,14 @@ class Perturbations(Struct, frozen=True):
             symbol.letter for symbol in self.symbols
         }
 
-    def sizes_of_parts(self, letter: str) -> list[int]:
+    def sizes_of_parts(self, name: str) -> list[int]:
         """Return the values of a symbol's known divisors."""
-        some = sorted(self.divisors.get(letter, ()))
+        some = sorted(self.divisors.get(name, ()))
         return [evaluate(text, self.observed.values) for text in some]
 
-    def step(self, letter: str) -> int:
+    def step(self, name: str) -> int:
         """Return the least common multiple of a symbol's known divisors."""
-        return lcm(*self.sizes_of_parts(letter))
+        return lcm(*self.sizes_of_parts(name))
 
     def structured(self) -> Iterator[Change]:
         """Yield changes of many numbers at once, with a different rule for each number.
@@ -132,7 +132,7 @@ class Perturbations(Struct, frozen=True):
 
     def _rules(self, variable: Variable) -> list[int]:
         """Return larger and smaller values of one number, some of which break a division."""
-        letter, value = variable.letter, self.observed.values[variable.letter]
+        name, value = variable.letter, self.observed.values[variable.letter]
         symbol = variable.symbols[0]
         if len(variable.symbols) > 1:
             return [value * 2, value * 3]
@@ -143,7 +143,7 @@ class Perturbations(Struct, frozen=True):
         main = self._main(symbol)
         if variable.kind == "heads":
             divisors, values = self.divisors.items(), self.observed.values
-            wholes = [values[whole] for whole, some in divisors if letter in some]
+            wholes = [values[whole] for whole, some in divisors if name in some]
             uneven = value + 1
             while any(whole % uneven == 0 for whole in wholes) and uneven <= max(wholes):
                 uneven += 1
@@ -151,9 +151,9 @@ class Perturbations(Struct, frozen=True):
             return [main, value * 2, uneven, 1, value // 2, *wholes]
         if value <= SMALL:
             return [main, 1, value + 1, value - 1, value + 2, value * 3]
-        step = self.step(letter)
+        step = self.step(name)
         rules = [main, value + step, value - step, value * 3 // 2 // step * step]
-        for size in self.sizes_of_parts(letter):
+        for size in self.sizes_of_parts(name):
             rules += [size * (value // size + 1 | 1), size]
             if 1 < value // size < size:
                 # No multiple any more, but a divisor of it if rounded to whole parts.
@@ -226,10 +226,10 @@ class Perturbations(Struct, frozen=True):
         factor = _FACTORS[attempt % len(_FACTORS)]
         found: list[Change] = []
         for index, variable in enumerate(self.observed.variables):
-            letter, value = variable.letter, self.observed.values[variable.letter]
+            name, value = variable.letter, self.observed.values[variable.letter]
             primes = _PRIMES if value > SMALL else _SMALL_PRIMES
             prime = primes[(index + 3 * attempt) % len(primes)]
-            step = self.step(letter)
+            step = self.step(name)
             # Odd kernels stay odd, and heads have quarters that can be halved.
             unit = step * 8 * factor if variable.kind == "width" else step
             if self.observed.is_depth(variable.symbols[0]):
@@ -257,7 +257,7 @@ class Perturbations(Struct, frozen=True):
 
 def _joined(changes: Iterable[Change]) -> Change:
     """Return several changes as one."""
-    return {letter: value for change in changes for letter, value in change.items()}
+    return {name: value for change in changes for name, value in change.items()}
 
 
 class Probe(Struct):

@@ -113,12 +113,12 @@ def _variables(architecture: Architecture, symbols: Iterable[Symbol]) -> Iterato
 
 def _expressions(architecture: Architecture, points: Sequence[Values]) -> Iterator[str]:
     """Yield expressions of one, two or three sizes, simple ones first."""
-    letters = [letter for letter in points[0] if len({values[letter] for values in points}) > 1]
+    names = [name for name in points[0] if len({values[name] for values in points}) > 1]
     shapes = [tensor.symbolic_shape or () for tensor in architecture.parameters]
     for module in architecture.costs.modules.values() if architecture.costs else ():
         shapes += [module.input_shape or (), module.output_shape or ()]
     sizes = (size for shape in shapes for size in shape if not size.isdecimal())
-    atoms = list(dict.fromkeys((*letters, *sizes)))
+    atoms = list(dict.fromkeys((*names, *sizes)))
     yield from atoms
     whole = [atom if atom.isidentifier() else f"({atom})" for atom in atoms]
     simple = [atom for atom in whole if atom.isidentifier()]
@@ -148,7 +148,9 @@ def derive_symbolic_shapes(
         build: builds the model on the meta device from a changed configuration.
         progress: is called before each build; its errors are raised.
     """
-    sentence = tuple(Symbol(letter, "", size, "", letter) for letter, size in lengths.items())
+    sentence = tuple(
+        Symbol(symbol_name, "", size, "", symbol_name) for symbol_name, size in lengths.items()
+    )
     symbols = (*sentence, *architecture.symbols)
     builder = ModelBuilder(architecture.config, symbols, build, _read, progress, EXPECTED)
     known = SizeLookup(builder, architecture, _sizes(trace), builder.values)

@@ -159,12 +159,12 @@ class Solver:
         probes = [probe for probe in self._probes if probe.changed and not probe.is_fitted]
         proven: dict[str, tuple[str, ...]] = {}
         for name, formula in self.formulas.items():
-            letters = _names(formula)
-            right = [letters & x.changed.keys() for x in probes if self._is_right(name, x)]
-            support = [moved for moved in right if moved or not letters]
+            names = _names(formula)
+            right = [names & x.changed.keys() for x in probes if self._is_right(name, x)]
+            support = [moved for moved in right if moved or not names]
             known = self.conditions.get(name, ())
-            fixed = {x for x in letters if f"{x} == {self._observed.values[x]}" in known}
-            if len(support) >= PROOFS and letters == fixed.union(*support):
+            fixed = {x for x in names if f"{x} == {self._observed.values[x]}" in known}
+            if len(support) >= PROOFS and names == fixed.union(*support):
                 proven[name] = formula
         return proven
 
@@ -194,10 +194,10 @@ class Solver:
             self._try_further_values(least.changed, least.changed)
             self._restrict(least)
 
-    def _try_further_values(self, letters: Iterable[str], change: Change) -> None:
-        for letter in letters:
-            for value in self._candidates.multiples_near(letter):
-                self._probes.experiment({**change, letter: value})
+    def _try_further_values(self, names: Iterable[str], change: Change) -> None:
+        for name in names:
+            for value in self._candidates.multiples_near(name):
+                self._probes.experiment({**change, name: value})
 
     def _minimal(self, probe: Probe, name: str) -> Probe:
         """Return the minimal part of a change for which some formula is wrong."""
@@ -207,15 +207,19 @@ class Solver:
             return tried if tried is not None and self._wrong(tried) else None
 
         used = _names(self.formulas[name])
-        own = {letter: value for letter, value in probe.changed.items() if letter in used}
+        own = {
+            symbol_name: value
+            for symbol_name, value in probe.changed.items()
+            if symbol_name in used
+        }
         if len(own) < len(probe.changed):
             probe = wrong(own) or probe
         size = len(probe.changed)
         while size > 1:
             size = (size + 1) // 2
-            letters = list(probe.changed)
-            for start in range(0, len(letters), size):
-                without = letters[start : start + size]
+            names = list(probe.changed)
+            for start in range(0, len(names), size):
+                without = names[start : start + size]
                 left = {x: value for x, value in probe.changed.items() if x not in without}
                 probe = wrong(left) or probe
             size = min(size, len(probe.changed))
@@ -228,11 +232,11 @@ class Solver:
         for name in sorted(self._wrong(probe), key=_depth, reverse=True):
             if self._is_right(name, probe) is not False:
                 continue
-            letters = _names(self.formulas[name])
+            names = _names(self.formulas[name])
             verdicts = tuple(self._is_right(name, other) for other in self._probes)
-            key = letters, verdicts
+            key = names, verdicts
             if key not in chosen:
-                chosen[key] = self._condition(probe, letters, verdicts)
+                chosen[key] = self._condition(probe, names, verdicts)
             if (conditions := chosen[key]) is None:
                 self._drop(name, probe)
                 continue
@@ -240,8 +244,8 @@ class Solver:
             self._try_further_values(
                 sorted(names_in_conditions(conditions[-1]) - probe.changed.keys()), {}
             )
-            letter, _, fixed = conditions[-1].partition(" == ")
-            if fixed.isdigit() and letter in probe.changed and letter not in letters:
+            symbol_name, _, fixed = conditions[-1].partition(" == ")
+            if fixed.isdigit() and symbol_name in probe.changed and symbol_name not in names:
                 # A number that selects blocks may select any of them in other models.
                 pattern = without_numbers(name)
                 for other in self.formulas:
@@ -249,7 +253,7 @@ class Solver:
                         self._require(other, conditions)
 
     def _condition(
-        self, probe: Probe, letters: Collection[str], verdicts: Iterable[bool | None]
+        self, probe: Probe, names: Collection[str], verdicts: Iterable[bool | None]
     ) -> Conditions | None:
         """Return the condition that excludes the fewest models with a right formula.
 
@@ -274,7 +278,7 @@ class Solver:
             same = [other for other in wrong if other.changed.keys() == probe.changed.keys()]
             return ">=" not in conditions[-1] or not any(x.meets(conditions) for x in same)
 
-        broken = self._candidates.broken_by(probe, letters)
+        broken = self._candidates.broken_by(probe, names)
         return min(filter(is_allowed, broken), key=cost, default=None)
 
     def _minimize(self) -> None:
@@ -292,19 +296,23 @@ class Solver:
         Models may round numbers to multiples, and large models are tried with few changes.
         """
         for variable in self._observed.variables:
-            letter = variable.letter
-            tried = gcd(*(probe.values[letter] for probe in self._probes))
+            symbol_name = variable.letter
+            tried = gcd(*(probe.values[symbol_name] for probe in self._probes))
             is_size = variable.kind in ("width", "size") and len(variable.symbols) == 1
-            if not is_size or letter in self._unconditional or self._candidates.is_depth(letter):
+            if (
+                not is_size
+                or symbol_name in self._unconditional
+                or self._candidates.is_depth(symbol_name)
+            ):
                 continue
-            if self._perturbations.step(letter) % tried == 0:
+            if self._perturbations.step(symbol_name) % tried == 0:
                 continue
             for name, formula in self.formulas.items():
                 known = self.conditions.get(name, ())
-                if letter in _names(formula) and not any(
-                    letter in names_in_conditions(x) for x in known
+                if symbol_name in _names(formula) and not any(
+                    symbol_name in names_in_conditions(x) for x in known
                 ):
-                    self._require(name, (f"{letter} % {tried} == 0",))
+                    self._require(name, (f"{symbol_name} % {tried} == 0",))
 
     def _reset(self) -> None:
         self.conditions = {}
@@ -326,9 +334,9 @@ class Solver:
 
     def _reason(self, name: str, probe: Probe) -> str:
         formula = self.formulas[name]
-        result, letters = probe.result(formula), _names(formula)
+        result, names = probe.result(formula), _names(formula)
         true = min(fact for fact in probe.facts[name] if fact != result)
-        moved = [x for x in probe.changed if x in letters] or list(probe.changed)
+        moved = [x for x in probe.changed if x in names] or list(probe.changed)
         return (
             f"{_text(map(readable, formula))} gives "
             f"{'a non-integer' if result is None else _text(f'{x:,}' for x in result)} for "

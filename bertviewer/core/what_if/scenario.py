@@ -45,10 +45,10 @@ class Scenario(Struct, frozen=True):
         for multiple in self.kept:
             values[multiple.name] = evaluate(multiple.formula, values)
         for symbol in self.sheet.architecture.symbols:
-            letter, variable = symbol.letter, symbol.variable
+            name, variable = symbol.letter, symbol.variable
             # Two numbers that a model requires to be proportional.
-            if letter != variable and variable in real and letter not in self.changed:
-                values[letter] = real[letter] * values[variable] // real[variable]
+            if name != variable and variable in real and name not in self.changed:
+                values[name] = real[name] * values[variable] // real[variable]
         return values
 
 
@@ -159,8 +159,10 @@ class Outcome(Struct, frozen=True):
         if self.built is not None:
             children = (x.rpartition(".") for x in self.built.sizes)
             return sum(parent == path and name.isdigit() for parent, _, name in children)
-        letter, real = self.sheet.stacks.get(path), self._real_layers(path)
-        grown = self.scenario.values[letter] - self.sheet.values[letter] if letter else 0
+        symbol_name, real = self.sheet.stacks.get(path), self._real_layers(path)
+        grown = (
+            self.scenario.values[symbol_name] - self.sheet.values[symbol_name] if symbol_name else 0
+        )
         return max(real + grown, 0)
 
     def exists(self, path: str) -> bool:
@@ -240,11 +242,11 @@ def _costs_hold(costs: Costs, sheet: Sheet, values: Mapping[str, int]) -> bool:
     if not all_met(costs.domain, values):
         return False
     for symbol in sheet.architecture.symbols:
-        letter = symbol.letter
-        variable = costs.variables.get(letter, "")
+        name = symbol.letter
+        variable = costs.variables.get(name, "")
         # A symbol without a variable must keep its value.
         now, real = (values[variable], sheet.values[variable]) if variable in values else (1, 1)
-        if values[letter] * real != sheet.values[letter] * now:
+        if values[name] * real != sheet.values[name] * now:
             return False
     return True
 
@@ -256,23 +258,23 @@ _AROUND, _BEYOND = 1_500, 16
 _MOST_STEPS = 2_000
 
 
-def next_value(sheet: Sheet, values: Mapping[str, int], letter: str, step: int) -> int:
+def next_value(sheet: Sheet, values: Mapping[str, int], name: str, step: int) -> int:
     """Return the nearest value of a symbol in a direction that breaks no rule about it.
 
     Args:
         sheet: has the rules.
         values: the current values of all symbols.
-        letter: the symbol to change.
+        name: the symbol to change.
         step: 1 upwards, -1 downwards.
 
     Returns:
         The next divisor for a number of heads, the next multiple of it for a width, else the next
         number; at least 1.
     """
-    now = values[letter]
-    rules = [pair for pair in sheet.divisions if letter in pair]
+    now = values[name]
+    rules = [pair for pair in sheet.divisions if name in pair]
     for value in range(now + step, max(now + step * _MOST_STEPS, 0), step):
-        tried = {**values, letter: value}
+        tried = {**values, name: value}
         if all(tried[whole] % tried[part] == 0 for part, whole in rules):
             return value
     return max(now + step, 1)
@@ -281,19 +283,19 @@ def next_value(sheet: Sheet, values: Mapping[str, int], letter: str, step: int) 
 def remedies(scenario: Scenario, problems: Sequence[Problem]) -> dict[str, int]:
     """Return the nearest valid value of each symbol of the problems, unchanged symbols first."""
     free = scenario.sheet.free - {relation.name for relation in scenario.kept}
-    letters = dict.fromkeys(letter for problem in problems for letter in problem.letters)
+    names = dict.fromkeys(name for problem in problems for name in problem.letters)
     numbers = tuple(dict.fromkeys(number for problem in problems for number in problem.numbers))
     values = scenario.values
     found = {}
-    for letter in filter(free.__contains__, letters):
-        for value in _near(values[letter], numbers):
-            changed = {**scenario.changed, letter: value}
-            is_possible = not scenario.sheet.broken_rules({**values, letter: value})
+    for name in filter(free.__contains__, names):
+        for value in _near(values[name], numbers):
+            changed = {**scenario.changed, name: value}
+            is_possible = not scenario.sheet.broken_rules({**values, name: value})
             if is_possible and _is_good(replace(scenario, changed=changed)):
-                found[letter] = value
+                found[name] = value
                 break
     ordered = sorted(found, key=scenario.changed.__contains__)
-    return {letter: found[letter] for letter in ordered[:_MOST_REMEDIES]}
+    return {name: found[name] for name in ordered[:_MOST_REMEDIES]}
 
 
 def _near(now: int, numbers: Sequence[int]) -> Iterator[int]:

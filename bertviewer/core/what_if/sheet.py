@@ -48,8 +48,8 @@ class Problem(Struct, frozen=True):
     @classmethod
     def of(cls, rule: Rule, formula: str, values: Mapping[str, int], *outcome: int) -> "Problem":
         """Return the problem of a formula or condition, with its symbols' values."""
-        letters = tuple(sorted(names_in(formula)))
-        return cls(rule, letters, outcome or tuple(values[x] for x in letters), formula)
+        names = tuple(sorted(names_in(formula)))
+        return cls(rule, names, outcome or tuple(values[x] for x in names), formula)
 
     @property
     def is_warning(self) -> bool:
@@ -137,7 +137,7 @@ class Sheet(Struct, frozen=True):
         # A number that is 0 in the real model may stay 0.
         below = [x for x, value in values.items() if value < min(1, self.values.get(x, 1))]
         if below:
-            return tuple(Problem("positive", (letter,), (values[letter],)) for letter in below)
+            return tuple(Problem("positive", (name,), (values[name],)) for name in below)
         problems = [
             Problem("divides", (part, whole), (values[part], values[whole]))
             for part, whole in self.divisions
@@ -153,9 +153,9 @@ class Sheet(Struct, frozen=True):
         if room is not None and "L" in values:
             room += values["L"] - self.values["L"]
             problems += (
-                Problem("positions", (letter, "L"), (values[letter], room))
-                for letter in ("S", "S_d")
-                if values.get(letter, 0) > room
+                Problem("positions", (name, "L"), (values[name], room))
+                for name in ("S", "S_d")
+                if values.get(name, 0) > room
             )
         return tuple(problems)
 
@@ -167,14 +167,14 @@ def _stacks(architecture: Architecture, values: Mapping[str, int]) -> Iterator[t
         if not children or any(child.name != str(i) for i, child in enumerate(children)):
             continue
         block, count = children[-1], parent.count_formula
-        for letter in names_in(count) - names_in(block.count_formula):
+        for name in names_in(count) - names_in(block.count_formula):
             try:
-                sizes = [evaluate(count, {**values, letter: values[letter] + i}) for i in range(3)]
+                sizes = [evaluate(count, {**values, name: values[name] + i}) for i in range(3)]
             except UnevenDivision:
                 continue
             grown = [size - sizes[0] for size in sizes]
             if block.parameters and grown == [0, block.parameters, 2 * block.parameters]:
-                yield parent.path, letter
+                yield parent.path, name
 
 
 def _divisions(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, str]]:
