@@ -111,7 +111,7 @@ class TensorPart(Struct, frozen=True, eq=False):
         matrix: the displayed slice.
         rows: the axis of the tensor's rows.
         columns: the axis of the tensor's columns.
-        interleaved: slices of the same size by title, shown element by element instead.
+        interleaved: slices of the same size by title, shown in place of the matrix.
         metadata: written to a safetensors file.
     """
 
