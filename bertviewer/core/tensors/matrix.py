@@ -163,7 +163,7 @@ class TensorPart(Struct, frozen=True, eq=False):
         across = column // self._each
         return (across, line) if self.is_transposed else (line, across)
 
-    def place(self, row: int, column: int) -> tuple[int, int]:
+    def position(self, row: int, column: int) -> tuple[int, int]:
         """Return the line and the first column that display a cell of the matrix."""
         line, across = (column, row) if self.is_transposed else (row, column)
         return line, across * self._each
