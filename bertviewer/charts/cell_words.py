@@ -46,5 +46,5 @@ def exact_text(value: float | bool) -> str:
 def _on(axis: Axis, number: int) -> str:
     if axis.kind == "token" and number < len(axis.names):
         name = isolated(shortened(visible(axis.names.names[number]), LONGEST))
-        return translate("charts", "token {0} “{1}”").format(axis.places[number], name)
+        return translate("charts", "token {0} “{1}”").format(axis.positions[number], name)
     return translate("charts", "feature {0}").format(number) if axis.kind == "feature" else ""

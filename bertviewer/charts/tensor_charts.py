@@ -92,9 +92,9 @@ def _labels(names: tuple[str, ...], axis: Axis) -> tuple[str, ...]:
 
 def _places(names: tuple[str, ...], axis: Axis) -> tuple[Place, ...]:
     """Return the tokens of a run that rows are; none where there are several in a row."""
-    if not axis.places or not all(map(str.isdecimal, names)):
+    if not axis.positions or not all(map(str.isdecimal, names)):
         return ()
-    return tuple(Place(token=axis.places[int(name)]) for name in names)
+    return tuple(Place(token=axis.positions[int(name)]) for name in names)
 
 
 def _title(axis: Axis) -> str:

@@ -15,6 +15,7 @@ from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import (
     AttentionMaps,
+    HeadMeasures,
     Probabilities,
     head_distances,
     head_entropies,
@@ -141,7 +142,7 @@ def test_one_head_of_two_texts() -> None:
 
 def test_figures_of_all_heads() -> None:
     layers = (AttentionLayer("a", 0, 0), AttentionLayer("b", 0, 1), AttentionLayer("c", 0, 2))
-    figures = {
+    figures: dict[AttentionLayer, HeadMeasures] = {
         layers[0]: {"entropy": np.array([1.0, 2.0]), "distance": np.array([3.0, 4.0])},
         layers[2]: {"entropy": np.array([5.0])},
     }

@@ -144,8 +144,8 @@ def predicted_positions(run: ActivationRun, architecture: Architecture) -> tuple
     if run.source.task in _WITHOUT_VOCABULARY or len(shape) != 3 or shape[2] != vocabulary:
         return ()
     every = tuple(range(len(run.tokens)))
-    places = positions_of(run, 1) if architecture.is_encoder_decoder else every
-    return places if len(places) == shape[1] else ()
+    positions = positions_of(run, 1) if architecture.is_encoder_decoder else every
+    return positions if len(positions) == shape[1] else ()
 
 
 def expected_positions(run: ActivationRun, architecture: Architecture) -> dict[int, int | None]:
@@ -155,12 +155,12 @@ def expected_positions(run: ActivationRun, architecture: Architecture) -> dict[i
     ``None`` at the end. A decoder reads the encoder's tokens one position later, so that it
     predicts the encoder's token at its own position.
     """
-    places = predicted_positions(run, architecture)
-    if not places or not predicts_next(architecture):
-        return dict(zip(places, places, strict=True))
+    positions = predicted_positions(run, architecture)
+    if not positions or not predicts_next(architecture):
+        return dict(zip(positions, positions, strict=True))
     if architecture.is_encoder_decoder:
-        return {place: row for row, place in enumerate(places)}
-    return dict(zip(places, (*places[1:], None), strict=True))
+        return {position: row for row, position in enumerate(positions)}
+    return dict(zip(positions, (*positions[1:], None), strict=True))
 
 
 def mask_positions(run: ActivationRun, architecture: Architecture) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import torch
 from msgspec import Struct
 from torch import Tensor, nn
 
+from bertviewer.core.analysis.layers import outermost_layer
 from bertviewer.core.building.buffers import compute_buffers
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta
@@ -208,7 +209,7 @@ def _check(model: LoadedModel, capture: Capture, chosen: list[str], progress: Pr
             reasons = dict.fromkeys(chosen, NO_REFERENCE)
         else:
             found = checker.run(chosen)
-            in_layers = [p for p in chosen if any(part.isdecimal() for part in p.split("."))]
+            in_layers = [path for path in chosen if outermost_layer(path)]
             inside = {*chosen, *found.attentions(in_layers)}
             chosen = [path for path in _within(model, "") if path in inside]
             for path in chosen:

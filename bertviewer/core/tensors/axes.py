@@ -57,8 +57,8 @@ class TokenIndex:
         if not folded:
             return ()
         found: dict[int, None] = {}
-        for place in range(bisect_left(self._keys, (folded, -1)), len(self._keys)):
-            key, number = self._keys[place]
+        for at in range(bisect_left(self._keys, (folded, -1)), len(self._keys)):
+            key, number = self._keys[at]
             if not key.startswith(folded) or len(found) == most:
                 break
             found[number] = None
@@ -74,12 +74,12 @@ class Axis(Struct, frozen=True, eq=False):
     Attributes:
         names: a name for each index, or none.
         kind: "token" or "feature", "" if unknown.
-        places: the positions among the run's tokens, if the indices are tokens of a run.
+        positions: the positions among the run's tokens, if the indices are tokens of a run.
     """
 
     names: TokenIndex = NO_TOKENS
     kind: str = ""
-    places: Positions = ()
+    positions: Positions = ()
 
     def name(self, index: int) -> str:
         """Return the name of an index, "" without one."""
@@ -158,10 +158,10 @@ def _candidates(
 
 def _tokens(run: ActivationRun, candidates: Sequence[Positions], size: int) -> Axis | None:
     """Return the first of the candidates with so many tokens."""
-    places = next((each for each in candidates if len(each) == size), None)
-    if not places:
+    positions = next((each for each in candidates if len(each) == size), None)
+    if not positions:
         return None
-    return Axis(TokenIndex([run.tokens[place].text for place in places]), "token", places)
+    return Axis(TokenIndex([run.tokens[n].text for n in positions]), "token", positions)
 
 
 def tokens_of_rows(run: ActivationRun, path: str, count: int) -> range | None:

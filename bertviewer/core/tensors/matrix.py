@@ -111,7 +111,7 @@ class TensorPart(Struct, frozen=True, eq=False):
         matrix: the displayed slice.
         rows: the axis of the tensor's rows.
         columns: the axis of the tensor's columns.
-        interleaved: slices of the same size by title, shown element by element instead.
+        interleaved: slices of the same size by title, shown in place of the matrix.
         metadata: written to a safetensors file.
     """
 
@@ -163,7 +163,7 @@ class TensorPart(Struct, frozen=True, eq=False):
         across = column // self._each
         return (across, line) if self.is_transposed else (line, across)
 
-    def place(self, row: int, column: int) -> tuple[int, int]:
+    def position(self, row: int, column: int) -> tuple[int, int]:
         """Return the line and the first column that display a cell of the matrix."""
         line, across = (column, row) if self.is_transposed else (row, column)
         return line, across * self._each

@@ -142,7 +142,7 @@ class NamedValues(Struct, frozen=True, eq=False):
         values: the values.
         axes: the second last and the last dimension; a vector's axis comes first.
         metadata: written to a safetensors file.
-        interleaved: tensors of the same shape by name, shown element by element instead.
+        interleaved: tensors of the same shape by name, shown in place of ``values``.
         worst: the element that decides a check, if these values are from one.
     """
 

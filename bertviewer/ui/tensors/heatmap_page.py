@@ -129,7 +129,7 @@ class HeatmapPage(ComputedPage):
 
 def _numbered(axis: Axis) -> Axis:
     """Return an axis without the names of a vocabulary: of thousands numbers tell where one is."""
-    return axis if axis.places else Axis(kind=axis.kind)
+    return axis if axis.positions else Axis(kind=axis.kind)
 
 
 def _zoomed(span: Span, place: float, factor: float, size: int) -> Span:

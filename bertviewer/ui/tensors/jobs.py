@@ -86,7 +86,6 @@ def token_rows_job(tensor: TensorInfo, model: LoadedModel, progress: Progress) -
 
 def survey_job(matrix: Matrix, _model: LoadedModel, progress: Progress) -> MatrixStatistics:
     """Measure a tensor and the norms of its rows and columns."""
-    libraries.load(progress)
     from bertviewer.core.tensors.scan import scan
 
     return scan(matrix, progress, "Measuring")
@@ -113,7 +112,6 @@ def tensor_map_job(
 
 def singular_values_job(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Spectrum:
     """Calculate the singular values of a tensor."""
-    libraries.load(progress)
     from bertviewer.core.tensors.spectrum import singular_values
 
     return singular_values(matrix, progress, "Singular values")

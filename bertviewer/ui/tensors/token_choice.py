@@ -35,7 +35,7 @@ class TokenChoice(QComboBox):
 
     def show_rows(self, rows: Axis) -> None:
         """Offer what the rows of a tensor are; the same token stays chosen."""
-        places = rows.places if rows.kind == "token" and len(rows.places) > 1 else ()
+        places = rows.positions if rows.kind == "token" and len(rows.positions) > 1 else ()
         self.setVisible(bool(places))
         names = (shortened(visible(name), LONGEST) for name in rows.names.names) if places else ()
         tokens = ((f"{n}  {name}", n) for n, name in zip(places, names, strict=True))

@@ -104,7 +104,7 @@ class ValuesPage(TensorPage):
     def go_to_cell(self, row: int, column: int) -> None:
         """Select a cell of the matrix that is shown, and bring it into sight."""
         if self._model.part is not None:
-            self._go(*self._model.part.place(row, column))
+            self._go(*self._model.part.position(row, column))
 
     def _go(self, line: int, column: int) -> None:
         index = self._model.index(line, min(column, self._model.columnCount() - 1))

@@ -10,6 +10,7 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import (
     MEASURES,
     AttentionMaps,
+    HeadMeasures,
     head_distances,
     head_entropies,
     head_measures,
@@ -120,7 +121,7 @@ def test_rows_that_are_not_numbers_are_left_out() -> None:
 
 def test_the_highest_comes_first() -> None:
     first, second, third = (AttentionLayer(f"layer.{n}", 0, n) for n in range(3))
-    figures = {
+    figures: dict[AttentionLayer, HeadMeasures] = {
         first: {"previous": np.array([0.25, 0.5, np.nan])},
         second: {"previous": np.array([0.5, 0.75])},
         third: {"entropy": np.array([1.0])},

@@ -96,7 +96,7 @@ def test_rows_are_lines() -> None:
     part = TensorPart(Matrix(in_memory(VALUES), (0,)), TOKENS, FEATURES)
     assert read(part) == VALUES[0].tolist()
     assert (part.line_name(2), part.column_title(5)) == ("bank", "5")
-    assert part.cell(2, 5) == part.place(2, 5) == (2, 5)
+    assert part.cell(2, 5) == part.position(2, 5) == (2, 5)
 
 
 def test_a_single_row_is_a_column() -> None:
@@ -106,7 +106,7 @@ def test_a_single_row_is_a_column() -> None:
     assert part.column_title(0) == "2 bank"
     assert (part.down, part.line_name(1)) == (FEATURES, "")
     assert part.cell(4, 0) == (0, 4)
-    assert part.place(0, 4) == (4, 0)
+    assert part.position(0, 4) == (4, 0)
     some = TensorPart(Matrix(in_memory(VALUES), (0,), rows=(2, 3), columns=(3, 6)))
     assert (some.first_line, read(some)) == (3, [[15.0], [16.0], [17.0]])
 
@@ -124,13 +124,13 @@ def test_several_tensors_stand_element_by_element(is_turned: bool) -> None:
         assert read(part)[1] == [13.0, 113.0, 213.0]
         assert [part.column_title(n) for n in range(3)] == list(beside)
         assert part.cell(4, 2) == (0, 4)
-        assert part.place(0, 4) == (4, 0)
+        assert part.position(0, 4) == (4, 0)
     else:
         assert part.shape == (4, 18)
         assert read(part)[1][:6] == [6.0, 106.0, 206.0, 7.0, 107.0, 207.0]
         assert part.column_title(4) == "1 recomputed"
         assert part.cell(3, 17) == (3, 5)
-        assert part.place(3, 5) == (3, 15)
+        assert part.position(3, 5) == (3, 15)
     # A piece may begin and end in the midst of an element.
     height, width = part.shape
     whole = part.block((0, height), (0, width))

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bertviewer.core.analysis.layers import outermost_layer
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.formulas.formula import ROTATION, Affine, Term, indices, number_maths, sized
 from bertviewer.core.formulas.module_view import ModuleView
@@ -187,7 +188,7 @@ def _table(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None
     *_, holder, name = ("", "", *table.owner.split("."))
     where = f"The module “{holder}” holds the table, {name}"
     where = where if holder else f"The model holds the table, {name}"
-    if own or any(part.isdecimal() for part in table.owner.split(".")):
+    if own or outermost_layer(table.owner):
         where = f"{'This module' if own else 'The first layer’s attention'} holds the table"
     is_shared = len(tables) == 1 and is_bucketed
     layers = "all layers of the stack add the same bias" if is_shared else "each layer has its own"
