@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,11 @@ from bertviewer.core.tokenization.files import SENTENCEPIECE_FILES, TOKENIZER, t
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.installation import extra_advice
 
-SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
-"""What transformers reads SentencePiece models with: names of packages, and their modules."""
+SENTENCEPIECE = {
+    "sentencepiece": transformers.utils.is_sentencepiece_available,
+    "protobuf": transformers.utils.is_protobuf_available,
+}
+"""The packages that transformers reads SentencePiece models with."""
 
 _BERT_VOCABULARY = "vocab.txt"
 # Files without which the vocabulary is still one.
@@ -141,7 +143,7 @@ def _causes(folder: Path, class_name: str) -> Iterator[str]:
     if (folder / TOKENIZER).is_file():
         return
     models = [name for name in SENTENCEPIECE_FILES if (folder / name).is_file()]
-    missing = [name for name, module in SENTENCEPIECE.items() if not is_installed(module)]
+    missing = [name for name, is_available in SENTENCEPIECE.items() if not is_available()]
     if models and missing:
         advice = extra_advice("sentencepiece")
         yield f"{models[0]} can only be read with {' and '.join(missing)}; install: {advice}"
@@ -153,11 +155,3 @@ def _causes(folder: Path, class_name: str) -> Iterator[str]:
             yield f"{class_name} needs what is not installed: {', '.join(backends)}"
     if (folder / "vocab.json").is_file() and not (folder / "merges.txt").is_file():
         yield "merges.txt is missing next to vocab.json"
-
-
-def is_installed(module: str) -> bool:
-    """Return whether a module can be imported, without importing it."""
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # its package is missing
-        return False

@@ -82,15 +82,6 @@ def test_one_that_takes_all_memory(
     assert ids(sound) == [101, 1037, 102]
 
 
-@linux
-def test_one_that_takes_all_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer_helper().stop()
-    monkeypatch.setattr(model_tokenizer, "SECONDS", 1)
-    tokenizer = ModelTokenizer(write(tmp_path, normalizer=SLOW))
-    with pytest.raises(UserError, match=f"^the tokenizer cannot read this text: {TOO_MUCH}"):
-        tokenizer.tokenize(Sentence("a" * 100_000))
-
-
 def test_a_crash_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helper_process, "command", lambda *_: [sys.executable, "-c", ""])
     tokenizer_helper().stop()
@@ -120,11 +111,6 @@ def test_what_is_not_used_any_more_is_closed(tmp_path: Path) -> None:
             process.call("vocabulary", names)
         assert list(process.folder.iterdir()) == []  # the copies are deleted too
     assert len(second.tokenize(Sentence("a b"))) == 2
-
-
-def test_text_that_is_no_unicode_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="the tokenizer cannot read this text"):
-        ModelTokenizer(write(tmp_path)).tokenize(Sentence("\ud800"))
 
 
 @linux

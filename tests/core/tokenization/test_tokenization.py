@@ -100,13 +100,8 @@ class TestModelTokenizer:
         assert texts(tokens) == ["[CLS]", "the", "cat", "##s", "[SEP]"]
         assert [token.id for token in tokens][::4] == [2, 3]
 
-    def test_broken_files_are_told(self, tmp_path: Path) -> None:
-        (tmp_path / "tokenizer.json").write_text('{"version": "1.0", "model": {}}')
-        with pytest.raises(UserError, match="the tokenizer cannot be read"):
-            ModelTokenizer(tmp_path)
 
-
-class TestStandIn:
+class TestPlaceholder:
     def test_words_marks_and_chinese_characters(self) -> None:
         tokens = PlaceholderTokenizer(BERT).tokenize(Sentence("Hi, 你好 there!"))
         assert texts(tokens) == ["[CLS]", "Hi", ",", "你", "好", "there", "!", "[SEP]"]
