@@ -4,8 +4,9 @@
  * Why C: against the bare forward pass, in CPU time of one thread, a corpus takes 1.3 times as long.
  * With the quickest combination of torch and NumPy that was found (torch.bincount of int16, one-hot
  * matrix products, amin/amax in blocks of 65,536 values) it took 2.0 times in float32 sums and 2.2
- * in float64, against a goal of 1.35. A run takes 1.03 to 1.09 times, with torch's vector_norm, sum
- * and aminmax 1.28 to 1.34, against a goal of 1.15. Without a compiler NumPy does the same.
+ * in float64, against a goal of 1.35. A run takes 1.03 to 1.09 times as long; with torch's
+ * vector_norm, sum and aminmax it took 1.28 to 1.34, with NumPy 1.4, against a goal of 1.15. Without
+ * a compiler NumPy computes the same figures.
  *
  * Sums are taken in double, where the square of a float32 is exact and cannot overflow. In a corpus
  * rows are added one after another, so that all processors, and NumPy, give the same bits.

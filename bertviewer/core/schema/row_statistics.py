@@ -185,7 +185,8 @@ def _finite_rows(table: NDArray[np.floating[Any]]) -> TokenStatistics | None:
             centred = exact[cancelled] - totals[cancelled, None] / width
             deviations[cancelled] = np.einsum("sd,sd->s", centred, centred)
         none = np.zeros(len(block))
-        zeros = (block == 0).sum(axis=1)
+        is_zero = block == 0
+        zeros = is_zero.sum(axis=1) if is_zero.any() else none
         extremes = block.min(axis=1), block.max(axis=1)
         parts.append(np.stack([none, none, zeros, totals, deviations, *extremes, np.sqrt(squares)]))
     return TokenStatistics(width, np.concatenate(parts, axis=1))
