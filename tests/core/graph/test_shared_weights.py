@@ -10,7 +10,7 @@ from torch import nn
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.models import build_random
 from bertviewer.core.graph.meta_device import POOL, _sharing, build_shared, spread
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import find_task
 
 BASE = find_task("base")
 
