@@ -1,7 +1,7 @@
 """Requests to the Hub, sent by a helper process so that they can be cancelled at any moment.
 
-The helper writes what it receives into a file, whose size is the progress, and remarks on what it
-waits for into another one.
+The helper writes what it receives into a file, whose size is the progress. Its steps are remarks
+on what it waits for.
 """
 
 import os
@@ -50,7 +50,6 @@ class Request(Struct, frozen=True):
         file: where the content is written; with a digest, a partial download is continued.
         nbytes: size of the content, or how much of it is needed at most.
         digest: of the whole content, empty if it is unknown.
-        remarks: where the helper writes remarks.
     """
 
     endpoint: str
@@ -63,7 +62,6 @@ class Request(Struct, frozen=True):
     file: str = ""
     nbytes: int = MAX_DESCRIPTION
     digest: str = ""
-    remarks: str = ""
 
     @property
     def is_bounded(self) -> bool:
@@ -121,9 +119,7 @@ class TransferProcess:
         """
         self.hub = hub
         self.is_idle = True
-        self._process = HelperProcess(
-            _WORKER, memory=_MEMORY, seconds=_SECONDS, reads=None, has_network=True
-        )
+        self._process = HelperProcess(_WORKER, memory=_MEMORY, seconds=_SECONDS, network=True)
 
     def close(self) -> None:
         """Kill the process, whatever it does."""
@@ -154,16 +150,18 @@ class TransferProcess:
             Unreachable: there is no connection, or no answer.
             UserError: the Hub refuses or is too slow, or the file cannot be written.
         """
-        remarks = self._process.folder / "remarks"
-        remarks.unlink(missing_ok=True)
         rule: StallRule | None = None
+        remark = ""
         first = last = _size(file)
 
-        def poll(_done: int, _total: int, _label: str) -> None:
-            nonlocal rule, last
-            if rule is None and remarks.exists():  # the process has started
+        def on_step(step: str) -> None:
+            nonlocal rule, remark
+            remark = step
+            if rule is None:  # the process has started
                 rule = StallRule(request.limits, request.nbytes if request.is_bounded else 0)
-            remark = remarks.read_text(encoding="utf-8") if rule is not None else ""
+
+        def poll(done: int, total: int, label: str) -> None:
+            nonlocal last
             before, last = last, _size(file)
             tick(last - before, remark)
             if rule is None or not (
@@ -176,9 +174,9 @@ class TransferProcess:
             raise UserError(f"{request.name}: {cause}")
 
         self.is_idle = False
-        sent = to_builtins(request) | {"file": os.fspath(file), "remarks": os.fspath(remarks)}
         poll(0, 0, "")
-        unreachable = self._process.call("fetch", {"request": sent}, poll)
+        sent = to_builtins(request) | {"file": os.fspath(file)}
+        unreachable = self._process.call("fetch", {"request": sent}, poll, on_step=on_step)
         tick(_size(file) - last, "")
         self.is_idle = True
         if unreachable:

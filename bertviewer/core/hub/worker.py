@@ -17,7 +17,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,17 +51,20 @@ def functions() -> Functions:
     return {"fetch": fetch}
 
 
-def fetch(request: dict[str, Any]) -> str:
-    """Carry out a ``Request``; return the message of ``Unreachable``, or an empty string.
+def fetch(request: dict[str, Any]) -> Generator[str, None, str]:
+    """Carry out a ``Request``: write the content into its file.
+
+    Yields remarks on what it waits for, "" if that is the content; returns the message of
+    ``Unreachable``, or an empty string.
 
     Raises:
         UserError: the Hub refuses, the content has another size or digest, in which case it is
             deleted, or it cannot be written.
     """
     wanted = msgspec.convert(request, Request)
-    _remark(wanted, "")
     try:
-        _write(wanted)
+        yield ""
+        yield from _write(wanted)
     except Unreachable as error:
         return str(error)
     except OSError as error:
@@ -70,49 +73,42 @@ def fetch(request: dict[str, Any]) -> str:
     return ""
 
 
-def _write(request: Request) -> None:
+def _write(request: Request) -> Iterator[str]:
     file = Path(request.file)
-    digest, size = _digest_of_part(request, file)
+    # git's SHA-1 is of the size and the content, a large file's SHA-256 of the content alone.
+    is_large = len(request.digest) == 64
+    digest = hashlib.sha256() if is_large else hashlib.sha1(b"blob %d\0" % request.nbytes)
+    size = file.stat().st_size if file.is_file() else 0
+    if size > request.nbytes:
+        file.unlink()
+        size = 0
+    if size:
+        yield "reading what is already here"
+        with file.open("rb") as part:
+            while block := part.read(_BLOCK):
+                digest.update(block)
+        yield ""
     # Unbuffered: what has come is kept if this process is killed.
     with file.open("ab", buffering=0) as written:
         if size < request.nbytes:
             for chunk in _chunks(request, request.start + size):
+                if isinstance(chunk, str):
+                    yield chunk
+                    continue
                 size += written.write(chunk[: request.nbytes + 1 - size])
                 digest.update(chunk)
                 if size > request.nbytes:
                     break
         if request.digest:
-            _remark(request, "writing to the disk")
+            yield "writing to the disk"
             os.fsync(written.fileno())
     if request.digest and (size != request.nbytes or digest.hexdigest() != request.digest):
         file.unlink()
         raise _error(request, "sent a different file from the one it announced")
 
 
-def _remark(request: Request, text: str) -> None:
-    Path(request.remarks).write_text(text, encoding="utf-8")
-
-
-def _digest_of_part(request: Request, file: Path) -> tuple[Any, int]:
-    """Return the digest of what an earlier try downloaded, and how many bytes that is."""
-    # git's SHA-1 is of the size and the content, a large file's SHA-256 of the content alone.
-    is_large = len(request.digest) == 64
-    digest = hashlib.sha256() if is_large else hashlib.sha1(b"blob %d\0" % request.nbytes)
-    if not file.is_file():
-        return digest, 0
-    if (size := file.stat().st_size) > request.nbytes:
-        file.unlink()
-        return digest, 0
-    _remark(request, "reading what is already here")
-    with file.open("rb") as part:
-        while block := part.read(_BLOCK):
-            digest.update(block)
-    _remark(request, "")
-    return digest, size
-
-
-def _chunks(request: Request, start: int) -> Iterator[bytes]:
-    """Yield the content from a byte on; reconnect where the connection breaks.
+def _chunks(request: Request, start: int) -> Iterator[bytes | str]:
+    """Yield the content from a byte on, and remarks; reconnect where the connection breaks.
 
     Raises:
         Unreachable: there is no connection.
@@ -155,9 +151,9 @@ def _chunks(request: Request, start: int) -> Iterator[bytes]:
                 ) from error
             pause = _backoff(request, failures)
         for left in range(math.ceil(pause), 0, -1):
-            _remark(request, f"retrying in {left} s")
+            yield f"retrying in {left} s"
             time.sleep(min(1.0, pause - left + 1))
-        _remark(request, "")
+        yield ""
 
 
 @contextmanager
