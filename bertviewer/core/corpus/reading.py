@@ -210,7 +210,7 @@ def read_json(file: Path, what: str) -> Any:
         UserError: as ``read_file``, or it is not JSON.
     """
     content = read_file(file, MOST_JSON, f"a {what}")
-    found = parse_json(content, file, what, fractions=True)
+    found = parse_json(content, file, what)
     # In valid UTF-8 only an escape can be a lone surrogate.
     if b"\\u" in content:
         try:

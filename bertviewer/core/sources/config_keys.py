@@ -4,12 +4,14 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Literal
 
-from bertviewer.core.expressions.letters import LETTERS
+from bertviewer.core.expressions.symbols import STANDARD_SYMBOLS
 
 
-def _meaning(*letters: str) -> tuple[str, ...]:
+def _meaning(*symbols: str) -> tuple[str, ...]:
     """Return the configuration keys of these symbols."""
-    return tuple(key for letter in LETTERS if letter.letter in letters for key in letter.keys)
+    return tuple(
+        key for symbol in STANDARD_SYMBOLS if symbol.name in symbols for key in symbol.keys
+    )
 
 
 CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
