@@ -16,7 +16,7 @@ from msgspec import Struct
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from bertviewer.core.sources.demo import PACKAGE
+from bertviewer.core.sources.presets import DEMO_PACKAGE
 
 ROOT = Path(__file__).parents[1]
 NOTICES = ROOT / "packaging" / "THIRD_PARTY_NOTICES.txt"
@@ -29,7 +29,7 @@ OURS = {
     "tokenizers": ("Apache-2.0.txt",),
     # Its metadata say MIT, and whose it is.
     "fontpkg": ("fontpkg.txt",),
-    canonicalize_name(PACKAGE): ("Apache-2.0.txt",),
+    canonicalize_name(DEMO_PACKAGE): ("Apache-2.0.txt",),
 }
 """What a distribution's licence says where it does not bring the text itself."""
 
@@ -92,7 +92,7 @@ def works() -> tuple[Work, ...]:
     with (ROOT / "pyproject.toml").open("rb") as file:
         declared = tomllib.load(file)["project"]["dependencies"]
     found = required_names(declared)
-    found[canonicalize_name(PACKAGE)] = Distribution.from_name(PACKAGE)
+    found[canonicalize_name(DEMO_PACKAGE)] = Distribution.from_name(DEMO_PACKAGE)
     return tuple(_work(name, found[name]) for name in sorted(found) if not _GPU.match(name))
 
 

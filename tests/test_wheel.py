@@ -17,8 +17,7 @@ from packaging.requirements import Requirement
 
 from bertviewer import __version__
 from bertviewer.core.schema.row_statistics import is_compiled
-from bertviewer.core.sources import demo
-from bertviewer.core.sources.presets import preset_names
+from bertviewer.core.sources.presets import DEMO_PACKAGE, preset_names
 from bertviewer.core.util.files import resources_folder
 from tests.subprocesses import output_of
 
@@ -167,7 +166,7 @@ def fresh_environment(folder: Path, wheel: Path) -> Path:
         if (marker := Requirement(line).marker) is None or marker.evaluate({"extra": ""})
     ]
     # The demo's files alone, without what their package asks for.
-    for distribution in (*required(declared).values(), distribution_of(demo.PACKAGE)):
+    for distribution in (*required(declared).values(), distribution_of(DEMO_PACKAGE)):
         for file in distribution.files or ():
             target, link = (
                 Path(str(distribution.locate_file(file.parts[0]))),

@@ -15,10 +15,9 @@ from bertviewer.api.tables import Row
 from bertviewer.api.telling import told
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.pickles.consent import consent_message
-from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.model_source import AUTO, BASE, ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import PRESETS
-from bertviewer.core.sources.tasks import AUTO, BASE
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
 

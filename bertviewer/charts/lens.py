@@ -13,7 +13,7 @@ from bertviewer.charts.token_paths import state_places
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.sources.special_tokens import MASKS
+from bertviewer.core.sources.families import MASKS
 
 LensFigure = Literal["probability", "rank"]
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from bertviewer import __version__
 from bertviewer.cli import corpus, formats
 from bertviewer.cli.formats import Format
-from bertviewer.core.sources.tasks import AUTO, TASK_NAMES
+from bertviewer.core.sources.model_source import AUTO, TASK_NAMES
 from bertviewer.core.util.errors import UserError
 
 COMMANDS = ("summary", "run", "report", "compare", "flow", *corpus.DESCRIPTIONS, "presets")

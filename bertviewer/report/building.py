@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from bertviewer import __version__
 from bertviewer.core.analysis.costs import outline_of
 from bertviewer.core.schema.source_info import SEED
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import find_task
 from bertviewer.report.answers import each_said_once, works
 from bertviewer.report.blocks import Code, Section, Text
 from bertviewer.report.choices import Choices

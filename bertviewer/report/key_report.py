@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.report import summaries
 

@@ -17,8 +17,8 @@ from bertviewer.core.replay.padding import look_at_padding
 from bertviewer.core.replay.sentences import compare_sentences
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.sources.origin import Origin, origin_of
-from bertviewer.core.sources.special_tokens import MASKS
+from bertviewer.core.sources.families import MASKS
+from bertviewer.core.sources.model_folder import Origin, origin_of
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.report.looking_at_checks import compared_elements

@@ -9,8 +9,7 @@ from msgspec.structs import fields
 
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
-from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.tasks import AUTO, BASE
+from bertviewer.core.sources.model_source import AUTO, BASE, ModelSource
 from bertviewer.report.choices import PAPERS, Choices
 from bertviewer.report.subject import STATISTIC
 

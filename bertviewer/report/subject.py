@@ -4,12 +4,12 @@ from functools import cached_property
 
 from msgspec import Struct, field
 
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.comparison.comparison import Comparison
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.origin import Origin
+from bertviewer.core.sources.model_folder import Origin
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.walkthrough import Walkthrough
 from bertviewer.report.looks import Looks

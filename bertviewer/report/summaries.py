@@ -10,8 +10,8 @@ from bertviewer.core.schema.bindings import letter_values
 from bertviewer.core.schema.costs import bytes_by_dtype
 from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.schema.source_info import SEED, SourceInfo
-from bertviewer.core.sources.demo import MODEL_NAME
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import find_task
+from bertviewer.core.sources.presets import DEMO_NAME
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import NO_BREAK_SPACE, markdown_cell, markdown_table, printable
 from bertviewer.report.costs import kv_cache_text, why_no_formula
@@ -81,7 +81,7 @@ def provenance(source: SourceInfo) -> str:
     """Return one line that says what the model is and whether its weights are trained ones."""
     name = printable(source.name)
     where = {
-        "demo": f"Demo model ({MODEL_NAME})",
+        "demo": f"Demo model ({DEMO_NAME})",
         "preset": f"Preset {name}",
         "folder": f"Folder {name}",
         "config": f"Configuration {name}",

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from bertviewer.core.schema.statistics import STATISTIC_NAMES
+from bertviewer.core.sources.model_source import TASKS
 from bertviewer.core.sources.presets import preset_names
-from bertviewer.core.sources.tasks import TASKS
 from bertviewer.ui import module_actions
 from bertviewer.ui.action import (
     BUSY,

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHeaderView, QWidget
 
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.sources.key_meanings import KEY_MEANINGS, Effect, effect_of
+from bertviewer.core.sources.config_keys import KEY_MEANINGS, Effect, effect_of
 from bertviewer.plots.fonts import grown
 from bertviewer.ui.layouts import in_column
 from bertviewer.ui.tables import Column, Row, TableModel, make_sortable, make_table

@@ -157,7 +157,7 @@ def random_heads_job(model: LoadedModel, progress: Progress) -> dict[str, tuple[
     Each head is built without storage, and its names are matched with the checkpoint's headers.
     """
     from bertviewer.core.loading.meta_model import read_meta_model
-    from bertviewer.core.sources.tasks import find_task
+    from bertviewer.core.sources.model_source import find_task
     from bertviewer.core.util.errors import UserError
 
     found: dict[str, tuple[str, ...]] = {}

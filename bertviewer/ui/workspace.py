@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.runs.device import CPU, Device, chosen_device
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import ModelSource, find_task
 from bertviewer.ui import jobs
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.background.scheduler import Scheduler

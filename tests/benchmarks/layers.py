@@ -16,7 +16,7 @@ from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import find_task
 from bertviewer.report import summaries
 from bertviewer.ui.application import configure
 from bertviewer.ui.background.worker import Worker

@@ -24,8 +24,8 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
-from bertviewer.core.sources.demo import demo_folder
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.util.progress import no_progress
 from tests.conftest import TINY_WORDS
 from tests.resident_memory import most_memory, resident_memory

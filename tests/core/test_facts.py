@@ -15,9 +15,9 @@ from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.configuration import read_configuration
-from bertviewer.core.sources.demo import demo_folder
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import demo_folder
 
 TEST_SENTENCE = "this is a 12212121 test sentence"
 TEST_IDS = [101, 2023, 2003, 1037, 13092, 12521, 12521, 2487, 3231, 6251, 102]

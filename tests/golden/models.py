@@ -197,7 +197,7 @@ def _save(example: Example, config: Mapping[str, Any], folder: Path) -> None:
     import transformers
 
     from bertviewer.core.building.transformer_base import register
-    from bertviewer.core.sources.tasks import find_task
+    from bertviewer.core.sources.model_source import find_task
 
     register()
     size = _TOKENIZERS.get(example.model_type, _word_pieces)(folder)

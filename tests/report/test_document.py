@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer import __version__
-from bertviewer.core.sources.demo import SHA256
+from bertviewer.core.sources.presets import DEMO_SHA256
 from bertviewer.core.util.errors import UserError
 from bertviewer.report.blocks import Section, See
 from bertviewer.report.building import build_document
@@ -76,7 +76,7 @@ def test_the_first_page(document: ReportDocument) -> None:
     assert (front.author, front.date) == ("A. Student", date(2026, 1, 31))
     facts = {name: said(text) for name, text in front.facts}
     assert facts["Model"].endswith("· pretrained weights")
-    assert facts["SHA-256"].startswith(SHA256)
+    assert facts["SHA-256"].startswith(DEMO_SHA256)
     assert facts["Licence"].startswith("Apache 2.0")
     assert facts["Versions"].startswith("torch ")
     assert facts["Device"] == "cpu"

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.report.key_report import LISTED, key_lines
 
 KEYS = LoadReport(

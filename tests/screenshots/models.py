@@ -96,7 +96,7 @@ def pickled(folder: Path) -> Path:
 
 def from_a_hub(guide: Guide) -> None:
     """Open a model of a hub of our own, which sends no more than a part of its weights."""
-    from bertviewer.core.sources.demo import demo_folder
+    from bertviewer.core.sources.presets import demo_folder
     from tests.core.hub.hub_server import Fault, HubServer
 
     server = HubServer()

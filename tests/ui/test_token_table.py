@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.place import Place
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.schema.activation_run import Sentence, Token
-from bertviewer.core.sources.demo import demo_folder
+from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
 from bertviewer.ui.look.appearance import APPEARANCES, WARNING, apply_appearance
 from bertviewer.ui.runs import Runs

@@ -10,7 +10,7 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flows, Node
 from bertviewer.core.schema.modules import ModuleNode, ancestors
-from bertviewer.core.sources.family_names import is_cross_attention
+from bertviewer.core.sources.families import is_cross_attention
 
 Positions = tuple[int, ...]
 

@@ -13,7 +13,7 @@ from bertviewer.core.analysis.attention_modules import (
 )
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode, TensorInfo, ancestors
-from bertviewer.core.sources.family_names import PROJECTIONS, Projection
+from bertviewer.core.sources.families import PROJECTIONS, Projection
 
 if TYPE_CHECKING:
     from bertviewer.core.checkpoints.reading import Span  # imports numpy

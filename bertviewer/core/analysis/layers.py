@@ -11,7 +11,7 @@ from msgspec import Struct
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode, ancestors
-from bertviewer.core.sources.family_names import DROPOUT
+from bertviewer.core.sources.families import DROPOUT
 
 NORM_TOLERANCE = 1e-3
 """Distance of a normalised mean from 0 and std from 1 that a norm's epsilon can cause."""

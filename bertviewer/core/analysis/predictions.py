@@ -13,7 +13,7 @@ from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.analysis.tokens import positions_of, segments_of
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.special_tokens import MASKS
+from bertviewer.core.sources.families import MASKS
 from bertviewer.core.util.serialization import PartialEquality
 
 Scores = NDArray[np.floating[Any]]

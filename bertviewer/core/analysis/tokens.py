@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from bertviewer.core.schema.activation_run import ActivationRun, Token
-from bertviewer.core.sources.special_tokens import MASKS, SEPARATORS, STARTS
+from bertviewer.core.sources.families import MASKS, SEPARATORS, STARTS
 
 if TYPE_CHECKING:  # the window's start imports this module, and must not import numpy
     import numpy as np

@@ -13,7 +13,7 @@ from bertviewer.core.building.allocations import AllocationGuard
 from bertviewer.core.building.backend import seeded, torch, transformers
 from bertviewer.core.building.configurations import failure_reason
 from bertviewer.core.schema.source_info import SEED
-from bertviewer.core.sources.tasks import BASE, TASKS, Task
+from bertviewer.core.sources.model_source import BASE, TASKS, Task
 from bertviewer.core.util import budget
 from bertviewer.core.util.errors import Stopped, UserError
 

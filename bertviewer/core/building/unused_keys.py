@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.configurations import config_value, sub_configs
-from bertviewer.core.sources.key_meanings import is_general
+from bertviewer.core.sources.config_keys import is_general
 from bertviewer.core.util.errors import Stopped
 from bertviewer.core.util.text import shortened
 

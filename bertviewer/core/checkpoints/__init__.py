@@ -1,1 +1,8 @@
-"""What a checkpoint holds: found, checked and read without a library that could run its code."""
+"""Checkpoints: finding, validating and reading files of weights, without running their code.
+
+Start with ``finding``, which returns a ``stored.Checkpoint``; ``header`` validates a safetensors
+file and ``reading`` reads values. ``load_report`` has how a checkpoint fits a model.
+"""
+
+PICKLE_CHILD = "--convert-pickle"
+"""The program's hidden first argument for converting a pickle; two paths follow."""

@@ -1,14 +1,17 @@
-"""Finds the safetensors files of a model, and reads what they hold without reading values."""
+"""Checkpoint files of a model: finding them, and reading their headers and indexes."""
 
 import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Annotated
 
-from bertviewer.core.checkpoints.header import MAX_TENSORS, parse_json, read_header, shown_name
+from msgspec import Meta, Struct
+
+from bertviewer.core.checkpoints.header import MAX_TENSORS, json_error, read_header, shown_name
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredFile, StoredTensor
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
+from bertviewer.core.util.serialization import decode
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -18,18 +21,24 @@ PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt")
 TRAINING = ("optimizer", "scheduler", "scaler", "rng_state", "random_states", "training_args",
             "trainer_state", "zero_")  # fmt: skip
-"""How names of files begin that training leaves next to a model's weights."""
+"""First parts of the names of files that training leaves in a model's folder."""
 SUFFIX = ".safetensors"
 MAX_INDEX = 30_000_000  # bytes
 MAX_SHARDS = 2_000
 LEAVES = "a link that points outside its folder, which is not followed"
 
 
+class _Index(Struct, frozen=True):
+    """An index: the file of each tensor."""
+
+    weight_map: Annotated[dict[str, str], Meta(min_length=1)]
+
+
 def has_checkpoint(path: Path) -> bool:
-    """Tell whether there is something for ``find_checkpoint`` to read; it may still be bad.
+    """Tell whether there are weights for ``find_checkpoint`` to read, valid or not.
 
     Raises:
-        UserError: the folder has shards and no index that says what is in which.
+        UserError: the folder has shards and no index of them.
     """
     return weights_in(path) is not None if path.is_dir() else path.suffix == SUFFIX
 
@@ -37,13 +46,12 @@ def has_checkpoint(path: Path) -> bool:
 def weights_in(folder: Path) -> Path | None:
     """Return a folder's safetensors file, or the index of several; ``None`` without one.
 
-    It may have another name than the usual one, such as ``model.fp16.safetensors``, if no other
-    file comes into question.
+    A single file may have any name, such as ``model.fp16.safetensors``.
 
     Raises:
-        UserError: the folder has shards and no index that says what is in which.
+        UserError: the folder has shards and no index of them.
     """
-    # A link that leads nowhere is a checkpoint too: one that cannot be read.
+    # A broken link is a checkpoint too: one that cannot be read.
     for name in (SINGLE, INDEX):
         if os.path.lexists(folder / name):
             return folder / name
@@ -57,7 +65,7 @@ def weights_in(folder: Path) -> Path | None:
 
 
 def several_weights(folder: Path) -> list[str]:
-    """Return the names of files of weights in a folder, if it has several and no usual one."""
+    """Return the names of weight files in a folder that has several with unusual names."""
     files = [*_weights(folder), *_pickles(folder)]
     return [file.name for file in files] if len(files) > 1 else []
 
@@ -85,14 +93,14 @@ def _is_model(file: Path) -> bool:
 
 
 def find_checkpoint(path: Path) -> Checkpoint | None:
-    """Return what a model's folder, or one safetensors file, holds; ``None`` if no such file.
+    """Return the tensors of a model's folder, or of one safetensors file; ``None`` without any.
 
-    A folder has one file, or an index that names the file of each tensor. Only files in the folder
-    itself are read: neither an index nor a link leads anywhere else, but for the blobs that the
-    hub's cache links to.
+    A folder has one file, or an index with the file of each tensor. Only files in the folder
+    itself are read: neither an index nor a link leads to another one, except for links in the
+    Hub's cache to its own blobs.
 
     Raises:
-        UserError: a file is missing, lies elsewhere, or is no good safetensors file.
+        UserError: a file is missing, is in another folder, or is not a valid safetensors file.
     """
     if path.is_dir():
         found = weights_in(path)
@@ -108,15 +116,15 @@ def _checkpoint(files: tuple[Path, ...]) -> Checkpoint:
     inodes: dict[tuple[int, int], str] = {}
     for file in files:
         check_inside(file)
-        there = file.stat()
-        if (other := inodes.setdefault((there.st_dev, there.st_ino), file.name)) != file.name:
+        status = file.stat()
+        if (other := inodes.setdefault((status.st_dev, status.st_ino), file.name)) != file.name:
             raise UserError(f"{file}: the same file as {shown_name(other)}")
         found = read_header(file)
         if len(tensors) + len(found) > MAX_TENSORS:
             raise UserError(f"{file.parent}: its files contain more than {MAX_TENSORS:,} tensors")
         for tensor in found:
             tensors.setdefault(tensor.name, tensor)
-        # The file ends with its last tensor, or it would have been refused.
+        # A valid file ends with its last tensor.
         sizes.append(StoredFile(file, found[-1].offset + found[-1].nbytes))
     return Checkpoint(tuple(sizes), tensors)
 
@@ -141,22 +149,17 @@ def _sharded(index: Path) -> Checkpoint:
 
 
 def read_index(index: Path, suffix: str = SUFFIX) -> Mapping[str, str]:
-    """Return the file name of each tensor: names, with this ending, of files beside the index.
+    """Return the file name of each tensor: files with this suffix in the folder of the index.
 
     Raises:
-        UserError: it cannot be read, is no index, or names a file that lies elsewhere.
+        UserError: it cannot be read, is not valid, or names a file in another folder.
     """
     check_inside(index)
     text = read_small_file(index, MAX_INDEX, "an index")
-    data: Any = parse_json(text, index, "index", fractions=True)
-    names = data.get("weight_map") if isinstance(data, dict) else None
-    if not isinstance(names, dict) or not names:
-        raise UserError(f"{index}: bad index: it has no weight_map")
-    for key, name in names.items():
-        if not isinstance(name, str):
-            raise UserError(
-                f"{index}: bad index: the entry for {shown_name(key)} is not a file name"
-            )
+    try:
+        names = decode(text, _Index).weight_map
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{index}: bad index: {json_error(error)}") from error
     for name in dict.fromkeys(names.values()):
         if not is_plain_name(name):
             raise UserError(
@@ -169,7 +172,7 @@ def read_index(index: Path, suffix: str = SUFFIX) -> Mapping[str, str]:
 
 
 def is_plain_name(name: str) -> bool:
-    """Tell whether a name leads nowhere: on no system does it have more than one part."""
+    """Tell whether a name is a file name without a folder, on any system."""
     return (
         bool(name)
         and name.isprintable()
@@ -180,10 +183,10 @@ def is_plain_name(name: str) -> bool:
 
 
 def check_inside(file: Path) -> None:
-    """Return if a file is where its name says, or a link of the hub's cache to its own blobs.
+    """Return if a file is in its folder, or a link of the Hub's cache to its own blobs.
 
     Raises:
-        UserError: it is a link that leaves its folder, or leads nowhere.
+        UserError: it is a link to another folder, or a broken one.
     """
     try:
         folder, target = file.parent.resolve(strict=True), file.resolve(strict=True)

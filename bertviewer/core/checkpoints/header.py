@@ -1,33 +1,32 @@
-"""Reads the header of a safetensors file with suspicion, before any library sees the file.
+"""Header of a safetensors file: reading and validating it, before any library opens the file.
 
-The format: 8 bytes that say how long the header is (little-endian), the header (JSON: each tensor's
-dtype, shape, and where its bytes begin and end), then the tensors' bytes without gaps.
+Format: 8 bytes with the length of the header (little-endian), the header (JSON: dtype, shape, first
+and last byte of each tensor), then the bytes of the tensors without gaps.
 """
 
-import json
 import math
 import stat
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from bertviewer.core.checkpoints.stored import StoredTensor, bits_of
-from bertviewer.core.checkpoints.version import FileVersion, version_of
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from bertviewer.core.checkpoints.stored import DTYPES, FileVersion, StoredTensor, version_of
 from bertviewer.core.util.errors import NOT_REGULAR, UserError
 from bertviewer.core.util.numbers import count_text
-from bertviewer.core.util.serialization import loads
+from bertviewer.core.util.serialization import LARGEST, parse
 
 PREFIX_BYTES = 8
 MAX_HEADER = 30_000_000  # bytes; room for more tensors than MAX_TENSORS
 MAX_TENSORS = 200_000
 MAX_DIMENSIONS = 64
-MAX_DIGITS = 18  # of a whole number: below 2^63, and no file is as long
 MAX_NAME = 1_000  # characters of a tensor's name
 MAX_SHOWN = 80  # characters of a name in a message
 
 _METADATA = "__metadata__"
-# What a file of another kind begins with, and what it is then. They are looked for only where
-# the first 8 bytes make no sense as a length, which is always so for these.
+_INVALID = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+# First bytes of other kinds of files. None of them is a plausible length of a header.
 _OTHER_KINDS: tuple[tuple[bytes, str], ...] = (
     (b"version ", "a Git LFS pointer instead of the weights ('git lfs pull' fetches them)"),
     (b"<!", "a web page instead of weights: the download failed"),
@@ -44,11 +43,26 @@ _OTHER_KINDS: tuple[tuple[bytes, str], ...] = (
 )
 
 
+_Count = Annotated[int, Meta(ge=0, le=LARGEST - 1)]
+
+
+class _Entry(Struct, frozen=True):
+    """A tensor in the header."""
+
+    dtype: str
+    shape: tuple[_Count, ...]
+    data_offsets: tuple[_Count, _Count]
+
+
+_ENTRY = msgspec.json.Decoder(_Entry)
+_METADATA_DECODER = msgspec.json.Decoder(dict[str, str])
+
+
 def read_header(file: Path) -> tuple[StoredTensor, ...]:
-    """Return the tensors of a safetensors file in the order of their bytes, reading no values.
+    """Return the tensors of a safetensors file in the order of their bytes, without values.
 
     Raises:
-        UserError: it is no regular file, cannot be read, or breaks the format anywhere.
+        UserError: it is not a regular file, cannot be read, or is not valid.
     """
     try:
         if not stat.S_ISREG(file.stat().st_mode):
@@ -64,15 +78,15 @@ def read_header(file: Path) -> tuple[StoredTensor, ...]:
 
 
 def header_bytes(first: bytes, file: Path, file_bytes: int | None = None) -> int:
-    """Return how many bytes the header takes, its length included: what has to be read next.
+    """Return the size of the header with its length: how much of the file has to be read.
 
     Args:
         first: the first 8 bytes of the file, or fewer if it has fewer.
-        file: what the messages name.
-        file_bytes: the size of the whole file, if it is known.
+        file: its name in messages.
+        file_bytes: size of the whole file, if it is known.
 
     Raises:
-        UserError: these cannot be the first bytes of a safetensors file of that size.
+        UserError: a safetensors file of that size cannot begin with these bytes.
     """
     if not first:
         raise UserError(f"{file}: the file is empty")
@@ -97,16 +111,16 @@ def header_bytes(first: bytes, file: Path, file_bytes: int | None = None) -> int
 def parse_header(
     raw: bytes, file: Path, file_bytes: int, version: FileVersion | None = None
 ) -> tuple[StoredTensor, ...]:
-    """Return the tensors that a header describes, in the order of their bytes.
+    """Return the tensors of a header, in the order of their bytes.
 
     Args:
-        raw: the file from its first byte on, at least as far as the header goes.
-        file: where the tensors are said to be, and what the messages name.
-        file_bytes: the size of the whole file.
-        version: the file's, if it is on this disk.
+        raw: the first bytes of the file, at least to the end of the header.
+        file: the file of the tensors, and its name in messages.
+        file_bytes: size of the whole file.
+        version: of the file, if it is on this disk.
 
     Raises:
-        UserError: the header is not one, or does not fit the file.
+        UserError: the header is not valid, or does not fit the file.
     """
     end = header_bytes(raw[:PREFIX_BYTES], file, file_bytes)
     if len(raw) < end:
@@ -114,10 +128,11 @@ def parse_header(
             f"{file}: truncated: {end:,} bytes of header expected, but only {len(raw):,} received"
         )
     entries = _entries(raw[PREFIX_BYTES:end], file)
-    metadata = entries.pop(_METADATA, {})
-    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise UserError(f"{file}: bad header: {_METADATA} is not an object of strings")
-    tensors = [_tensor(name, entry, file, end, version) for name, entry in entries.items()]
+    try:
+        _METADATA_DECODER.decode(entries.pop(_METADATA, Raw(b"{}")))
+    except _INVALID as error:
+        raise UserError(f"{file}: bad header: {_METADATA} is not an object of strings") from error
+    tensors = [_tensor(name, raw_entry, file, end, version) for name, raw_entry in entries.items()]
     if not tensors:
         raise UserError(f"{file}: it contains no tensors")
     tensors.sort(key=lambda tensor: (tensor.offset, tensor.nbytes))
@@ -126,72 +141,46 @@ def parse_header(
 
 
 def shown_name(name: str) -> str:
-    """Return a stranger's name in quotes, on one line and not too long, for a message."""
+    """Return a name in quotes for a message, on one line and shortened."""
     text = repr(name)
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…'"
 
 
-def parse_json(text: bytes, file: Path, what: str, fractions: bool = False) -> Any:
-    """Return JSON that has no huge whole numbers, no others but by ``fractions``, no key twice.
+def parse_json(text: bytes, file: Path, what: str) -> Any:
+    """Return a JSON document of a model as plain data.
 
     Raises:
-        UserError: it has, or is no JSON; ``what`` names in the message what it was to be.
+        UserError: as ``serialization.parse``; ``what`` is its name in the message.
     """
     try:
-        decoded = text.decode("utf-8")
-        data = loads(
-            decoded,
-            object_pairs_hook=_table,
-            parse_int=_whole,
-            parse_float=float if fractions else _refused,
-            parse_constant=_refused,
-        )
-    except UnicodeDecodeError as error:
-        raise UserError(f"{file}: bad {what}: not UTF-8") from error
-    except RecursionError as error:
-        raise UserError(f"{file}: bad {what}: nested too deeply") from error
-    except json.JSONDecodeError as error:
-        place = f"at character {error.pos:,}"
-        raise UserError(f"{file}: bad {what}: not JSON {place}") from error
-    except ValueError as error:
-        raise UserError(f"{file}: bad {what}: {error}") from error
-    return data
+        return parse(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{file}: bad {what}: {json_error(error)}") from error
 
 
-def _entries(text: bytes, file: Path) -> dict[str, Any]:
+def json_error(error: Exception) -> str:
+    """Return what is wrong with a JSON document, for a message."""
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def _entries(text: bytes, file: Path) -> dict[str, Raw]:
+    """Return the entries of a header by name, still as JSON."""
     if not text.startswith(b"{"):
         raise UserError(f"{file}: not a safetensors file: its header is not a JSON object")
-    # Before they are taken apart, which takes a second for every 100,000.
-    if (count := text.count(b'"data_offsets"')) > MAX_TENSORS:
+    count = text.count(b'"data_offsets"')
+    if count > MAX_TENSORS:
         raise UserError(f"{file}: it holds {count:,} tensors, more than any real file")
-    entries = parse_json(text, file, "header")
-    assert isinstance(entries, dict)  # it begins with a brace
+    try:
+        entries = msgspec.json.decode(text, type=dict[str, Raw])
+    except _INVALID as error:
+        raise UserError(f"{file}: bad header: {json_error(error)}") from error
+    if count > len(entries):
+        raise UserError(f"{file}: bad header: a name appears twice")
     return entries
 
 
-def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) < len(pairs):
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise ValueError(f"{shown_name(name)} appears twice")
-            seen.add(name)
-    return table
-
-
-def _whole(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
-        raise ValueError(f"a number of {len(digits):,} digits")
-    return int(digits)
-
-
-def _refused(text: str) -> None:
-    raise ValueError(f"{text[:MAX_DIGITS]} is not an integer")
-
-
 def _tensor(
-    name: str, entry: Any, file: Path, data_start: int, version: FileVersion | None
+    name: str, raw: Raw, file: Path, data_start: int, version: FileVersion | None
 ) -> StoredTensor:
     def bad(cause: str) -> UserError:
         return UserError(f"{file}: bad header: {shown_name(name)} {cause}")
@@ -200,46 +189,31 @@ def _tensor(
         raise bad(f"is a name of {len(name):,} characters")
     if not name.isprintable():
         raise bad("is a name with unprintable characters")
-    if not isinstance(entry, Mapping):
-        raise bad("is not an object")
-    dtype, shape = entry.get("dtype"), _whole_numbers(entry.get("shape"))
-    offsets = _whole_numbers(entry.get("data_offsets"))
-    if not isinstance(dtype, str):
-        raise bad("has no dtype")
-    if (bits := bits_of(dtype)) is None:
+    try:
+        entry = _ENTRY.decode(raw)
+    except _INVALID as error:
+        raise bad(f"is not valid: {json_error(error)}") from error
+    dtype, shape, (begin, end) = entry.dtype, entry.shape, entry.data_offsets
+    if dtype not in DTYPES:
         raise bad(f"has the unknown dtype {shown_name(dtype)}")
-    if shape is None:
-        raise bad("has no valid shape")
     if len(shape) > MAX_DIMENSIONS:
         raise bad(f"has {len(shape):,} dimensions")
-    if offsets is None or len(offsets) != 2:
-        raise bad("has no valid data_offsets")
-    begin, end = offsets
     if begin > end:
         raise bad(f"ends at byte {end:,}, before it begins at {begin:,}")
-    needed, rest = divmod(math.prod(shape) * bits, 8)
+    needed, rest = divmod(math.prod(shape) * DTYPES[dtype].bits, 8)
     if rest:
         raise bad(f"does not fill whole bytes: {dtype} of the shape {_short(shape)}")
     if needed != end - begin:
+        # 64 dimensions of 19 digits are more than Python turns into decimal digits at once.
+        size = f"{needed:,}" if needed < LARGEST else "far more"
         raise bad(
-            f"takes {_bytes(end - begin)}, but {dtype} of the shape {_short(shape)} "
-            f"needs {_short_number(needed)}"
+            f"takes {_bytes(end - begin)}, but {dtype} of the shape {_short(shape)} needs {size}"
         )
     return StoredTensor(name, dtype, shape, file, data_start + begin, needed, version)
 
 
-def _whole_numbers(value: Any) -> tuple[int, ...] | None:
-    """Return a list of whole numbers from 0 on; ``None`` for anything else."""
-    if not isinstance(value, list):
-        return None
-    # JSON's true is a whole number to Python.
-    if any(type(number) is not int or number < 0 for number in value):
-        return None
-    return tuple(value)
-
-
 def _check_places(tensors: list[StoredTensor], start: int, file: Path, file_bytes: int) -> None:
-    """Refuse bytes that belong to two tensors, to none, or that are not there."""
+    """Refuse overlaps, gaps, and tensors past the end of the file."""
     at = start
     for tensor in tensors:
         if tensor.offset != at:
@@ -272,8 +246,3 @@ def _belong(count: int) -> str:
 def _short(shape: tuple[int, ...]) -> str:
     text = str(list(shape))
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…]"
-
-
-def _short_number(value: int) -> str:
-    # 64 dimensions of 18 digits are more than Python turns into decimal digits at once.
-    return f"{value:,}" if value < 10**MAX_DIGITS else "far more"

@@ -1,4 +1,4 @@
-"""Finds quantized weights in a checkpoint, by its tensors' names and dtypes: no values are read."""
+"""Quantized weights in a checkpoint, recognised by names and dtypes of tensors, without values."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bertviewer.core.checkpoints.stored import UNREADABLE_BITS, StoredTensor
+from bertviewer.core.checkpoints.stored import DTYPES, StoredTensor
 from bertviewer.core.util.numbers import number_text
 from bertviewer.core.util.text import shortened
 
@@ -36,7 +36,7 @@ METHODS: Mapping[str, str] = {
     "auto-round": "AutoRound",
     "int8": "8-bit integers",
 }
-"""Quantization methods, as transformers writes them, with the names that people know."""
+"""Quantization methods: ``quant_method`` of transformers, and the usual name."""
 UNKNOWN = "unknown"
 _MOST_NAME = 40
 _MOST_NESTED = 4  # compressed-tensors has the bits at a depth of 3
@@ -46,7 +46,7 @@ _NARROW = ("F4", "F6_E2M3", "F6_E3M2")
 _BYTES = ("I8", "U8")
 _WORDS = ("I32", "I16", "U16", "U32", "I64")
 
-# The last parts of a name that hold codes, and the parameter that they are the codes of.
+# Names of tensors of codes: the parameter, and the suffix.
 _CODES = re.compile(
     r"(?P<owner>.*?)(?:"
     r"\.(?P<packed>qweight|q_weight|weight_packed|W_q|Qidxs|codes|B)"
@@ -54,7 +54,7 @@ _CODES = re.compile(
     r"|(?P<blocks>\.[^.]*)_blocks"
     r")$"
 )
-# What belongs to codes: scales, zero points, and how they are packed.
+# Names of tensors that accompany codes: scales, zero points, and the way of packing.
 _COMPANIONS = re.compile(
     r"^[.:_]?(?:_?(?:weight|bias)[.:_]?)?_?(?:"
     r"(?:\w+_)?scales?(?:_\w+)?|s|zeros?|zero_point|qzeros|shift|g_idx|SCB|format|absmax|quant_map"
@@ -64,9 +64,9 @@ _COMPANIONS = re.compile(
     r"|stores_quant_config|channel_wise|optimize|round_zero|packing|tensor_impl.*"
     r")$"
 )
-# Whole numbers that are no codes: buffers next to weights.
+# Integers that are not codes: buffers next to weights.
 _BUFFERS = re.compile(r"(ids?|index|mask|bias|weight|version|tracked|length|step|size)$")
-# Parts that only one method has, with its bits.
+# Names of tensors that only one method has, with its bits.
 _KINDS: tuple[tuple[str, tuple[str, int | None]], ...] = (
     (r"weight\.(nested_)?(absmax|quant_map|quant_state)|absmax", ("bitsandbytes", 4)),
     (r"SCB|weight\.SCB", ("bitsandbytes", 8)),
@@ -86,9 +86,9 @@ class Quantization(Struct, frozen=True):
     """How a checkpoint's weights are quantized.
 
     Attributes:
-        method: as transformers' ``quant_method`` has it, or ``UNKNOWN``.
-        bits: of a code, ``None`` if neither names nor configuration tell.
-        tensors: how many weights are stored as codes; 0 where there is only a configuration.
+        method: ``quant_method`` of transformers, or ``UNKNOWN``.
+        bits: of a code; ``None`` if unknown.
+        tensors: number of weights that are stored as codes; 0 for a configuration alone.
     """
 
     method: str
@@ -97,7 +97,7 @@ class Quantization(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The method and the bits, for a sentence."""
+        """The method and the bits, as a part of a sentence."""
         name = METHODS.get(self.method, "" if self.method == UNKNOWN else self.method)
         if self.bits is None or (name.endswith("FP8") or name == METHODS["int8"]):
             return name or "an unknown method"
@@ -106,11 +106,11 @@ class Quantization(Struct, frozen=True):
 
 
 def packed_weights(tensors: Mapping[str, StoredTensor]) -> dict[str, str]:
-    """Return the quantized weight that each stored tensor belongs to, by the tensors' names.
+    """Return the quantized weight that each stored tensor belongs to, by name.
 
-    Keys are the names of codes and of what belongs to them (scales, zero points, indices); values
-    are the name that the weight would have if it were not quantized, as ``query.weight`` for
-    ``query.qweight``. Tensors that are stored as plain numbers are not in it.
+    Keys are the names of codes and of the tensors that accompany them (scales, zero points,
+    indices); values the name of the weight without quantization, as ``query.weight`` for
+    ``query.qweight``. Tensors that are not quantized are left out.
     """
     weights = {
         name: weight for name, tensor in tensors.items() if (weight := _weight_of(name, tensor))
@@ -135,11 +135,11 @@ def packed_weights(tensors: Mapping[str, StoredTensor]) -> dict[str, str]:
 def quantization_of(
     tensors: Mapping[str, StoredTensor] | None, settings: Any
 ) -> Quantization | None:
-    """Return how weights are quantized, ``None`` if they are plain numbers.
+    """Return how weights are quantized, ``None`` if they are not.
 
     Args:
-        tensors: what a checkpoint holds, ``None`` for a model without weights.
-        settings: ``quantization_config`` of its configuration, if it has one.
+        tensors: of a checkpoint, ``None`` for a model without weights.
+        settings: ``quantization_config`` of its configuration.
     """
     declared = settings if isinstance(settings, Mapping) else {}
     if tensors is None:
@@ -157,7 +157,7 @@ def quantization_of(
 
 
 def _weight_of(name: str, tensor: StoredTensor) -> str:
-    """Return the name of the weight that a tensor has the codes of, "" if it has no codes."""
+    """Return the name of the weight that a tensor has codes of, "" if it has none."""
     last = name.rpartition(".")[2]
     if match := _CODES.fullmatch(name):
         is_codes = tensor.dtype in (*_FP8, *_NARROW, *_BYTES, *_WORDS)
@@ -179,10 +179,10 @@ def _weight_of(name: str, tensor: StoredTensor) -> str:
 
 
 def _unknown_codes(tensors: Mapping[str, StoredTensor], known: Mapping[str, str]) -> dict[str, str]:
-    """Return what belongs to weights whose codes have names of no known method.
+    """Return the codes of an unknown method, with the weight that each belongs to.
 
-    A module has some if it has whole numbers, floats or other whole numbers with them, and no
-    weight. A method quantizes several modules: one that no other is like is left alone.
+    A module has codes if it has integers together with floats or other integers, and no weight.
+    A method quantizes several modules: a single one of a kind is not quantized.
     """
     taken = {*tensors, *known.values()}
     parts: dict[str, dict[str, StoredTensor]] = {}
@@ -242,12 +242,12 @@ def _kind(weight: str, group: Mapping[str, StoredTensor]) -> tuple[str, Any]:
     if dtype in _FP8:
         return "fp8", 8
     if dtype in _NARROW:
-        return UNKNOWN, UNREADABLE_BITS[dtype]
+        return UNKNOWN, DTYPES[dtype].bits
     return ("int8", 8) if dtype == "I8" else (UNKNOWN, None)
 
 
 def _gptq_or_awq(parts: Mapping[str, StoredTensor]) -> tuple[str, Any]:
-    """Tell GPTQ and AWQ apart: the one packs codes along the rows, the other along the columns."""
+    """Distinguish GPTQ from AWQ, which packs codes along the columns instead of the rows."""
     codes, scales, zeros = (parts.get(name) for name in ("qweight", "scales", "qzeros"))
     if scales is None or len(codes.shape if codes else ()) != 2 or len(scales.shape) != 2:
         return "gptq", None

@@ -20,7 +20,7 @@ from bertviewer.core.checks.observed_calls import (
     Call,
     Comparison,
 )
-from bertviewer.core.sources.family_names import is_cross_attention
+from bertviewer.core.sources.families import is_cross_attention
 
 NEXT = "= next hidden state"
 """The last step: the whole layer, computed from its input."""

@@ -13,7 +13,7 @@ from bertviewer.core.corpus.measured import TOKEN_CLASSES
 from bertviewer.core.corpus.options import MOST_TOKENS, CorpusOptions
 from bertviewer.core.graph.length_measuring import length_limits
 from bertviewer.core.runs.inputs import model_inputs, text_inputs
-from bertviewer.core.sources.special_tokens import MASKS, SEPARATORS, STARTS
+from bertviewer.core.sources.families import MASKS, SEPARATORS, STARTS
 from bertviewer.core.tokenization.tokens import TokenIds
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from bertviewer.core.runs.inputs import parameters_of
 from bertviewer.core.runs.measuring import left_out
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.family_names import is_cross_attention
+from bertviewer.core.sources.families import is_cross_attention
 from bertviewer.core.tokenization.tokenization import reads_target
 from bertviewer.core.util.log import write_log
 

@@ -15,9 +15,9 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from bertviewer.core.checkpoints.decoding import decode
 from bertviewer.core.checkpoints.finding import check_inside
 from bertviewer.core.checkpoints.header import parse_header, parse_json, shown_name
+from bertviewer.core.checkpoints.reading import decode
 from bertviewer.core.corpus.corpus import (
     SCHEMA,
     ClassSums,
@@ -30,8 +30,7 @@ from bertviewer.core.corpus.corpus import (
 from bertviewer.core.corpus.histogram import BINS
 from bertviewer.core.corpus.parquet import batches, open_parquet, pyarrow_parts
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.sources.model_source import Kind
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import Kind, find_task
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
 from bertviewer.core.util.serialization import convert
@@ -211,7 +210,7 @@ def read_json(file: Path, what: str) -> Any:
         UserError: as ``read_file``, or it is not JSON.
     """
     content = read_file(file, MOST_JSON, f"a {what}")
-    found = parse_json(content, file, what, fractions=True)
+    found = parse_json(content, file, what)
     # In valid UTF-8 only an escape can be a lone surrogate.
     if b"\\u" in content:
         try:

@@ -9,7 +9,7 @@ from bertviewer.core.analysis.heads import HeadLayout, head_layout
 from bertviewer.core.explain.explanation import Context, Explanation, Numbers
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.module_view import has_head_size, has_positions
-from bertviewer.core.sources.family_names import is_cross_attention
+from bertviewer.core.sources.families import is_cross_attention
 from bertviewer.core.util.numbers import count_text, number_text
 
 _ATTENTION = ("self-attention",)

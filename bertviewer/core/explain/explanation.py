@@ -12,7 +12,7 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, Token
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode
-from bertviewer.core.sources.special_tokens import FRAMES, Frame
+from bertviewer.core.sources.families import FRAMES, Frame
 
 if TYPE_CHECKING:  # they import numpy, and the window's start does not
     import numpy as np

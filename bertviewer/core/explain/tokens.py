@@ -4,9 +4,8 @@ from functools import partial
 
 from bertviewer.core.explain.explanation import Context, Explanation, Numbers
 from bertviewer.core.schema.activation_run import Token
-from bertviewer.core.sources.family_names import POSITION_TABLES
+from bertviewer.core.sources.families import POSITION_TABLES, READS_GUESSES
 from bertviewer.core.sources.length_limits import table_room
-from bertviewer.core.sources.special_tokens import READS_GUESSES
 
 _EMBEDDINGS = ("embeddings",)
 _WORDS = ("word_embeddings",)

@@ -19,13 +19,8 @@ from bertviewer.core.graph.module_graph import (
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flows, Node
 from bertviewer.core.schema.modules import ModuleNode, TensorInfo, ancestors
-from bertviewer.core.sources.family_names import (
-    ANGLES,
-    CONFIG_KEYS,
-    DROPOUT,
-    ON_PROBABILITIES,
-    POSITION_TABLES,
-)
+from bertviewer.core.sources.config_keys import CONFIG_KEYS
+from bertviewer.core.sources.families import ANGLES, DROPOUT, ON_PROBABILITIES, POSITION_TABLES
 from bertviewer.core.util.serialization import PartialEquality, Scalar
 
 _NO_FLOWS = Flows({})

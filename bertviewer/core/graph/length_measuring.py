@@ -26,7 +26,7 @@ from bertviewer.core.sources.length_limits import (
     stated_limits,
     trained_length,
 )
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.util.budget import OverBudget, limited
 from bertviewer.core.util.errors import Stopped, UserError
 from bertviewer.core.util.log import write_log

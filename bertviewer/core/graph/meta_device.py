@@ -25,7 +25,7 @@ from bertviewer.core.building.models import auto_class
 from bertviewer.core.graph.module_calls import tensors_in
 from bertviewer.core.graph.products import Dimensions, ProductMode
 from bertviewer.core.schema.source_info import SEED
-from bertviewer.core.sources.tasks import Task
+from bertviewer.core.sources.model_source import Task
 from bertviewer.core.util import budget
 
 POOL = 2**24

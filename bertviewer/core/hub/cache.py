@@ -1,7 +1,7 @@
-"""The hub's cache on this disk, laid out as huggingface_hub lays it out, and shared with it.
+"""The Hub's cache on this disk, in the layout of huggingface_hub, and shared with it.
 
-A model has a folder, ``models--org--name``. In it, ``refs/main`` says at which commit a branch was
-last seen, ``blobs`` holds contents by their digests, and ``snapshots/<commit>`` links to these.
+A model has a folder, ``models--org--name``. In it, ``refs/main`` has the commit that a branch was
+last seen at, ``blobs`` holds contents by their digests, and ``snapshots/<commit>`` links to these.
 """
 
 import os
@@ -14,19 +14,19 @@ from msgspec import Struct
 from bertviewer.core.checkpoints.finding import read_index
 from bertviewer.core.hub.listing import CONFIGURATION, WEIGHTS, WEIGHTS_INDEX
 from bertviewer.core.saving.atomic_files import write_atomically
-from bertviewer.core.sources.hub_name import HubName, is_commit
+from bertviewer.core.sources.model_source import HubName, is_commit
 from bertviewer.core.util.errors import UserError
 
 
 class CachedModel(Struct, frozen=True):
-    """A model at one commit, as far as it is in the cache.
+    """A model at one commit, with the files that are in the cache.
 
     Attributes:
         name: its name, pinned to the commit.
         branches: the branches and tags that were last seen at this commit.
-        nbytes: how much it takes on the disk.
-        modified: when its newest file came, in seconds since 1970.
-        has_weights: whether its weights are there too.
+        nbytes: its size on the disk.
+        modified: modification time of its newest file, in seconds since 1970.
+        has_weights: whether its weights are in the cache.
     """
 
     name: HubName
@@ -48,7 +48,7 @@ def snapshot(cache: Path, name: HubName) -> Path:
 
 
 def cached_commit(cache: Path, name: HubName) -> HubName | None:
-    """Return a name pinned to what the cache has of it; ``None`` if it has no configuration."""
+    """Return the commit of a model that is in the cache; ``None`` if its configuration is not."""
     from huggingface_hub import try_to_load_from_cache
 
     found = try_to_load_from_cache(name.repo, CONFIGURATION, cache, name.revision)
@@ -59,7 +59,7 @@ def cached_commit(cache: Path, name: HubName) -> HubName | None:
 
 
 def remember_branch(cache: Path, name: HubName, commit: str) -> None:
-    """Write down which commit a branch or tag is at, for the time without a network.
+    """Store the commit of a branch or tag, for use without a network.
 
     Raises:
         UserError: the cache cannot be written.
@@ -77,20 +77,20 @@ def remember_branch(cache: Path, name: HubName, commit: str) -> None:
 
 
 def remember_absent(cache: Path, name: HubName, files: Iterable[str]) -> None:
-    """Write down which files a commit does not have, for the time without a network.
+    """Store which files a commit does not have, for use without a network.
 
-    huggingface_hub keeps this knowledge in the same place: an empty file for each of them. A cache
-    that cannot be written, as one that many share, goes without: the hub is asked again.
+    As huggingface_hub does, by an empty file for each of them. In a cache that cannot be written,
+    such as a shared one, nothing is stored, and the Hub is asked again.
     """
     with suppress(OSError):
         for file in files:
-            place = _absent(cache, name, file)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.touch()
+            mark = _absent(cache, name, file)
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
 
 
 def is_known_absent(cache: Path, name: HubName, file: str) -> bool:
-    """Return whether it is known that a commit has no such file."""
+    """Return whether a commit is known not to have a file."""
     return _absent(cache, name, file).is_file()
 
 
@@ -98,22 +98,22 @@ def _absent(cache: Path, name: HubName, file: str) -> Path:
     return repository(cache, name.repo) / ".no_exist" / name.revision / file
 
 
-def link(blob: Path, place: Path) -> None:
-    """Put a blob into a snapshot: by a link, or by moving it where links cannot be made.
+def link(blob: Path, path: Path) -> None:
+    """Link to a blob from a snapshot, or move it there where links are not supported.
 
     Raises:
         OSError: the cache cannot be written.
     """
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
     try:
-        place.symlink_to(os.path.relpath(blob, place.parent))
+        path.symlink_to(os.path.relpath(blob, path.parent))
     except OSError:
-        blob.replace(place)
+        blob.replace(path)
 
 
 def cached_models(cache: Path) -> tuple[CachedModel, ...]:
-    """Return the models in the cache that can be opened, the newest first.
+    """Return the models in the cache that can be opened, newest first.
 
     Raises:
         UserError: the cache cannot be read.
@@ -148,10 +148,10 @@ def cached_models(cache: Path) -> tuple[CachedModel, ...]:
 
 
 def has_weights(folder: Path) -> bool:
-    """Return whether all weights of a snapshot are there.
+    """Return whether all weights of a snapshot are in the cache.
 
     Raises:
-        UserError: it has an index that is none.
+        UserError: its index is not valid.
     """
     if (folder / WEIGHTS).is_file():
         return True
@@ -165,4 +165,4 @@ def _has_readable_weights(folder: Path) -> bool:
     try:
         return has_weights(folder)
     except UserError:
-        return False  # opening this model will say what is wrong; the others are listed
+        return False  # opening this model reports what is wrong

@@ -1,4 +1,4 @@
-"""The hub as it is reached from here: its address, its cache on this disk, what requests carry."""
+"""Address, cache folder and credentials of the Hub that this machine is configured for."""
 
 import os
 from collections.abc import Mapping
@@ -8,31 +8,46 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 
 from bertviewer import __version__
-from bertviewer.core.hub.pace import LIMITS, Limits
 from bertviewer.core.util.errors import UserError
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
 _BAD_TOKEN = "the Hugging Face token cannot be read; store it again with: hf auth login"
-PATIENCE = 20.0  # seconds without a byte after which a connection counts as lost
+
+
+class Limits(Struct, frozen=True):
+    """How slow a server may be.
+
+    Attributes:
+        silence: seconds without a byte after which a connection counts as lost.
+        window: seconds over which the rate is measured.
+        least_rate: minimum average rate over a window, in bytes per second.
+        overall: seconds that a request may take in addition to the time that its bytes take at
+            the minimum rate; pauses that the server asks for count.
+        first_pause: seconds before the first retry; each further one takes twice as long.
+    """
+
+    silence: float = 20.0
+    window: float = 30.0
+    least_rate: float = 1000.0
+    overall: float = 600.0
+    first_pause: float = 0.5
 
 
 class Hub(Struct, frozen=True):
-    """Where the hub is, and where what comes from it is kept.
+    """Where the Hub is, and where downloaded files are kept.
 
     Attributes:
-        endpoint: its address, as the environment's ``HF_ENDPOINT`` or ``DEFAULT_ENDPOINT``.
-        cache: the folder that all programs using the hub share.
-        patience: seconds without a byte after which a connection counts as lost.
-        headers: what every request to the endpoint carries; a person's token may be among them,
-            so they are never shown, and never sent elsewhere.
-        limits: how slow it may be while it does send something.
+        endpoint: its address: the environment's ``HF_ENDPOINT`` or ``DEFAULT_ENDPOINT``.
+        cache: the folder that all programs using the Hub share.
+        headers: what every request to the endpoint carries; a token may be among them, so they
+            are never shown, and never sent elsewhere.
+        limits: how slow it may be.
     """
 
     endpoint: str
     cache: Path
-    patience: float = PATIENCE
     headers: Mapping[str, str] = field(default_factory=dict)
-    limits: Limits = LIMITS
+    limits: Limits = Limits()
 
     def __repr__(self) -> str:
         return f"Hub(endpoint={self.endpoint!r}, cache={self.cache!r})"  # no headers
@@ -40,28 +55,30 @@ class Hub(Struct, frozen=True):
     @property
     def host(self) -> str:
         """The endpoint's host, for messages."""
-        return urlsplit(self.endpoint).netloc.rpartition("@")[2]
+        return host_of(self.endpoint)
 
-    @property
-    def has_token(self) -> bool:
-        """Whether a token of the person's goes along."""
-        return any(name.lower() == "authorization" for name in self.headers)
 
-    def headers_for(self, url: str) -> dict[str, str]:
-        """Return the headers of a request: the token goes to the endpoint and nowhere else."""
-        headers = {"accept-encoding": "identity"}
-        if _origin(url) == _origin(self.endpoint):
-            headers |= self.headers
-        elif agent := self.headers.get("user-agent"):
-            headers["user-agent"] = agent
-        return headers
+def host_of(endpoint: str) -> str:
+    """Return the host and port of an address, for messages."""
+    return urlsplit(endpoint).netloc.rpartition("@")[2]
+
+
+def origin(url: str) -> tuple[str, str | None, int | None]:
+    """Return the scheme, host and port of a URL.
+
+    Raises:
+        ValueError: the port is not a number below 65536.
+    """
+    parts = urlsplit(url)
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname, parts.port or default
 
 
 def connect() -> Hub:
-    """Return the hub that this machine is set up for; nothing is sent yet.
+    """Return the Hub that this machine is configured for; nothing is sent yet.
 
     Raises:
-        UserError: ``HF_ENDPOINT`` is no address, or the stored token cannot be read.
+        UserError: ``HF_ENDPOINT`` is not an address, or the stored token cannot be read.
     """
     from huggingface_hub import constants, get_token
 
@@ -70,30 +87,24 @@ def connect() -> Hub:
         address = urlsplit(endpoint)
         if address.scheme not in ("http", "https") or not address.hostname:
             raise ValueError(endpoint)
-        _origin(endpoint)
+        origin(endpoint)
     except ValueError as error:
         raise UserError("HF_ENDPOINT is not a valid Hub address") from error
     headers = {"user-agent": f"bertviewer/{__version__}"}
     try:
         token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token()
     except Exception as error:
-        # Many things can go wrong with a token, and their texts may hold it.
+        # Many things can go wrong with a token, and their texts may contain it.
         raise UserError(_BAD_TOKEN) from error
     if token is not None and not (token.isascii() and token.isprintable()):
         raise UserError(_BAD_TOKEN)
     if token:
         headers["authorization"] = f"Bearer {token}"
-    return Hub(endpoint, cache_folder(), headers=headers)
+    return Hub(endpoint, cache_folder(), headers)
 
 
 def cache_folder() -> Path:
-    """Return the folder of the hub's cache on this machine, whether it exists or not."""
+    """Return the folder of the Hub's cache on this machine, whether it exists or not."""
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE)
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    default = {"http": 80, "https": 443}.get(parts.scheme)
-    return parts.scheme, parts.hostname, parts.port or default

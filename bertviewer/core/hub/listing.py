@@ -1,14 +1,15 @@
-"""Which files a model on the hub has, and which of them may be downloaded."""
+"""Listing of a Hub model: its commit, and the files that may be downloaded."""
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError
 
-from bertviewer.core.sources.hub_name import HubName, is_commit
+from bertviewer.core.sources.model_source import HubName, is_commit
 from bertviewer.core.tokenization.files import SENTENCEPIECE_FILES
 from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.serialization import convert
 
 CONFIGURATION = "config.json"
 WEIGHTS = "model.safetensors"
@@ -24,24 +25,23 @@ TOKENIZER = (
     *SENTENCEPIECE_FILES,
 )
 SMALL = (CONFIGURATION, *TOKENIZER, WEIGHTS_INDEX)
-"""What is downloaded when a model is opened; its weights come later."""
+"""Files that are downloaded when a model is opened; the weights follow on request."""
 
-# A tokenizer for many languages takes 20 MB; what is far larger is no tokenizer.
 MAX_SMALL_BYTES = 100_000_000
+"""Size limit of these; the largest multilingual tokenizers have 20 MB."""
 
 _SHARD = re.compile(r"\w[\w.-]{0,199}\.safetensors", re.ASCII)
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_SHA1 = re.compile(r"[0-9a-f]{40}")
+_Size = Annotated[int, Meta(ge=0)]
 
 
 class RemoteFile(Struct, frozen=True):
-    """A file on the hub.
+    """A file on the Hub.
 
     Attributes:
         name: its name in the repository.
         nbytes: its size.
-        digest: what it must be when it is here: the SHA-256 of its content for a large file, the
-            SHA-1 of git's blob for a small one. The hub's cache names files by it.
+        digest: SHA-256 of the content for a large file (Git LFS), SHA-1 of git's blob for a small
+            one. The cache names files by it.
     """
 
     name: str
@@ -50,53 +50,63 @@ class RemoteFile(Struct, frozen=True):
 
 
 class Listing(Struct, frozen=True):
-    """A model at one commit: the files of it that may be downloaded, by name."""
+    """The downloadable files of a model at one commit, by name."""
 
     name: HubName
     files: Mapping[str, RemoteFile]
 
-    @property
-    def weights(self) -> RemoteFile | None:
-        """The one file of the weights, if they are in one."""
-        return self.files.get(WEIGHTS)
+
+class _LargeFile(Struct, frozen=True):
+    sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+    size: _Size
+
+
+class _File(Struct, frozen=True):
+    rfilename: str
+    size: _Size | None = None
+    blobId: Annotated[str, Meta(pattern=r"\A[0-9a-f]{40}\Z")] | None = None  # noqa: N815 - JSON's
+    lfs: _LargeFile | None = None
+
+
+class _Description(Struct, frozen=True):
+    """What the Hub answers to ``GET /api/models/<repo>/revision/<revision>?blobs=true``."""
+
+    siblings: list[_File]
+    sha: str | None = None
 
 
 def is_allowed(name: str) -> bool:
-    """Return whether a file of that name may be downloaded at all: never code, never a pickle.
+    """Return whether a file of that name may be downloaded: never code, never a pickle.
 
-    A safetensors file may be, and is where it is ``WEIGHTS`` or the index names it.
+    A safetensors file is downloaded only if it is ``WEIGHTS`` or the index names it.
     """
     return name in SMALL or _SHARD.fullmatch(name) is not None
 
 
 def read_listing(name: HubName, data: Any) -> Listing:
-    """Read the hub's description of a model at a revision.
+    """Return the listing from the Hub's description of a model at a revision.
 
     Raises:
-        UserError: it is not what the hub gives.
+        UserError: the description is not valid, or a file is too large for its kind.
     """
     try:
-        commit, siblings = data["sha"], data["siblings"]
-        found = [_file(entry) for entry in siblings if is_allowed(str(entry["rfilename"]))]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        description = convert(data, _Description)
+        files = [_remote_file(file) for file in description.siblings if is_allowed(file.rfilename)]
+    except ValidationError as error:
         raise UserError(f"{name}: the Hub's description of the model cannot be read") from error
-    if not isinstance(commit, str) or not is_commit(commit):
+    if description.sha is None or not is_commit(description.sha):
         raise UserError(f"{name}: the Hub does not say which commit that is")
-    return Listing(HubName(name.repo, commit), {file.name: file for file in found})
+    return Listing(HubName(name.repo, description.sha), {file.name: file for file in files})
 
 
-def _file(entry: Mapping[str, Any]) -> RemoteFile:
-    name, large = str(entry["rfilename"]), entry.get("lfs")
-    if large:
-        nbytes, digest = large["size"], str(large["sha256"])
-    else:
-        nbytes, digest = entry["size"], str(entry["blobId"])
-    if type(nbytes) is not int or nbytes < 0:
-        raise ValueError(name)
-    if not (_SHA256 if large else _SHA1).fullmatch(digest):
-        raise ValueError(name)
-    if name in SMALL and nbytes > MAX_SMALL_BYTES:
+def _remote_file(file: _File) -> RemoteFile:
+    nbytes, digest = file.size, file.blobId
+    if file.lfs is not None:
+        nbytes, digest = file.lfs.size, file.lfs.sha256
+    if nbytes is None or digest is None:
+        raise ValidationError(f"{file.rfilename} has no size or digest")
+    if file.rfilename in SMALL and nbytes > MAX_SMALL_BYTES:
         raise UserError(
-            f"{name} on the Hub is {nbytes / 1e6:.0f} MB, far too large for such a file"
+            f"{file.rfilename} on the Hub is {nbytes / 1e6:.0f} MB, far too large for such a file"
         )
-    return RemoteFile(name, nbytes, digest)
+    return RemoteFile(file.rfilename, nbytes, digest)

@@ -1,7 +1,5 @@
-"""Opens a model from the hub: its small files now, its weights when they are needed."""
+"""Opening a Hub model: configuration, tokenizer and headers at once, weights on request."""
 
-from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -25,7 +23,7 @@ from bertviewer.core.hub.cache import (
     snapshot,
 )
 from bertviewer.core.hub.connection import Hub, connect
-from bertviewer.core.hub.download import download
+from bertviewer.core.hub.download import DownloadProgress, download, file_request, get_listing
 from bertviewer.core.hub.listing import (
     CONFIGURATION,
     SMALL,
@@ -35,27 +33,30 @@ from bertviewer.core.hub.listing import (
     Listing,
     RemoteFile,
 )
-from bertviewer.core.hub.meter import Meter
-from bertviewer.core.hub.refusals import Unreachable
-from bertviewer.core.hub.requests import Tick, get_listing, read_bytes, remote_file
-from bertviewer.core.sources.hub_name import HubName, parse_hub_name
-from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.hub.transfers import (
+    Request,
+    Tick,
+    TransferProcess,
+    Unreachable,
+    transfer_process,
+)
+from bertviewer.core.sources.model_source import HubName, ModelSource, parse_hub_name
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
 FIRST_BYTES = 1 << 17
-"""What is asked for of a file of weights at first: the header of a BERT takes a fifth of it."""
+"""Bytes that are first requested of a weight file; BERT's header takes a fifth of it."""
 
 
 class HubModel(Struct, frozen=True):
-    """A model from the hub, of which all but the weights is in the cache.
+    """A Hub model, of which everything but the weights is in the cache.
 
     Attributes:
-        source: where it lies now, with its name pinned to a commit.
-        checkpoint: its tensors, from the headers alone; a file may still have to come.
-        why_no_weights: one plain line if it has none that can be had, else "".
-        hub: where the rest comes from.
-        listing: the files that it has there; ``None`` if the hub was not asked.
+        source: where it is in the cache, with its name pinned to a commit.
+        checkpoint: its tensors, read from the headers; the files may still be on the Hub.
+        why_no_weights: one line if there are no weights to download, else an empty string.
+        hub: where the weights come from.
+        listing: the files that the Hub has; ``None`` if it was not asked.
     """
 
     source: ModelSource
@@ -65,24 +66,23 @@ class HubModel(Struct, frozen=True):
     listing: Listing | None
 
     def missing_bytes(self) -> int:
-        """Return how many bytes of the weights are still to come."""
-        return sum(file.nbytes for file in self._weights() if not self._place(file).is_file())
+        """Return how many bytes of the weights are not in the cache."""
+        return sum(
+            file.nbytes for file in self._weights() if not (self.source.path / file.name).is_file()
+        )
 
     def fetch(self, progress: Progress = no_progress) -> None:
-        """Download the weights that are not here yet.
+        """Download the weights that are not in the cache.
 
         Raises:
-            Cancelled: the person asked to stop; what has come is kept for the next try.
-            UserError: they cannot be had, or not written.
+            Cancelled: by ``progress``; what was downloaded is kept for the next try.
+            UserError: they cannot be downloaded or written.
         """
-        files, listing = self._weights(), self.listing
-        if listing is None or not self.missing_bytes():
+        if self.listing is None or not self.missing_bytes():
             return
-        meter = Meter(progress, sum(file.nbytes for file in files))
-        for file in files:
-            meter.begin(f"Downloading {file.name}")
-            download(self.hub, listing, file, meter)
-        # Once more, and now from the disk, before any library reads them.
+        with transfer_process(self.hub) as process:
+            _download_all(process, self.listing, self._weights(), progress)
+        # From the disk now, before any library reads them.
         find_checkpoint(self.source.path)
 
     def _weights(self) -> tuple[RemoteFile, ...]:
@@ -90,64 +90,74 @@ class HubModel(Struct, frozen=True):
             return ()
         return tuple(self.listing.files[file.path.name] for file in self.checkpoint.files)
 
-    def _place(self, file: RemoteFile) -> Path:
-        return self.source.path / file.name
-
 
 def open_hub(
     source: ModelSource, progress: Progress = no_progress, hub: Hub | None = None
 ) -> HubModel:
-    """Have a model's configuration and tokenizer in the cache, and read its weights' headers.
+    """Download a model's configuration and tokenizer, and read the headers of its weights.
 
-    Without a connection, what is in the cache is opened as it is.
+    Without a connection, what is in the cache is opened.
 
     Raises:
-        Cancelled: the person asked to stop.
-        UserError: the model cannot be had.
+        Cancelled: by ``progress``.
+        UserError: the model cannot be opened.
     """
     name, hub = parse_hub_name(source.name), hub or connect()
     cached = cached_commit(hub.cache, name)
     if cached is not None and name.is_pinned and _is_complete(hub.cache, cached):
         return _from_cache(source, hub, cached, "")
     label = f"Asking {hub.host} for {name.repo}"
-    try:
-        listing = get_listing(hub, name, lambda remark: progress(0, 0, _said(label, remark)))
-    except Unreachable:
-        if cached is None:
-            raise
-        return _from_cache(source, hub, cached, f"and {hub.host} cannot be reached")
-    if name.is_pinned and listing.name != name:
-        raise UserError(f"{name}: {hub.host} answers with another commit")
-    return _from_hub(source, hub, name, listing, progress)
+    with transfer_process(hub) as process:
+        try:
+            listing = get_listing(
+                process, name, lambda _, remark: progress(0, 0, _with_remark(label, remark))
+            )
+        except Unreachable:
+            if cached is None:
+                raise
+            return _from_cache(source, hub, cached, f"and {hub.host} cannot be reached")
+        if name.is_pinned and listing.name != name:
+            raise UserError(f"{name}: {hub.host} answers with another commit")
+        return _from_hub(process, source, name, listing, progress)
 
 
-def _from_cache(source: ModelSource, hub: Hub, name: HubName, but: str) -> HubModel:
+def _from_cache(source: ModelSource, hub: Hub, name: HubName, reason: str) -> HubModel:
     folder, why = snapshot(hub.cache, name), ""
     checkpoint = find_checkpoint(folder) if has_weights(folder) else None
     if checkpoint is None:
-        why = f"{name}: its weights are not in the local cache, {but}"
+        why = f"{name}: its weights are not in the local cache, {reason}"
     opened = replace(source, name=str(name), path=folder)
     return HubModel(opened, checkpoint, why, hub, None)
 
 
 def _from_hub(
-    source: ModelSource, hub: Hub, wished: HubName, listing: Listing, progress: Progress
+    process: TransferProcess,
+    source: ModelSource,
+    requested: HubName,
+    listing: Listing,
+    progress: Progress,
 ) -> HubModel:
-    name = listing.name
+    name, hub = listing.name, process.hub
     if CONFIGURATION not in listing.files:
         raise UserError(f"{name}: there is no {CONFIGURATION}")
-    small = [file for file in listing.files.values() if file.name in SMALL]
-    meter = Meter(progress, sum(file.nbytes for file in small))
-    for file in small:
-        meter.begin(f"Downloading {file.name}")
-        download(hub, listing, file, meter)
-    remember_branch(hub.cache, wished, name.revision)
+    small = tuple(file for file in listing.files.values() if file.name in SMALL)
+    _download_all(process, listing, small, progress)
+    remember_branch(hub.cache, requested, name.revision)
     remember_absent(hub.cache, name, [file for file in SMALL if file not in listing.files])
     folder = snapshot(hub.cache, name)
     files = _weights_of(listing, folder)
     why = "" if files else f"{name}: it has no {WEIGHTS} on the Hub, and nothing else is downloaded"
-    checkpoint = _checkpoint(hub, listing, files, folder, progress) if files else None
+    checkpoint = _checkpoint(process, listing, files, progress) if files else None
     return HubModel(replace(source, name=str(name), path=folder), checkpoint, why, hub, listing)
+
+
+def _download_all(
+    process: TransferProcess, listing: Listing, files: tuple[RemoteFile, ...], progress: Progress
+) -> None:
+    downloaded = DownloadProgress(progress, sum(file.nbytes for file in files))
+    for file in files:
+        downloaded.label = f"Downloading {file.name}"
+        download(process, listing, file, downloaded)
 
 
 def _weights_of(listing: Listing, folder: Path) -> tuple[RemoteFile, ...]:
@@ -166,50 +176,49 @@ def _weights_of(listing: Listing, folder: Path) -> tuple[RemoteFile, ...]:
 
 
 def _checkpoint(
-    hub: Hub, listing: Listing, files: tuple[RemoteFile, ...], folder: Path, progress: Progress
+    process: TransferProcess, listing: Listing, files: tuple[RemoteFile, ...], progress: Progress
 ) -> Checkpoint:
+    """Return the checkpoint as the headers of its files describe it."""
+    folder = snapshot(process.hub.cache, listing.name)
     tensors: dict[str, StoredTensor] = {}
-
-    def tick(label: str, done: int, remark: str) -> None:
-        progress(done, len(files), _said(label, remark))
-
     for number, file in enumerate(files):
-        place = folder / file.name
+        path = folder / file.name
         label = f"Reading the header of {file.name}"
-        tick(label, number, "")
-        if place.is_file():
-            found = read_header(place)
+
+        def tick(_nbytes: int, remark: str, number: int = number, label: str = label) -> None:
+            progress(number, len(files), _with_remark(label, remark))
+
+        tick(0, "")
+        if path.is_file():
+            found = read_header(path)
         else:
-            raw = _header(hub, listing, file, place, partial(tick, label, number))
-            found = parse_header(raw, place, file.nbytes)
+            request = file_request(process, listing.name, file)
+            raw = _header(process, request, path, file.nbytes, tick)
+            found = parse_header(raw, path, file.nbytes)
         for tensor in found:
             tensors.setdefault(tensor.name, tensor)
     return Checkpoint(tuple(StoredFile(folder / file.name, file.nbytes) for file in files), tensors)
 
 
-def _header(hub: Hub, listing: Listing, file: RemoteFile, place: Path, tick: Tick) -> bytes:
+def _header(
+    process: TransferProcess, request: Request, path: Path, file_bytes: int, tick: Tick
+) -> bytes:
     """Return the first bytes of a remote file, at least as far as its header goes."""
-
-    def between(start: int, stop: int) -> bytes:
-        came = bytearray()
-        asked = remote_file(hub, listing.name, file)
-        with closing(read_bytes(asked, tick, start, stop, nbytes=stop - start)) as chunks:
-            for chunk in chunks:
-                came += chunk
-                if len(came) >= stop - start:
-                    break
-        return bytes(came)
-
-    raw = between(0, min(file.nbytes, FIRST_BYTES))
-    needed = header_bytes(raw[:PREFIX_BYTES], place, file.nbytes)
-    return raw if len(raw) >= needed else raw + between(len(raw), needed)
+    stop = min(file_bytes, FIRST_BYTES)
+    raw = process.read(replace(request, stop=stop, nbytes=stop), tick)[:stop]
+    needed = header_bytes(raw[:PREFIX_BYTES], path, file_bytes)
+    if len(raw) < needed:
+        start, missing = len(raw), needed - len(raw)
+        rest = replace(request, start=start, stop=needed, nbytes=missing)
+        raw += process.read(rest, tick)[:missing]
+    return raw
 
 
 def _is_complete(cache: Path, name: HubName) -> bool:
-    """Return whether all is here that the hub could be asked for.
+    """Return whether a snapshot has every file that could be downloaded.
 
-    Another program may have left some of it. A ``tokenizer.json`` holds a whole tokenizer; its
-    settings say how it is used.
+    Another program may have downloaded a part of it. A ``tokenizer.json`` holds a whole tokenizer;
+    ``tokenizer_config.json`` says how it is used.
     """
     folder = snapshot(cache, name)
     if not has_weights(folder):
@@ -220,5 +229,5 @@ def _is_complete(cache: Path, name: HubName) -> bool:
     return all(file in present or is_known_absent(cache, name, file) for file in TOKENIZER)
 
 
-def _said(label: str, remark: str) -> str:
+def _with_remark(label: str, remark: str) -> str:
     return f"{label}: {remark}" if remark else label

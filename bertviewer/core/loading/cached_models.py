@@ -17,7 +17,7 @@ from msgspec import Struct, ValidationError
 from msgspec.structs import replace
 
 from bertviewer.core.building.versions import versions
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.expressions.evaluation import all_met, evaluate
 from bertviewer.core.saving.disk_cache import JsonStore, cache_folder

@@ -11,12 +11,12 @@ from typing import Any
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta, task_classes
+from bertviewer.core.checkpoints.load_report import without_wrappers
 from bertviewer.core.checkpoints.quantization import packed_weights
 from bertviewer.core.checkpoints.stored import Checkpoint
-from bertviewer.core.checkpoints.wrappers import without_wrappers
 from bertviewer.core.loading.matching import match
 from bertviewer.core.sources.configuration import MAX_LAYERS
-from bertviewer.core.sources.tasks import BASE, Task
+from bertviewer.core.sources.model_source import BASE, Task
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.numbers import count_text, number_text
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from torch import Tensor, nn
 
 from bertviewer.core.building.backend import torch
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
 from bertviewer.core.loading.layer_plan import Plan
 from bertviewer.core.loading.lazy_parameter import (

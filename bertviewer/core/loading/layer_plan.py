@@ -8,7 +8,7 @@ from msgspec import Struct
 from torch import nn
 
 from bertviewer.core.analysis.layers import layer_paths, unit_of, unit_paths
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.schema.architecture import Architecture
 
 

@@ -12,8 +12,8 @@ from bertviewer.core.loading.cached_models import ModelSpec, store_report, store
 from bertviewer.core.loading.notices import why_quantized, with_notices
 from bertviewer.core.loading.structure import why_not_run
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.demo import check_demo_weights
-from bertviewer.core.sources.layouts import unread_weights
+from bertviewer.core.sources.model_folder import unread_weights
+from bertviewer.core.sources.presets import check_demo_weights
 from bertviewer.core.tokenization.files import has_tokenizer, shares_vocabulary
 from bertviewer.core.util import libraries
 from bertviewer.core.util.budget import Budget

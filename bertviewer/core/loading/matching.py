@@ -17,10 +17,9 @@ from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
 
 from bertviewer.core.checkpoints.header import shown_name
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport, prefixes_of, without_wrappers
 from bertviewer.core.checkpoints.quantization import packed_weights
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
-from bertviewer.core.checkpoints.wrappers import prefixes_of, without_wrappers
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.numbers import count_text
 

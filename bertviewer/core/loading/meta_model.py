@@ -9,8 +9,8 @@ from torch import nn
 from bertviewer.core.building.configurations import build_config, plain_config
 from bertviewer.core.building.models import build_on_meta, heads_of, untie
 from bertviewer.core.building.unused_keys import key_use
+from bertviewer.core.checkpoints.reading import untied_names
 from bertviewer.core.checkpoints.stored import Checkpoint
-from bertviewer.core.checkpoints.ties import untied_names
 from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.loading.cached_models import ModelSpec, load_spec
@@ -19,8 +19,8 @@ from bertviewer.core.loading.structure import Branch
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.sources.demo import check_demo_weights
 from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.presets import check_demo_weights
 from bertviewer.core.util.budget import OverBudget, limited
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.memory import gc_paused

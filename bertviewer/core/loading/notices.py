@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.checkpoints.quantization import Quantization, packed_weights, quantization_of
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.schema.architecture import Architecture

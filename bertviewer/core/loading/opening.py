@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bertviewer.core.checkpoints.finding import check_inside, find_checkpoint
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.checkpoints.quantization import quantization_of
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.loading.cached_models import (
@@ -29,9 +29,8 @@ from bertviewer.core.sources.configuration import (
     read_configuration,
     without_type,
 )
-from bertviewer.core.sources.layouts import notices_of
-from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.tasks import AUTO, BASE, find_task
+from bertviewer.core.sources.model_folder import notices_of
+from bertviewer.core.sources.model_source import AUTO, BASE, ModelSource, find_task
 from bertviewer.core.util import libraries
 from bertviewer.core.util.errors import UnknownTypeError
 from bertviewer.core.util.progress import Progress, no_progress
@@ -144,7 +143,7 @@ def _untied(keys: LoadReport, checkpoint: Checkpoint, progress: Progress) -> boo
     """Return whether tensors that the report has as tied have different values now."""
     if not keys.twice:
         return False
-    from bertviewer.core.checkpoints.ties import untied_names  # needs numpy
+    from bertviewer.core.checkpoints.reading import untied_names  # needs numpy
 
     return bool(untied_names(keys, checkpoint, progress))
 

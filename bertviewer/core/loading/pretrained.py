@@ -15,9 +15,8 @@ from torch import Tensor, nn
 
 from bertviewer.core.building.backend import seeded, torch
 from bertviewer.core.checkpoints.header import read_header
-from bertviewer.core.checkpoints.keys import LoadReport
-from bertviewer.core.checkpoints.stored import ITEM_BYTES, Checkpoint, StoredTensor
-from bertviewer.core.checkpoints.version import check_version
+from bertviewer.core.checkpoints.load_report import LoadReport
+from bertviewer.core.checkpoints.stored import ITEM_BYTES, Checkpoint, StoredTensor, check_version
 from bertviewer.core.loading.matching import clean_keys, where
 from bertviewer.core.schema.source_info import SEED
 from bertviewer.core.util.errors import Cancelled, UserError, describe_error

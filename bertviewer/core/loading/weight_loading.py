@@ -7,7 +7,7 @@ from msgspec import Struct
 from torch import nn
 
 from bertviewer.core.building.models import build_on_meta, build_random
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.loading.layer_by_layer import (
     Reading,

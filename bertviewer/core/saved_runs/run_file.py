@@ -10,9 +10,8 @@ from bertviewer.core.building.versions import versions
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check_step import Check
-from bertviewer.core.sources.demo import SHA256
-from bertviewer.core.sources.hub_name import parse_hub_name
-from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.model_source import ModelSource, parse_hub_name
+from bertviewer.core.sources.presets import DEMO_SHA256
 from bertviewer.core.util.errors import UserError
 
 SCHEMA: Literal["bertviewer.runs/1"] = "bertviewer.runs/1"
@@ -139,7 +138,7 @@ def _saved_model(
         task=source.task.name,
         revision=parse_hub_name(source.name).revision if source.kind == "hub" else None,
         files={file.own.name: file.nbytes for file in files},
-        sha256={"model.safetensors": SHA256} if source.kind == "demo" else {},
+        sha256={"model.safetensors": DEMO_SHA256} if source.kind == "demo" else {},
         config=config,
         untied=source.untied,
     )

@@ -11,8 +11,7 @@ from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivatio
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.statistics import Statistics
 from bertviewer.core.sources.length_limits import stated_lengths
-from bertviewer.core.sources.model_source import Kind
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import Kind, find_task
 from bertviewer.core.tokenization.sentence import check_text
 from bertviewer.core.util.errors import UserError
 

@@ -1,1 +1,5 @@
-"""What the user asked to open: its name, its configuration, its head."""
+"""Sources of models: names, folders, configurations and task heads.
+
+Start with ``parsing``, which turns what the user typed into a ``model_source.ModelSource``.
+``configuration`` reads and validates a config.json; ``families`` has what no code tells.
+"""

@@ -1,4 +1,4 @@
-"""How many tokens a model takes: plain data."""
+"""Limits of the number of tokens: plain data."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.family_names import POSITION_TABLES
+from bertviewer.core.sources.families import POSITION_TABLES
 
 _LENGTHS = (
     *("max_position_embeddings", "n_positions", "max_encoder_position_embeddings"),
@@ -16,13 +16,13 @@ _TARGET_LENGTHS = ("max_decoder_position_embeddings",)
 
 
 class LengthLimits(Struct, frozen=True):
-    """The longest texts that a model can be run on.
+    """Maximum numbers of tokens of a model.
 
     Attributes:
-        source: tokens that the model takes, or its encoder; ``None`` for any number.
-        target: tokens that the decoder of an encoder-decoder takes; ``None`` for any number.
-        trained: the length that the configuration names, ``None`` if it names none. A model
-            without a table of positions runs on longer texts, but was not trained on them.
+        source: of the model, or of its encoder; ``None``: unlimited.
+        target: of the decoder of an encoder-decoder; ``None``: unlimited.
+        trained: maximum length in the configuration, ``None`` without one. A model without a
+            table of positions can run on longer texts, but was not trained on them.
     """
 
     source: int | None = None
@@ -30,34 +30,34 @@ class LengthLimits(Struct, frozen=True):
     trained: int | None = None
 
     def of(self, texts: int) -> tuple[int | None, ...]:
-        """Return the limits of the texts that are read, each by a part of the model.
+        """Return the limit of each text.
 
-        ``texts`` is 1 or 2: one that all parts read, or one for the encoder and one for the
-        decoder.
+        ``texts`` is 1 or 2: one for all parts of the model, or one for the encoder and one for
+        the decoder.
         """
         return (self.shared,) if texts == 1 else (self.source, self.target)
 
     @property
     def shared(self) -> int | None:
-        """Tokens of a text that encoder and decoder read both."""
+        """Maximum length of a text that both encoder and decoder read."""
         limits = [limit for limit in (self.source, self.target) if limit is not None]
         return min(limits, default=None)
 
 
 FindLimits = Callable[[], LengthLimits]
-"""Finds out how many tokens a model takes when that is first needed; see ``measuring``."""
+"""Measures the limits when they are first needed; see ``graph.length_measuring``."""
 
 
 def stated_limits(config: Mapping[str, Any]) -> LengthLimits:
-    """Return the limits of a model that has a table for what its configuration names."""
+    """Return the limits in a configuration, for a model with a table of positions."""
     trained = trained_length(config)
     return LengthLimits(trained, trained, trained)
 
 
 def table_room(architecture: Architecture) -> int | None:
-    """Return how many tokens get a row of a model's table of positions; ``None`` without one.
+    """Return how many tokens a model's table of positions has rows for; ``None`` without one.
 
-    It is read off the table's shape, without torch; ``measuring`` is exact.
+    From the shape of the table, without torch; ``graph.length_measuring`` is exact.
     """
     tables = (node for node in architecture.modules if node.name in POSITION_TABLES)
     for node in tables:
@@ -69,7 +69,7 @@ def table_room(architecture: Architecture) -> int | None:
 
 
 def stated_lengths(config: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the lengths that a configuration names, which the built model may or may not have."""
+    """Return all maximum lengths in a configuration; the model may not depend on them."""
     return tuple(
         value
         for key in (*_LENGTHS, *_TARGET_LENGTHS)
@@ -78,9 +78,9 @@ def stated_lengths(config: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def certain_length(config: Mapping[str, Any]) -> int:
-    """Return a number of tokens that every model with these lengths takes; 0 if it names none.
+    """Return a number of tokens that any model with this configuration accepts; 0 if unknown.
 
-    It is far below the lengths: tables may keep rows for padding, and blocks may be filled up.
+    It is far below the maximum: tables may have rows for padding, and blocks may be padded.
     """
     padding = config.get("pad_token_id")
     kept = 2 + (padding if isinstance(padding, int) and padding > 0 else 0)
@@ -88,5 +88,5 @@ def certain_length(config: Mapping[str, Any]) -> int:
 
 
 def trained_length(config: Mapping[str, Any]) -> int | None:
-    """Return how many tokens a model was trained on at most, as its configuration has it."""
+    """Return the maximum length that a model was trained on, by its configuration."""
     return next((config[key] for key in _LENGTHS if isinstance(config.get(key), int)), None)

@@ -1,4 +1,4 @@
-"""What a name that a person wrote stands for: the demo, a preset, the hub, a folder or a file."""
+"""Parsing the name of a model: the demo, a preset, a Hub model, a folder or a file."""
 
 from os.path import lexists
 from pathlib import Path
@@ -12,24 +12,30 @@ from bertviewer.core.checkpoints.finding import (
     has_checkpoint,
     pickle_in,
 )
-from bertviewer.core.sources.demo import demo_folder
-from bertviewer.core.sources.hub_name import SCHEME, parse_hub_name
-from bertviewer.core.sources.layouts import CONFIG, model_folder, no_model_in, why_not_read
-from bertviewer.core.sources.model_source import Kind, ModelSource
-from bertviewer.core.sources.presets import find_preset, preset_names
-from bertviewer.core.sources.tasks import AUTO, BASE, Task, find_task
+from bertviewer.core.sources.model_folder import CONFIG, model_folder, no_model_in, why_not_read
+from bertviewer.core.sources.model_source import (
+    AUTO,
+    BASE,
+    SCHEME,
+    Kind,
+    ModelSource,
+    Task,
+    find_task,
+    parse_hub_name,
+)
+from bertviewer.core.sources.presets import demo_folder, find_preset, preset_names
 from bertviewer.core.util.errors import UserError
 
 RUNS_SUFFIX = ".bertviewer"
 
 
 def parse_source(name: str, task: str = AUTO.name) -> ModelSource:
-    """Find out what ``name`` means: ``demo``, a preset, a folder or a file.
+    """Return the source that ``name`` means: ``demo``, a preset, a Hub model, a folder or a file.
 
-    The task ``auto`` stays one only where weights decide what it is, once they are opened.
+    The task ``auto`` becomes ``base`` for a source without weights.
 
     Raises:
-        UserError: it is none of these, or the task is unknown.
+        UserError: there is no such source, or the task is unknown.
     """
     source = _parsed(name, find_task(task))
     has_weights = source.kind in ("folder", "weights", "pickle", "hub")

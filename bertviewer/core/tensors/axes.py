@@ -12,7 +12,7 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
 from bertviewer.core.schema.row_statistics import TokenStatistics, measure_rows
-from bertviewer.core.sources.family_names import PROJECTIONS, reads_encoder
+from bertviewer.core.sources.families import PROJECTIONS, reads_encoder
 
 # Markers before a piece: of a continuation, of a preceding space.
 _MARKERS = ("##", "Ġ", "▁")

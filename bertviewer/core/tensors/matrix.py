@@ -6,8 +6,7 @@ from math import prod
 import numpy as np
 from msgspec import Struct, field
 
-from bertviewer.core.checkpoints.decoding import Values
-from bertviewer.core.checkpoints.reading import Span
+from bertviewer.core.checkpoints.reading import Span, Values
 from bertviewer.core.tensors.axes import Axis
 from bertviewer.core.tensors.values import TensorValues
 

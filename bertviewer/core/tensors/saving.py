@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bertviewer.core.checkpoints.decoding import Values, encode
+from bertviewer.core.checkpoints.reading import Values, encode
 from bertviewer.core.checkpoints.stored import ITEM_BYTES, TORCH_NAMES
 from bertviewer.core.saving import atomic_files as files
 from bertviewer.core.sources.model_source import ModelSource

@@ -7,7 +7,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.analysis.histogram_data import Histogram, histogram
-from bertviewer.core.checkpoints.decoding import Values
+from bertviewer.core.checkpoints.reading import Values
 from bertviewer.core.schema.row_statistics import LEAST, MOST, measure_rows
 from bertviewer.core.schema.statistics import NOTHING, Statistics
 from bertviewer.core.tensors.matrix import Matrix

@@ -12,8 +12,7 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct, field
 
-from bertviewer.core.checkpoints.decoding import Values, decode
-from bertviewer.core.checkpoints.reading import Span, matrix_shape, read_block
+from bertviewer.core.checkpoints.reading import Span, Values, decode, matrix_shape, read_block
 from bertviewer.core.checkpoints.stored import TORCH_NAMES, StoredTensor
 from bertviewer.core.tensors.axes import Axis
 

@@ -9,13 +9,13 @@ from tokenizers import pre_tokenizers
 
 from bertviewer.core.schema.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.sources.configuration import segment_kinds
-from bertviewer.core.sources.length_limits import FindLimits
-from bertviewer.core.sources.special_tokens import (
+from bertviewer.core.sources.families import (
     FRAME_OF_PAIRS,
     FRAMES,
     FRAMES_OF_PAIRS,
     LAST_ROW,
 )
+from bertviewer.core.sources.length_limits import FindLimits
 from bertviewer.core.tokenization.tokenizer import Tokenizer
 from bertviewer.core.tokenization.tokens import EncodedText, TokenIds
 from bertviewer.core.util.progress import Progress, no_progress

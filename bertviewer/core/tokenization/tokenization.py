@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bertviewer.core.schema.activation_run import Sentence, Token
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.configuration import segment_kinds
-from bertviewer.core.sources.demo import demo_folder
+from bertviewer.core.sources.families import DECODER_STARTS, LAST_TOKEN_FIRST
 from bertviewer.core.sources.length_limits import (
     FindLimits,
     certain_length,
@@ -18,7 +18,7 @@ from bertviewer.core.sources.length_limits import (
     trained_length,
 )
 from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.special_tokens import DECODER_STARTS, LAST_TOKEN_FIRST
+from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.tokenization.files import has_tokenizer, lacks_tokenizer, shares_vocabulary
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
 from bertviewer.core.tokenization.placeholder import PlaceholderTokenizer

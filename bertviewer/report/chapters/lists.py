@@ -10,7 +10,7 @@ from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.schema.modules import TensorInfo
-from bertviewer.core.sources.key_meanings import KEY_MEANINGS, Effect, effect_of
+from bertviewer.core.sources.config_keys import KEY_MEANINGS, Effect, effect_of
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.blocks import (
     Code,

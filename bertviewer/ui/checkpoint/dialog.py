@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.theme import GRID, ROW
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.plots.fonts import weighted
 from bertviewer.report.key_report import key_lines
 from bertviewer.ui.labels import plain_label

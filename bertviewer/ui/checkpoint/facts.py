@@ -1,6 +1,6 @@
 """What the overview tells of the checkpoint, in a few lines."""
 
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.facts import Fact
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate

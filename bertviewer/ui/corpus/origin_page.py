@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import printable
 from bertviewer.ui.corpus.command_line import CommandLine

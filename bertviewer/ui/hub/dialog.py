@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.core.hub.cache import CachedModel
-from bertviewer.core.sources.hub_name import HubName, parse_hub_name
+from bertviewer.core.sources.model_source import HubName, parse_hub_name
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
 from bertviewer.core.util.text import as_sentence

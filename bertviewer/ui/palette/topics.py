@@ -22,8 +22,8 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import letter_values
 from bertviewer.core.schema.modules import ModuleNode
-from bertviewer.core.sources.family_names import is_cross_attention
-from bertviewer.core.sources.key_meanings import KEY_MEANINGS
+from bertviewer.core.sources.config_keys import KEY_MEANINGS
+from bertviewer.core.sources.families import is_cross_attention
 from bertviewer.core.sources.length_limits import table_room
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.costs import memory_sizes, size_text

@@ -6,8 +6,7 @@ from msgspec import Struct
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
-from bertviewer.core.sources.hub_name import SCHEME
-from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.model_source import SCHEME, ModelSource
 from bertviewer.core.sources.parsing import RUNS_SUFFIX
 from bertviewer.report.formats.formats import FORMATS, ReportFormat
 from bertviewer.ui.report.wishes import last_folder

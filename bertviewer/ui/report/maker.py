@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bertviewer.core.corpus.corpus import Corpus
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.schema.architecture import Architecture
-    from bertviewer.core.sources.origin import Origin
+    from bertviewer.core.sources.model_folder import Origin
     from bertviewer.report.building import Draft
     from bertviewer.report.choices import Choices
     from bertviewer.report.document import ReportDocument
@@ -218,7 +218,7 @@ class ReportMaker:
     def _draft(
         self, order: Order, model: "LoadedModel", progress: Progress
     ) -> "tuple[Draft, Architecture]":
-        from bertviewer.core.sources.origin import Origin
+        from bertviewer.core.sources.model_folder import Origin
         from bertviewer.report.building import build_document
         from bertviewer.report.looks import Looks
         from bertviewer.report.subject import Subject

@@ -16,8 +16,7 @@ from bertviewer.core.analysis.predictions import (
 )
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import ModelSource, find_task
 from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.labels import plain_label

@@ -17,7 +17,7 @@ from bertviewer.core.analysis.predictions import (
 )
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.special_tokens import MASKS
+from bertviewer.core.sources.families import MASKS
 from bertviewer.ui.busy_bar import thin_bar
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Message, Offer

@@ -7,7 +7,7 @@ from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
 
 from bertviewer.charts.cell_words import cell_text
 from bertviewer.charts.naming import visible
-from bertviewer.core.checkpoints.decoding import Values
+from bertviewer.core.checkpoints.reading import Values
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.text import isolated

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.theme import GRID, LARGE, NORMAL, TITLE
-from bertviewer.core.sources.demo import demo_folder
+from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.text import as_sentence
 from bertviewer.plots.fonts import sized, weighted

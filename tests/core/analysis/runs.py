@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.sources.demo import demo_folder
+from bertviewer.core.sources.presets import demo_folder
 
 SPECIAL = {"[CLS]", "[SEP]", "<s>", "</s>", "<cls>", "<sep>", "<|endoftext|>", "[PAD]"}
 

@@ -13,8 +13,8 @@ from bertviewer.core.building.backend import seeded
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import auto_class, build_random, heads_of
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.sources.model_source import TASKS, find_task
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.sources.tasks import TASKS, find_task
 from bertviewer.core.util.errors import UserError
 
 TINY = {

@@ -8,15 +8,13 @@ from numpy.testing import assert_array_equal
 from safetensors.torch import save_file
 
 from bertviewer.core.building.backend import torch
-from bertviewer.core.checkpoints.decoding import Values, decode
 from bertviewer.core.checkpoints.header import read_header
-from bertviewer.core.checkpoints.reading import matrix_shape, read_block
+from bertviewer.core.checkpoints.reading import Values, decode, matrix_shape, read_block
 from bertviewer.core.checkpoints.stored import (
+    DTYPES,
     ITEM_BYTES,
     TORCH_NAMES,
-    UNREADABLE_BITS,
     StoredTensor,
-    bits_of,
 )
 from bertviewer.core.loading.pretrained import read_state
 from bertviewer.core.util.errors import NOT_REGULAR, UserError
@@ -55,19 +53,17 @@ def test_every_pattern_of_8_bits_is_read_as_torch_reads_it(name: str, dtype: tor
 
 
 def test_every_dtype_has_torchs_name() -> None:
-    assert TORCH_NAMES.keys() == ITEM_BYTES.keys() | UNREADABLE_BITS.keys()
-    assert ITEM_BYTES.keys().isdisjoint(UNREADABLE_BITS)
-    for code, name in TORCH_NAMES.items():
-        packed = 2 if name.endswith("_x2") else 1  # torch's element is two of the file's
+    for code, dtype in DTYPES.items():
+        packed = 2 if dtype.torch.endswith("_x2") else 1  # torch's element is two of the file's
         if not code.startswith("F6"):
-            assert getattr(torch, name).itemsize * 8 == packed * (bits_of(code) or 0)
+            assert getattr(torch, dtype.torch).itemsize * 8 == packed * dtype.bits
 
 
-@pytest.mark.parametrize("code", list(UNREADABLE_BITS))
+@pytest.mark.parametrize("code", sorted(DTYPES.keys() - ITEM_BYTES.keys()))
 def test_values_of_a_dtype_that_is_known_by_name_alone_are_refused(
     code: str, tmp_path: Path
 ) -> None:
-    size = 4 * UNREADABLE_BITS[code]  # bytes of 32 elements
+    size = 4 * DTYPES[code].bits  # bytes of 32 elements
     entries = {"weight": {"dtype": code, "shape": [4, 8], "data_offsets": [0, size]}}
     header = json.dumps(entries).encode()
     file = tmp_path / "m.safetensors"

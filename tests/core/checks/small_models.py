@@ -14,8 +14,7 @@ from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.tasks import TASKS, find_task
+from bertviewer.core.sources.model_source import TASKS, ModelSource, find_task
 from tests.core.formulas.formula_models import TINY, config_of
 
 SENTENCE = Sentence("the cat sat on the mat", "and so on")

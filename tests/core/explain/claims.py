@@ -13,8 +13,8 @@ from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.explain.explanation import Answer
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.modules import ModuleNode
-from bertviewer.core.sources.family_names import CONFIG_KEYS
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.config_keys import CONFIG_KEYS
+from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.tokenization.placeholder import PlaceholderTokenizer
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.counts import subtotal

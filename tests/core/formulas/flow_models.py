@@ -14,7 +14,7 @@ from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import find_task
 from tests.core.graph.readers import LENGTHS, config_of
 
 

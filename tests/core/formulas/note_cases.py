@@ -15,7 +15,7 @@ from bertviewer.core.building.models import build_on_meta, build_random
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import find_task
 from tests.core.formulas.flow_models import with_flows
 from tests.core.formulas.formula_models import DISTINCT, TINY, architecture_of
 

@@ -9,7 +9,7 @@ from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.schema.flow import Flow, Node
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import find_task
 from tests.core.formulas.formula_models import TINY
 from tests.core.walkthrough.small_walkthroughs import SMALL
 

@@ -14,7 +14,7 @@ from bertviewer.core.graph.trace import Trace, macs_by_module, macs_of
 from bertviewer.core.graph.tracing import CallTracer, Tracer
 from bertviewer.core.graph.tracing_models import trace_on_meta
 from bertviewer.core.runs.macs import RunCounter
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.symbolic.forward_pass import read_forward
 from tests.core.graph.narrow_models import NARROW, counted_by_torch, is_known_to_torch
 

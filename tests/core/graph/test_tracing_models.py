@@ -11,8 +11,7 @@ from bertviewer.core.graph.inputs.media import IMAGE, SERIES, SOUND
 from bertviewer.core.graph.inputs.signature import TEXT
 from bertviewer.core.graph.trace import Trace
 from bertviewer.core.graph.tracing_models import TracedModel, trace_model
-from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import ModelSource, find_task
 from tests.small_models import configurations
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {

@@ -1,14 +1,17 @@
-"""A hub on loopback, a cache of the test's own, and a model to get from one into the other."""
+"""A hub on loopback, a cache, one process that sends requests, and a model."""
 
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from bertviewer.core.hub import requests
-from bertviewer.core.hub.connection import Hub
-from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.hub import opening
+from bertviewer.core.hub.connection import Hub, Limits
+from bertviewer.core.hub.transfers import TransferProcess, transfer_process
+from bertviewer.core.sources.model_source import ModelSource, find_task
 from tests.core.hub.hub_server import HubServer
 
 REPO = "someone/tiny-bert"
@@ -22,22 +25,62 @@ def server() -> Iterator[HubServer]:
     server.stop()
 
 
+class Processes:
+    """One process for all tests, but for those that leave a request unfinished."""
+
+    def __init__(self) -> None:
+        self._shared: TransferProcess | None = TransferProcess(Hub("", Path()))
+
+    @contextmanager
+    def lend(self, hub: Hub) -> Iterator[TransferProcess]:
+        process = self._shared
+        if process is None or not process.is_idle:
+            with transfer_process(hub) as another:
+                yield another
+            return
+        process.hub, self._shared = hub, None
+        try:
+            yield process
+        finally:
+            self._shared = process
+
+    def close(self) -> None:
+        if self._shared is not None:
+            self._shared.close()
+
+
+@pytest.fixture(scope="session")
+def processes() -> Iterator[Processes]:
+    # What a process inherits, it has from the beginning.
+    before = dict(os.environ)
+    os.environ |= {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
+    processes = Processes()
+    yield processes
+    processes.close()
+    os.environ.clear()
+    os.environ |= before
+
+
 @pytest.fixture(autouse=True)
-def _short_pauses_and_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "PAUSES", (0.01, 0.01, 0.02, 0.02))
-    for name in ("no_proxy", "NO_PROXY"):
-        monkeypatch.setenv(name, "127.0.0.1")
+def _one_process(monkeypatch: pytest.MonkeyPatch, processes: Processes) -> None:
+    monkeypatch.setattr(opening, "transfer_process", processes.lend)
 
 
 @pytest.fixture
 def hub(server: HubServer, tmp_path: Path) -> Hub:
-    return Hub(server.url, tmp_path / "cache", patience=60.0, headers={"user-agent": "bertviewer"})
+    limits = Limits(silence=60.0, first_pause=0.01)
+    return Hub(server.url, tmp_path / "cache", {"user-agent": "bertviewer"}, limits)
 
 
 @pytest.fixture
 def private_hub(hub: Hub) -> Hub:
-    headers = {"user-agent": "bertviewer", "authorization": f"Bearer {TOKEN}"}
-    return Hub(hub.endpoint, hub.cache, hub.patience, headers)
+    return replace(hub, headers={**hub.headers, "authorization": f"Bearer {TOKEN}"})
+
+
+@pytest.fixture
+def process(hub: Hub, processes: Processes) -> Iterator[TransferProcess]:
+    with processes.lend(hub) as process:
+        yield process
 
 
 def hub_source(name: str = f"hf://{REPO}") -> ModelSource:

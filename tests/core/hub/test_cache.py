@@ -7,7 +7,7 @@ import pytest
 from bertviewer.core.hub.cache import CachedModel, cached_commit, cached_models, remember_branch
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.opening import open_hub
-from bertviewer.core.sources.hub_name import HubName
+from bertviewer.core.sources.model_source import HubName
 from bertviewer.core.util.errors import UserError
 from tests.core.hub.conftest import REPO, hub_source
 from tests.core.hub.hub_server import HubServer

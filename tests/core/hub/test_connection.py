@@ -5,6 +5,8 @@ import traceback
 import pytest
 
 from bertviewer.core.hub.connection import connect
+from bertviewer.core.hub.transfers import Request
+from bertviewer.core.hub.worker import headers_for
 from bertviewer.core.util.errors import UserError
 from tests.core.hub.conftest import TOKEN
 
@@ -25,9 +27,10 @@ def test_the_endpoint_and_the_token_are_the_environments(
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     hub = connect()
     assert hub.endpoint == "http://127.0.0.1:1"
-    assert hub.headers_for("http://127.0.0.1:1/x")["authorization"] == f"Bearer {TOKEN}"
+    request = Request(hub.endpoint, hub.headers, hub.limits, "/x", "x")
+    assert headers_for(request, "http://127.0.0.1:1/x")["authorization"] == f"Bearer {TOKEN}"
     for other in ("http://127.0.0.1:2/x", "https://127.0.0.1:1/x", "http://localhost:1/x"):
-        assert TOKEN not in repr(hub.headers_for(other))
+        assert TOKEN not in repr(headers_for(request, other))
     monkeypatch.delenv("HF_ENDPOINT")
     assert connect().endpoint == "https://huggingface.co"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.checkpoints.header import read_header
@@ -194,7 +195,7 @@ def unreachable(hub: Hub) -> Iterator[Hub]:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        yield Hub(f"http://127.0.0.1:{port}", hub.cache, hub.patience)
+        yield replace(hub, endpoint=f"http://127.0.0.1:{port}")
 
 
 def test_without_a_network_the_cache_is_opened(

@@ -12,7 +12,7 @@ from bertviewer.core.loading.cached_models import ModelSpec
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.matching import match
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import find_task
 from tests.core.checks.small_models import small_model
 
 

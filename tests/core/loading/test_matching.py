@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers.core_model_loading import Transpose, WeightConverter
 
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.checkpoints.keys import LoadReport
+from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.loading.cached_models import NO_CACHE
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.model_source import ModelSource

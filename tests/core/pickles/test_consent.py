@@ -98,7 +98,7 @@ class TestFiles:
             ("/etc/x.bin", "bad index: '/etc/x.bin' is not the name of a file in the same folder"),
             ("..\\x.bin", "bad index: '..\\\\x.bin' is not the name of a file in the same folder"),
             ("model.safetensors", "bad index: 'model.safetensors' is not a .bin file"),
-            (3, "bad index: the entry for 'a' is not a file name"),
+            (3, "bad index: Expected `str`, got `int` - at `$.weight_map[...]`"),
             ("link.bin", LEAVES),
             ("missing.bin", "No such file or directory"),
         ],

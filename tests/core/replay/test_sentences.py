@@ -14,8 +14,8 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.sentences import CHINESE, ENGLISH, compare_sentences, unrelated_to
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.sources.demo import demo_folder
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import demo_folder
 from tests.core.analysis.runs import plain_cosine
 from tests.core.checks.small_models import small_model
 

@@ -18,8 +18,8 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.macs import Macs, RunCounter, formula_macs
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.util.errors import UserError
 from tests.core.graph.narrow_models import BERT, NARROW, counted_by_torch, is_known_to_torch
 

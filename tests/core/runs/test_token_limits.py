@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence, Token
-from bertviewer.core.sources.demo import demo_folder
 from bertviewer.core.sources.length_limits import LengthLimits
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
 from bertviewer.core.tokenization.placeholder import PlaceholderTokenizer
 from bertviewer.core.tokenization.sentence import EMPTY, MAX_CHARACTERS, TokenCount, check_text

@@ -10,11 +10,9 @@ import pytest
 
 from bertviewer.core.saving.atomic_files import check_writable, save
 from bertviewer.core.saving.model_files import IS_THE_MODELS
-from bertviewer.core.sources.demo import demo_folder
-from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.model_source import ModelSource, find_task
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.sources.presets import find_preset
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.presets import demo_folder, find_preset
 from bertviewer.core.tokenization.files import READ_BY_TRANSFORMERS
 from bertviewer.core.util.errors import UserError
 from tests.cli.commands import ROOT

@@ -16,9 +16,9 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.schema.statistics import NOTHING, Statistics
-from bertviewer.core.sources.demo import demo_folder
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.util.errors import Cancelled
 from tests.core.runs.plain_figures import assert_figures
 

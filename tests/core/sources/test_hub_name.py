@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.sources.hub_name import parse_hub_name
+from bertviewer.core.sources.model_source import parse_hub_name
 from bertviewer.core.util.errors import UserError
 
 

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.sources.demo import SHA256
+from bertviewer.core.sources.model_folder import origin_of
 from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.origin import origin_of
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import DEMO_SHA256
 from bertviewer.core.util.errors import UserError
 
 
 def test_the_demo_has_the_published_digest_and_both_licences(demo_source: ModelSource) -> None:
     origin = origin_of(demo_source, [demo_source.path / "model.safetensors"])
-    assert origin.digests == (("model.safetensors", SHA256),)
+    assert origin.digests == (("model.safetensors", DEMO_SHA256),)
     assert "Apache 2.0" in origin.licence
     assert "MIT" in origin.licence
 

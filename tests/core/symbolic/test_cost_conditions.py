@@ -13,7 +13,7 @@ from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.expressions.evaluation import all_met, names_in_conditions
 from bertviewer.core.schema.costs import Costs
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.symbolic.costs import derive_costs
 from tests.fresh import try_costs
 

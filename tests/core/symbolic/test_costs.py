@@ -17,8 +17,8 @@ from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.runs.macs import RunCounter
 from bertviewer.core.schema.costs import Costs
 from bertviewer.core.sources.configuration import read_configuration
+from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.sources.presets import find_preset
-from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.symbolic.costs import derive_costs
 from bertviewer.core.util.errors import Cancelled
 from tests.small_models import shallow

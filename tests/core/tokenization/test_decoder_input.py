@@ -16,8 +16,8 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.sources.families import LAST_TOKEN_FIRST
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.sources.special_tokens import LAST_TOKEN_FIRST
 from bertviewer.core.tokenization.tokenization import shift_right
 from bertviewer.core.util.errors import UserError
 from tests.core.checks.small_models import run, small_model

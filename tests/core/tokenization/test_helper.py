@@ -15,7 +15,7 @@ import pytest
 
 from bertviewer.app import ERROR
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.sources.demo import demo_folder
+from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.tokenization import model_tokenizer
 from bertviewer.core.tokenization.files import SETTINGS, TOKENIZER
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer, tokenizer_helper

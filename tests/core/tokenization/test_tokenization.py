@@ -8,8 +8,8 @@ import pytest
 
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.activation_run import Sentence, Token
-from bertviewer.core.sources.demo import demo_folder
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
 from bertviewer.core.tokenization.placeholder import PlaceholderTokenizer
 from bertviewer.core.tokenization.tokenization import find_tokenizer, reads_text

@@ -15,8 +15,8 @@ from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.sources.tasks import find_task
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import ScenarioError, Sheet

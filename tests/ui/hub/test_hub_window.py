@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.hub import requests
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.hub.dialog import HubDialog
@@ -37,7 +36,6 @@ def server(
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.setenv(name, "127.0.0.1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(requests, "PAUSES", (0.01, 0.01))
     yield server
     server.stop()
 

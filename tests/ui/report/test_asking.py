@@ -6,8 +6,7 @@ import pytest
 from PySide6.QtWidgets import QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.sources.model_source import Kind, ModelSource
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import Kind, ModelSource, find_task
 from bertviewer.report.formats.formats import FORMATS, ReportFormat
 from bertviewer.ui.report.asking import proposed_name, target_of
 

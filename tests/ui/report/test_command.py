@@ -12,8 +12,7 @@ from bertviewer.core.runs.capture import Capture
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.check_step import Check
-from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import ModelSource, find_task
 from bertviewer.report.choices import Choices
 from bertviewer.ui.report.command import recipe_of
 from bertviewer.ui.report.material import Material

@@ -11,7 +11,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QComboBox, QLabel
 
 from bertviewer.charts.chart import GridChart, HeadsChart
-from bertviewer.core.sources.demo import demo_folder
+from bertviewer.core.sources.presets import demo_folder
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow

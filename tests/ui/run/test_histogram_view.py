@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.levels import Values
-from bertviewer.core.sources.demo import demo_folder
+from bertviewer.core.sources.presets import demo_folder
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.charts.chart_panel import ChartPanel

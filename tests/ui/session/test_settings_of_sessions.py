@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import ModelSource, find_task
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import recent_names, remember

@@ -9,8 +9,7 @@ from pytestqt.modeltest import ModelTester
 from safetensors.numpy import save_file
 
 from bertviewer.charts.cell_words import cell_text, exact_text
-from bertviewer.core.checkpoints.decoding import Values
-from bertviewer.core.checkpoints.reading import Span
+from bertviewer.core.checkpoints.reading import Span, Values
 from bertviewer.core.tensors.axes import Axis, TokenIndex
 from bertviewer.core.tensors.matrix import Matrix, TensorPart
 from bertviewer.core.tensors.values import Origin, TensorValues, file_values

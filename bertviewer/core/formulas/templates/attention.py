@@ -33,7 +33,7 @@ from bertviewer.core.formulas.templates.heads import (
 )
 from bertviewer.core.formulas.templates.mixing import latent_attention, sparse_attention
 from bertviewer.core.formulas.templates.positions import bias_of, pair_lines
-from bertviewer.core.sources.family_names import is_cross_attention
+from bertviewer.core.sources.families import is_cross_attention
 from bertviewer.core.util.numbers import count_text
 
 _BASES = ("rope_parameters", "rope_theta", "rope_scaling", "rotary_emb_base")

@@ -20,7 +20,7 @@ from bertviewer.core.formulas.template import Values
 from bertviewer.core.formulas.templates.heads import Heads, Variant
 from bertviewer.core.formulas.templates.positions import has_angles, rotated_size
 from bertviewer.core.schema.modules import ancestors
-from bertviewer.core.sources.family_names import ANGLES
+from bertviewer.core.sources.families import ANGLES
 from bertviewer.core.util.numbers import count_text
 
 _SMALLER = (

@@ -20,7 +20,7 @@ from bertviewer.core.formulas.templates.residual import (
 from bertviewer.core.formulas.templates.stack import uncalled
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Operand
-from bertviewer.core.sources.family_names import is_cross_attention
+from bertviewer.core.sources.families import is_cross_attention
 
 _BRANCHES = {
     "attention": ('"Attention"', "self-attention", "multi-head {}, with its output projection"),

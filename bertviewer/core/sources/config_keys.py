@@ -1,8 +1,87 @@
-"""What keys of a configuration mean that no formula is made of, by transformers' documentation."""
+"""Keys of a configuration: which mean the same, what they mean, and which have no effect."""
 
 import re
 from collections.abc import Collection, Mapping
 from typing import Literal
+
+from bertviewer.core.expressions.symbols import STANDARD_SYMBOLS
+
+
+def _meaning(*symbols: str) -> tuple[str, ...]:
+    """Return the configuration keys of these symbols."""
+    return tuple(
+        key for symbol in STANDARD_SYMBOLS if symbol.name in symbols for key in symbol.keys
+    )
+
+
+CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
+    "vocabulary": _meaning("V"),
+    "width": _meaning("D"),
+    "embedding width": ("embedding_size",),
+    "positions": _meaning("L"),
+    "token types": _meaning("T"),
+    "padding": ("pad_token_id",),
+    "layers": _meaning("N", "N_e", "N_d"),
+    "groups": ("num_hidden_groups", "inner_group_num"),
+    "heads": _meaning("A", "A_e", "A_d"),
+    "key/value heads": _meaning("A_kv"),
+    "head size": _meaning("K"),
+    "rotation": ("rope_parameters", "rope_theta", "rotary_value", "position_embedding_type"),
+    "window": ("sliding_window", "layer_types"),
+    "blocks": ("attention_type", "block_size", "num_random_blocks"),
+    "groups of features": (
+        *("q_groups", "k_groups", "v_groups"),
+        *("post_attention_groups", "intermediate_groups", "output_groups"),
+    ),
+    "distances": (
+        "relative_attention_num_buckets",
+        "relative_attention_max_distance",
+        "position_buckets",
+        "max_relative_positions",
+        "relative_attention",
+        "pos_att_type",
+        "share_att_key",
+    ),
+    "feed-forward": _meaning("I", "I_e", "I_d"),
+    "experts": (
+        "num_experts_per_tok",
+        *("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
+        *("n_shared_experts", "moe_intermediate_size", "shared_expert_intermediate_size"),
+        *("norm_topk_prob", "routed_scaling_factor"),
+    ),
+    "activation": (
+        "hidden_act",
+        "hidden_activation",
+        "activation_function",
+        "activation",
+        "dense_act_fn",
+    ),
+    "epsilon": ("layer_norm_eps", "layer_norm_epsilon", "rms_norm_eps", "norm_eps"),
+    "dropout": ("hidden_dropout_prob", "resid_pdrop", "dropout", "dropout_rate"),
+    "embedding dropout": ("hidden_dropout_prob", "embd_pdrop", "embedding_dropout", "dropout"),
+    "head dropout": (
+        "classifier_dropout",
+        "classifier_dropout_prob",
+        "seq_classif_dropout",
+        "qa_dropout",
+        "hidden_dropout_prob",
+        "dropout",
+    ),
+    "embedding scale": ("scale_embedding", "rescale_embeddings"),
+    "attention dropout": ("attention_probs_dropout_prob", "attn_pdrop", "attention_dropout"),
+    "decoder": ("is_decoder", "add_cross_attention"),
+    "scale": ("scale_attn_weights", "scale_attn_by_inverse_layer_idx"),
+    "labels": ("num_labels", "id2label"),
+    "tying": ("tie_word_embeddings",),
+    "norm first": ("norm_first",),
+}
+"""Configuration keys that are shown with a formula, by what they control.
+
+transformers has such aliases in ``attribute_map``, but only after the import of a configuration
+class, which imports torch; it has no aliases for epsilons, activations and dropouts. Tests compare
+the two.
+"""
+
 
 KEY_MEANINGS: Mapping[str, str] = {
     "model_type": "model family; selects the code",
@@ -60,7 +139,7 @@ KEY_MEANINGS: Mapping[str, str] = {
     "summary_last_dropout": "dropout after that linear layer (training only)",
 }
 
-# Training, generation, tokenizers, files and outputs.
+# Keys about training, generation, tokenizers, files and outputs.
 _WITHOUT_EFFECT = re.compile(
     r"drop|^attn_pdrop$|initializer|init_std|^init_|_init_|^use_cache$|^(id2label|label2id)$"
     r"|^architectures$|version$|^task_specific_params$|^output_|^return_dict|_loss|^loss_|aux_"
@@ -71,28 +150,28 @@ _WITHOUT_EFFECT = re.compile(
     r"|^(length_penalty|no_repeat_ngram_size|bad_words_ids|num_return_sequences)$"
     r"|^(remove_invalid_values|exponential_decay_length_penalty|directionality|commit_hash|seed)$"
     r"|^(begin_)?suppress_tokens$|^forced_|^(mask|spec)_.*_prob$|^fp16$|^bf16$|^keys_to_ignore"
-    # What BERT's first checkpoints say of a pooler that their code did not have either.
+    # Settings of a pooler in BERT's first checkpoints, which no code reads.
     r"|^pooler_(fc_size|num_attention_heads|num_fc_layers|size_per_head|type)$"
 )
-# These are read by transformers or this program, whatever the model's class is.
+# Keys that are read for any class of model.
 _GENERAL = re.compile(
     r"^model_type$|dtype$|_token_ids?$|^is_encoder_decoder$|^is_composition$|^tie_"
 )
 
 Effect = Literal["", "unused", "none"]
-"""Of a key on a model: some, none because its class does not read it, none on any model."""
+"""Effect of a key: some, none as the class does not read it, or none on any model."""
 
 
 def effect_of(key: str, unused: Collection[str]) -> Effect:
-    """Return the effect of a key on the computation; ``unused`` are keys that are not read."""
+    """Return the effect of a key on the computation; ``unused`` are keys that no code reads."""
     if _WITHOUT_EFFECT.search(key):
         return "none"
     return "unused" if key in unused else ""
 
 
 def is_general(key: str) -> bool:
-    """Tell whether a key never names a way of computing that only some models have.
+    """Tell whether a key never selects a computation that only some models have.
 
-    It is about dropout, initial values, names, generation and the like, or is for all models.
+    Such keys are about dropout, initialization, names or generation, or are read for any model.
     """
     return any(each.search(key) for each in (_WITHOUT_EFFECT, _GENERAL))

@@ -1,11 +1,14 @@
-"""Where a folder keeps its model, and what it holds that is not read."""
+"""Model folders: where the model is, which files are not read, and the licence."""
 
 import itertools
-import json
 import os
+import re
+from collections.abc import Iterable
 from os.path import lexists
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+from msgspec import Struct
 
 from bertviewer.core.checkpoints.finding import (
     TRAINING,
@@ -14,20 +17,23 @@ from bertviewer.core.checkpoints.finding import (
     several_weights,
     weights_in,
 )
-from bertviewer.core.checkpoints.header import parse_json, shown_name
+from bertviewer.core.checkpoints.header import shown_name
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.files import read_small_file
+from bertviewer.core.util.files import read_small_file, sha256_of
+from bertviewer.core.util.progress import Progress, no_progress
+from bertviewer.core.util.serialization import decode
 
 CONFIG = "config.json"
 ADAPTER = "adapter_config.json"
-MOST_BYTES = 1_000_000
-MOST_ENTRIES = 2_000
-"""Entries of a folder that are looked at."""
-MOST_FOLDERS = 50
-"""Folders in it whose entries are looked at."""
-MOST_NAMED = 5
+MOST_BYTES = 1_000_000  # of a small file
+MOST_ENTRIES = 2_000  # of a folder that are listed
+MOST_FOLDERS = 50  # in a folder that are listed
+MOST_NAMED = 5  # names in a message
+DEMO_LICENCE = "Apache 2.0 (authors); the package that distributes it says MIT"
 _MODULES = "modules.json"
 _TRANSFORMER = "0_Transformer"
+_LICENCE = re.compile(r"^license:\s*[\"']?([\w.+-]{1,60})[\"']?\s*$", re.MULTILINE)
 _CACHED = "models--"
 
 _FROM_TENSORFLOW = (
@@ -57,35 +63,52 @@ _FORMATS = {
         "merge them with 'accelerate merge-weights' and open the folder it writes",
     ),
 }
-"""What files of weights that are not read are, by their ending, and what to do instead."""
+"""Weight files that are not supported, by suffix: what they are, and what to do instead."""
 _DEEPSPEED = "global_step"
-"""How the name of DeepSpeed's folder of a training step begins."""
+"""Prefix of DeepSpeed's folders, one for each training step."""
 _WITHOUT_WEIGHTS = frozenset(("Transformer", "Pooling", "Normalize"))
-"""Modules of sentence-transformers that add no weights to those of the transformer."""
+"""Modules of sentence-transformers without weights, and the transformer itself."""
+
+
+class _Module(Struct, frozen=True):
+    """An entry of ``modules.json``, which sentence-transformers writes."""
+
+    type: str = ""
+    path: str = ""
+
+
+class _Adapter(Struct, frozen=True):
+    """``adapter_config.json``, which PEFT writes."""
+
+    peft_type: str | None = None
+    base_model_name_or_path: str | None = None
+
+
+_T = TypeVar("_T")
 
 
 def model_folder(path: Path) -> Path:
-    """Return the folder of the model inside a folder, which mostly is that folder itself.
+    """Return the folder of the model inside a folder; usually that folder itself.
 
     A sentence-transformers model has its transformer in a folder that ``modules.json`` names; an
-    entry of the hub's cache has a folder for each commit, and ``refs/main`` names the one in use.
+    entry of the Hub's cache has a folder for each commit, and ``refs/main`` names the current one.
 
     Raises:
-        UserError: the entry of a cache has several commits, and none of them is in use.
+        UserError: the cache entry has several commits, and none of them is the current one.
     """
     if _has_weights(path):
         return path
     entry = path.parent if path.name == "snapshots" else path
     if (entry / "snapshots").is_dir() and entry.name.startswith(_CACHED):
         return _snapshot(entry)
-    # The root of an old one has a config.json too, which says nothing of the model.
+    # In old versions the root has a config.json too, which does not describe the model.
     inner = path / _transformer_of(path)
     is_inside = inner.is_dir() and inner.resolve().parent == path.resolve()
     return inner if is_inside and _has_model(inner) else path
 
 
 def unread_weights(folder: Path) -> str:
-    """Return what to do about a folder whose weights are not read, "" if it has none such."""
+    """Return what to do about unsupported weights in a folder, "" if it has none."""
     if weights_in(folder) is not None or pickle_in(folder) is not None:
         return ""
     if several := several_weights(folder):
@@ -96,19 +119,19 @@ def unread_weights(folder: Path) -> str:
             f"{shown_name(step)} holds DeepSpeed training state, which bertviewer cannot read; "
             "write the weights with 'python zero_to_fp32.py . weights' and open that folder"
         )
-    # Exports are often in a folder of their own, such as onnx.
+    # Exports are often in a subfolder such as onnx.
     folders = itertools.islice(filter(lambda name: _is_inside(folder / name), names), MOST_FOLDERS)
     inner = (f"{name}/{one}" for name in folders for one in _names(folder / name))
     return next(filter(None, map(why_not_read, itertools.chain(names, inner))), "")
 
 
 def _is_inside(path: Path) -> bool:
-    """Tell whether it is a folder, not a link, that may be listed."""
+    """Tell whether it is a folder, not a link, that can be listed."""
     return path.is_dir() and not path.is_symlink() and os.access(path, os.R_OK | os.X_OK)
 
 
 def why_not_read(name: str) -> str:
-    """Return what a file of weights is that is not read, and what to do; "" for any other file."""
+    """Return what to do about an unsupported weight file, by its name; "" for any other file."""
     suffix = Path(name).suffix.lower()
     what, instead = _FORMATS.get(suffix, ("", ""))
     if not what or (suffix == ".index" and ".ckpt" not in name):
@@ -117,7 +140,7 @@ def why_not_read(name: str) -> str:
 
 
 def notices_of(folder: Path) -> tuple[str, ...]:
-    """Return the sentences that qualify all figures of the model in a folder."""
+    """Return warnings that apply to all figures of the model in a folder."""
     found = []
     if lexists(folder / ADAPTER):
         found.append(f"The adapter in the same folder ({ADAPTER}) is not applied to the model.")
@@ -132,19 +155,16 @@ def notices_of(folder: Path) -> tuple[str, ...]:
 
 
 def _other_modules(folder: Path) -> list[str]:
-    """Return the classes of the modules with weights that sentence-transformers adds to a model."""
+    """Return the classes of the modules that sentence-transformers adds after the transformer."""
     root = next((it for it in (folder, folder.parent) if lexists(it / _MODULES)), None)
     if root is None or (root / _transformer_of(root, "")).resolve() != folder.resolve():
         return []
-    modules = _json(root / _MODULES)
-    tables = modules if isinstance(modules, list) else []
-    types = [module.get("type") for module in tables if isinstance(module, dict)]
-    names = [one.rpartition(".")[2] for one in types if isinstance(one, str)]
-    return [name for name in names if name not in _WITHOUT_WEIGHTS]
+    names = [module.type.rpartition(".")[2] for module in _modules(root)]
+    return [name for name in names if name and name not in _WITHOUT_WEIGHTS]
 
 
 def no_model_in(folder: Path, name: str) -> UserError:
-    """Return the error for a folder without a configuration and without weights that are read."""
+    """Return the error for a folder without a configuration and without supported weights."""
     nothing = f"{name}: the folder has no {CONFIG} and no weights"
     if any(one.startswith("adapter_") for one in _names(folder)):
         return UserError(f"{name}: {_adapter(folder)}")
@@ -169,12 +189,12 @@ def _has_model(folder: Path) -> bool:
 def _has_weights(folder: Path) -> bool:
     try:
         return weights_in(folder) is not None or pickle_in(folder) is not None
-    except UserError:  # shards without their index are weights, and are refused when opened
+    except UserError:  # shards without their index are refused when they are opened
         return True
 
 
 def _snapshot(entry: Path) -> Path:
-    """Return the commit in use of an entry of the hub's cache."""
+    """Return the folder of the current commit in an entry of the Hub's cache."""
     commits = {one.name: one for one in sorted((entry / "snapshots").iterdir()) if one.is_dir()}
     try:
         used = read_small_file(entry / "refs" / "main", MOST_BYTES, "a commit").decode().strip()
@@ -194,35 +214,36 @@ def _snapshot(entry: Path) -> Path:
 
 def _transformer_of(path: Path, default: str = _TRANSFORMER) -> str:
     """Return the name of a sentence-transformers model's folder with its transformer."""
-    modules = _json(path / _MODULES) if lexists(path / _MODULES) else None
-    first = modules[0] if isinstance(modules, list) and modules else {}
-    name = first.get("path") if isinstance(first, dict) else None
-    return name if isinstance(name, str) and is_plain_name(name) else default
+    name = next((module.path for module in _modules(path)), "")
+    return name if is_plain_name(name) else default
+
+
+def _modules(root: Path) -> list[_Module]:
+    return _json(root / _MODULES, list[_Module]) or []
 
 
 def _adapter(folder: Path) -> str:
-    """Say what an adapter without its model is, and what to do."""
-    values = _json(folder / ADAPTER)
-    config = values if isinstance(values, dict) else {}
-    kind, base = config.get("peft_type"), config.get("base_model_name_or_path")
-    what = f"an adapter ({shown_name(kind)})" if isinstance(kind, str) else "an adapter"
-    of = f" of {shown_name(base)}" if isinstance(base, str) else ""
+    """Return what an adapter without its model is, and what to do."""
+    config = _json(folder / ADAPTER, _Adapter) or _Adapter()
+    kind, base = config.peft_type, config.base_model_name_or_path
+    what = "an adapter" if kind is None else f"an adapter ({shown_name(kind)})"
+    of = "" if base is None else f" of {shown_name(base)}"
     return (
         f"only {what}{of}, without the model's weights; open that model, or merge both with "
         "PEFT (merge_and_unload), save the result and open it"
     )
 
 
-def _json(file: Path) -> Any:
-    """Return a small JSON file's content, ``None`` if it cannot be read."""
+def _json(file: Path, kind: type[_T]) -> _T | None:
+    """Return the content of a small JSON file, ``None`` if it cannot be read."""
     try:
-        return parse_json(read_small_file(file, MOST_BYTES, "a list"), file, "JSON", fractions=True)
-    except (UserError, json.JSONDecodeError):
+        return decode(read_small_file(file, MOST_BYTES, "a list"), kind)
+    except (UserError, ValueError, RecursionError):
         return None
 
 
 def _names(folder: Path) -> list[str]:
-    """Return the names in a folder, sorted, of the first entries if it has very many."""
+    """Return the names in a folder, sorted; of a very large one, only some."""
     found: list[str] = []
     for entry in folder.iterdir():
         found.append(entry.name)
@@ -234,3 +255,50 @@ def _names(folder: Path) -> list[str]:
 def _listed(names: list[str]) -> str:
     shown = ", ".join(map(shown_name, names[:MOST_NAMED]))
     return f"{shown} and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else shown
+
+
+class Origin(Struct, frozen=True):
+    """Digests and licence of a model's weights.
+
+    Attributes:
+        digests: name and SHA-256 of each file.
+        licence: as the model card or the licence file has it, or empty.
+    """
+
+    digests: tuple[tuple[str, str], ...] = ()
+    licence: str = ""
+
+
+def origin_of(
+    source: ModelSource, files: Iterable[Path], progress: Progress = no_progress
+) -> Origin:
+    """Compute the digests of a model's weight files, and look for its licence.
+
+    Raises:
+        UserError: a file cannot be read.
+        Cancelled: by ``progress``.
+    """
+    digests = tuple((file.name, sha256_of(file, progress)) for file in files)
+    return Origin(digests, DEMO_LICENCE if source.kind == "demo" else _licence(source.folder))
+
+
+def _licence(folder: Path) -> str:
+    """Return the licence in the model card's front matter, or the licence file's first line."""
+    card = _read(folder / "README.md")
+    if card.startswith("---"):
+        front = card.partition("---")[2].partition("\n---")[0]
+        if found := _LICENCE.search(front):
+            return found[1]
+    for name in ("LICENSE", "LICENSE.txt", "LICENSE.md"):
+        lines = (line.strip(" #\t") for line in _read(folder / name).splitlines())
+        if first := next(filter(None, lines), ""):
+            return first[:80]
+    return ""
+
+
+def _read(file: Path) -> str:
+    """Return the text of a file, empty if it cannot be read."""
+    try:
+        return read_small_file(file, MOST_BYTES, "a licence").decode("utf-8", "replace")
+    except UserError:
+        return ""

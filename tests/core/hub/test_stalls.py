@@ -1,29 +1,34 @@
-"""Hubs that keep a connection busy without sending what was asked for: a line, within a time."""
+"""Hubs that keep a connection busy without sending the content: one message, within a time."""
 
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from bertviewer.core.hub.connection import Hub
-from bertviewer.core.hub.pace import Limits
-from bertviewer.core.hub.refusals import Unreachable
-from bertviewer.core.hub.requests import Resource, get_listing, read_bytes
-from bertviewer.core.sources.hub_name import HubName
+from bertviewer.core.hub.connection import Hub, Limits
+from bertviewer.core.hub.download import get_listing
+from bertviewer.core.hub.transfers import Tick, Unreachable, transfer_process
+from bertviewer.core.sources.model_source import HubName
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.hub.conftest import REPO
 
 OK = b"HTTP/1.1 200 OK\r\n"
 LONG = OK + b"Content-Length: 1000000\r\n\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
-QUICK = Limits(window=0.6, least_rate=1000.0, overall=60.0)
+QUICK = Limits(silence=0.4, window=0.6, overall=60.0, first_pause=0.01)
 
 Misdeed = Callable[[], Iterator[bytes]]
+Read = Callable[..., bytes]
+
+
+def no_tick(nbytes: int, remark: str) -> None:
+    """Report to nobody."""
 
 
 def again(part: bytes, first: bytes = b"", pause: float = 0.05) -> Misdeed:
@@ -53,11 +58,11 @@ SILENT: dict[str, Misdeed] = {
     "headers without end": headers,
     "headers without end, fast": again(b"X-More: x\r\n" * 50, OK, pause=0.001),
     "a status without end": again(b"2", b"HTTP/1.1 "),
+    "a size of a chunk without end": again(b"0", CHUNKED),
 }
 SLOW: dict[str, Misdeed] = {
     "bytes one by one": again(b"x", LONG),
     "chunks of one byte": again(b"1\r\nx\r\n", CHUNKED),
-    "a size of a chunk without end": again(b"0", CHUNKED),
     "then nothing": again(b"", LONG + b"x" * 100),
 }
 
@@ -115,20 +120,23 @@ def rogue(request: pytest.FixtureRequest) -> Iterator[Rogue]:
     rogue.stop()
 
 
-def asked_of(rogue: Rogue, folder: Path, limits: Limits = QUICK) -> Resource:
-    return Resource(Hub(rogue.url, folder, patience=0.4, limits=limits), "/x", "the file")
+@pytest.fixture
+def read(rogue: Rogue, tmp_path: Path) -> Iterator[Read]:
+    """Return what requests a resource of the rogue."""
+    with transfer_process(Hub(rogue.url, tmp_path, limits=QUICK)) as process:
 
+        def read(limits: Limits = QUICK, tick: Tick = no_tick) -> bytes:
+            request = process.request("/x", "the file")
+            return process.read(replace(request, limits=limits), tick)
 
-def read(asked: Resource, tick: Callable[[str], None] = lambda _: None, nbytes: int = 0) -> int:
-    with closing(read_bytes(asked, tick, nbytes=nbytes)) as chunks:
-        return sum(map(len, chunks))
+        yield read
 
 
 @pytest.mark.parametrize("rogue", SILENT.values(), ids=SILENT, indirect=True)
-def test_who_never_answers_cannot_be_reached(rogue: Rogue, tmp_path: Path) -> None:
+def test_who_never_answers_cannot_be_reached(read: Read) -> None:
     began = time.monotonic()
     with pytest.raises(UserError) as error:
-        read(asked_of(rogue, tmp_path))
+        read()
     assert time.monotonic() - began < 10
     assert str(error.value).startswith("the file: ")
     # Headers that are too many are an answer that is none, and tried again.
@@ -137,20 +145,20 @@ def test_who_never_answers_cannot_be_reached(rogue: Rogue, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("rogue", SLOW.values(), ids=SLOW, indirect=True)
-def test_who_sends_too_little_is_told(rogue: Rogue, tmp_path: Path) -> None:
+def test_who_sends_too_little_is_told(read: Read) -> None:
     began = time.monotonic()
     with pytest.raises(UserError, match=r"sends \d+ bytes of it in 1 seconds|again and again"):
-        read(asked_of(rogue, tmp_path))
+        read()
     assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize(
     "rogue", [SILENT["100 Continue"], SLOW["bytes one by one"]], ids=["100", "bytes"], indirect=True
 )
-def test_cancel_is_heard_at_once(rogue: Rogue, tmp_path: Path) -> None:
+def test_cancel_is_heard_at_once(read: Read) -> None:
     wished = threading.Event()
 
-    def tick(_: str) -> None:
+    def tick(_nbytes: int, _remark: str) -> None:
         if wished.is_set():
             raise Cancelled
 
@@ -158,7 +166,7 @@ def test_cancel_is_heard_at_once(rogue: Rogue, tmp_path: Path) -> None:
     timer.start()
     began = time.monotonic()
     with pytest.raises(Cancelled):
-        read(asked_of(rogue, tmp_path, Limits()), tick)
+        read(Limits(), tick)
     timer.join()
     assert time.monotonic() - began < 0.3 + 0.5
 
@@ -170,10 +178,10 @@ def dribble() -> Misdeed:
 
 
 @pytest.mark.parametrize("rogue", [dribble()], ids=["cuts"], indirect=True)
-def test_all_tries_together_have_an_end(rogue: Rogue, tmp_path: Path) -> None:
-    limits = Limits(window=1e9, overall=0.5)
+def test_all_tries_together_have_an_end(rogue: Rogue, read: Read) -> None:
+    limits = Limits(window=1e9, overall=0.5, first_pause=0.01)
     with pytest.raises(UserError, match="is too slow; what was downloaded is kept"):
-        read(asked_of(rogue, tmp_path, limits), nbytes=1)
+        read(limits)
     assert rogue.asked > 1
 
 
@@ -181,17 +189,19 @@ def test_all_tries_together_have_an_end(rogue: Rogue, tmp_path: Path) -> None:
     "rogue", [lambda: iter([b"HTTP/1.1 302 Found\r\nLocation: /y\r\nContent-Length: 0\r\n\r\n"])],
     ids=["redirects"], indirect=True,
 )  # fmt: skip
-def test_redirects_have_an_end(rogue: Rogue, tmp_path: Path) -> None:
+def test_redirects_have_an_end(rogue: Rogue, read: Read) -> None:
     with pytest.raises(UserError, match="redirects in a circle"):
-        read(asked_of(rogue, tmp_path, Limits()))
+        read(Limits())
     assert rogue.asked < 10
 
 
-@pytest.mark.parametrize("rogue", [again(b"[" * 5000, CHUNKED, 0.0)], ids=["body"], indirect=True)
-def test_a_description_without_end(
-    rogue: Rogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bertviewer.core.hub.requests.MAX_ANSWER", 20_000)
-    hub = Hub(rogue.url, tmp_path, patience=1.0)
-    with pytest.raises(UserError):
-        get_listing(hub, HubName(REPO, "main"), lambda _: None)
+MEBI = b"100000\r\n" + b"[" * (1 << 20) + b"\r\n"
+
+
+@pytest.mark.parametrize("rogue", [again(MEBI, CHUNKED, 0.0)], ids=["body"], indirect=True)
+def test_a_description_without_end(rogue: Rogue, tmp_path: Path) -> None:
+    with (
+        transfer_process(Hub(rogue.url, tmp_path)) as process,
+        pytest.raises(UserError, match="sent far too long a description"),
+    ):
+        get_listing(process, HubName(REPO, "main"), no_tick)
