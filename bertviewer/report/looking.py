@@ -13,9 +13,9 @@ from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.corners import seen_corners
 from bertviewer.core.replay.outputs import histogram_of
-from bertviewer.core.replay.padding import look_at_padding
-from bertviewer.core.replay.sentences import compare_sentences
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.padding import look_at_padding
+from bertviewer.core.runs.sentence_comparison import compare_sentences
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.sources.origin import Origin, origin_of
 from bertviewer.core.sources.special_tokens import MASKS
@@ -35,7 +35,7 @@ Found = TypeVar("Found")
 def looked_at(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     progress: Progress = no_progress,
     *,
     layers: tuple[int, ...] | None = None,
@@ -72,7 +72,7 @@ def of_layers(  # noqa: PLR0917
     looks: Looks,
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     layers: tuple[int, ...] | None,
     progress: Progress = no_progress,
 ) -> Looks:

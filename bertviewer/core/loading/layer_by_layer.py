@@ -15,12 +15,12 @@ from bertviewer.core.checkpoints.keys import LoadReport
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
 from bertviewer.core.loading.layer_plan import Plan
 from bertviewer.core.loading.lazy_parameter import (
-    AbsentWeight,
+    LazyParameter,
     Slot,
-    absent_in,
     bring,
     exchanged,
     give_back,
+    lazy_parameters,
 )
 from bertviewer.core.loading.matching import where
 from bertviewer.core.loading.pretrained import load_pretrained, unchanged
@@ -84,13 +84,13 @@ def load_layer_by_layer(  # noqa: PLR0917
 
 def _put_absent(module: nn.Module, places: Mapping[int, StoredTensor]) -> str:
     """Put absent weights for the stand-ins, by their pointers; return a key that is not there."""
-    made: dict[int, AbsentWeight] = {}
+    made: dict[int, LazyParameter] = {}
     for owner in module.modules():
         for name, parameter in owner._parameters.items():
             if parameter is None or (place := places.get(parameter.data_ptr())) is None:
                 continue
             if id(parameter) not in made:
-                made[id(parameter)] = AbsentWeight(place, parameter.dtype, parameter.device)
+                made[id(parameter)] = LazyParameter(place, parameter.dtype, parameter.device)
             owner._parameters[name] = made[id(parameter)]
     found = {weight.stored.name for weight in made.values()}
     return next((place.name for place in places.values() if place.name not in found), "")
@@ -134,7 +134,7 @@ def attach(module: nn.Module, reading: Reading) -> None:
 
 def move_rest(module: nn.Module, device: str) -> None:
     """Move what is in memory to a device; what is not will be read for it."""
-    slots = absent_in(module)
+    slots = lazy_parameters(module)
     for owner, name, _ in slots:
         owner._parameters[name] = None
     try:

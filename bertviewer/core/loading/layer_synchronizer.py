@@ -15,18 +15,18 @@ from typing import Generic, TypeVar
 import torch
 from torch import nn
 
-from bertviewer.core.graph.module_calls import Watch, watching
+from bertviewer.core.graph.module_calls import CallObserver, observing
 from bertviewer.core.loading.layer_by_layer import Reading
-from bertviewer.core.loading.lazy_parameter import absent_in, weights_in
+from bertviewer.core.loading.lazy_parameter import lazy_parameters, loaded_parameters
 from bertviewer.core.util.errors import Cancelled
 
 T = TypeVar("T")
 
-THREAD = "bertviewer-lockstep"
+THREAD = "bertviewer-synchronizer"
 """The name of the threads."""
 
 
-class Lockstep:
+class LayerSynchronizer:
     """Calls a model side by side; one whose weights are in memory is called as often in turn.
 
     Attributes:
@@ -46,7 +46,7 @@ class Lockstep:
     @property
     def largest(self) -> int:
         """The bytes that are read for the largest of the units."""
-        sizes = ({id(weight): weight.nbytes for _, _, weight in absent_in(unit)}
+        sizes = ({id(weight): weight.nbytes for _, _, weight in lazy_parameters(unit)}
                  for _, unit in self._units)  # fmt: skip
         return max((sum(size.values()) for size in sizes), default=0)
 
@@ -62,11 +62,11 @@ class Lockstep:
             return [job() for job in jobs]
         passes = [_Pass(job, self._own) for job in jobs]
         stops = [
-            Watch(unit, lambda *_: None, partial(self._stop, place))
+            CallObserver(unit, lambda *_: None, partial(self._stop, place))
             for place, (_, unit) in enumerate(self._units)
         ]
         try:
-            with watching(stops):
+            with observing(stops):
                 for one in passes:
                     one.go_on()
                 while (waited := [one.place for one in passes if one.place is not None]) != []:
@@ -80,7 +80,7 @@ class Lockstep:
     def _pass(self, passes: "Sequence[_Pass[T]]", place: int) -> None:
         """Let all go through a unit that wait for it, and again those that come back to it."""
         self.unit, unit = self._units[place]
-        with weights_in(unit, lambda *_: self._check()):
+        with loaded_parameters(unit, lambda *_: self._check()):
             while waiting := [one for one in passes if one.place == place]:
                 for one in waiting:
                     self._check()

@@ -14,7 +14,7 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
 
-class AbsentWeight(nn.Parameter):
+class LazyParameter(nn.Parameter):
     """A parameter that has all but its numbers, and the place where these are stored.
 
     What is calculated with it while it is absent is calculated with its numbers, which are read for
@@ -26,9 +26,9 @@ class AbsentWeight(nn.Parameter):
 
     def __new__(
         cls, stored: StoredTensor, dtype: torch.dtype, device: torch.device
-    ) -> "AbsentWeight":
+    ) -> "LazyParameter":
         """Make one that is read as ``dtype``, for calculations on ``device``."""
-        made: AbsentWeight = torch.Tensor._make_wrapper_subclass(
+        made: LazyParameter = torch.Tensor._make_wrapper_subclass(
             cls, stored.shape, dtype=dtype, device=device
         )
         made.stored = stored
@@ -44,20 +44,20 @@ class AbsentWeight(nn.Parameter):
             UserError: they cannot be read, or are to be changed in place, which would be lost.
         """
         del types
-        if func._schema.is_mutable and args and isinstance(args[0], AbsentWeight):
+        if func._schema.is_mutable and args and isinstance(args[0], LazyParameter):
             raise UserError(
                 f"{args[0].stored.name} is changed by the model as it runs, so it cannot be read "
                 "layer by layer"
             )
-        args, kwargs = tree_map_only(AbsentWeight, AbsentWeight.read, (args, kwargs or {}))
+        args, kwargs = tree_map_only(LazyParameter, LazyParameter.read, (args, kwargs or {}))
         return func(*args, **kwargs)
 
     def __repr__(self, **_choices: Any) -> str:  # type: ignore[override]
         return f"{type(self).__name__}({self.stored.name})"
 
-    def at(self, device: torch.device) -> "AbsentWeight":
+    def at(self, device: torch.device) -> "LazyParameter":
         """Return the same for calculations on another device."""
-        return AbsentWeight(self.stored, self.dtype, device)
+        return LazyParameter(self.stored, self.dtype, device)
 
     def read(self) -> torch.Tensor:
         """Return its numbers.
@@ -68,17 +68,17 @@ class AbsentWeight(nn.Parameter):
         return _read([self], no_progress)[self.stored.name]
 
 
-Slot = tuple[nn.Module, str, AbsentWeight]
+Slot = tuple[nn.Module, str, LazyParameter]
 """A module, and its own tensor of that name, which is absent."""
 
 
-def absent_in(module: nn.Module) -> list[Slot]:
+def lazy_parameters(module: nn.Module) -> list[Slot]:
     """Return where in a module weights are absent; a tied one stands in several places."""
     return [
         (owner, name, tensor)
         for owner in module.modules()
         for name, tensor in owner._parameters.items()
-        if isinstance(tensor, AbsentWeight)
+        if isinstance(tensor, LazyParameter)
     ]
 
 
@@ -89,7 +89,7 @@ def bring(module: nn.Module, progress: Progress = no_progress) -> list[Slot]:
         UserError: a file cannot be read, or is not the one any more that was opened.
         Cancelled: ``progress`` said so.
     """
-    slots = absent_in(module)
+    slots = lazy_parameters(module)
     found = _read([weight for _, _, weight in slots], progress)
     whole = {key: nn.Parameter(values, requires_grad=False) for key, values in found.items()}
     for owner, name, weight in slots:
@@ -120,13 +120,13 @@ def weights_in(module: nn.Module, progress: Progress = no_progress) -> Iterator[
         give_back(slots)
 
 
-def exchanged(slots: Sequence[Slot], change: Callable[[AbsentWeight], AbsentWeight]) -> None:
+def exchanged(slots: Sequence[Slot], change: Callable[[LazyParameter], LazyParameter]) -> None:
     """Put other absent weights in these places; a tied one stays one."""
     others = {id(weight): change(weight) for _, _, weight in slots}
     give_back([(owner, name, others[id(weight)]) for owner, name, weight in slots])
 
 
-def _read(weights: Iterable[AbsentWeight], progress: Progress) -> dict[str, torch.Tensor]:
+def _read(weights: Iterable[LazyParameter], progress: Progress) -> dict[str, torch.Tensor]:
     """Return the numbers of absent weights by their keys.
 
     One after the other is converted, so that no more than one of them is there twice.

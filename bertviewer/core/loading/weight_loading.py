@@ -16,7 +16,7 @@ from bertviewer.core.loading.layer_by_layer import (
     move_rest,
 )
 from bertviewer.core.loading.layer_plan import Plan, plan
-from bertviewer.core.loading.lazy_parameter import absent_in
+from bertviewer.core.loading.lazy_parameter import lazy_parameters
 from bertviewer.core.loading.pretrained import converted_bytes, load_pretrained
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import ModelSource
@@ -107,7 +107,7 @@ def move(module: nn.Module, name: str, device: str, back: str) -> None:
         UserError: the device does not accept it, and it is back; ``name`` is the model's in the
             message.
     """
-    move_to = partial(move_rest, module) if absent_in(module) else module.to
+    move_to = partial(move_rest, module) if lazy_parameters(module) else module.to
     try:
         move_to(device)
     except (RuntimeError, AssertionError, TypeError) as error:  # MPS has no float64

@@ -22,13 +22,16 @@ from bertviewer.core.analysis.attention_maps import (
 from bertviewer.core.analysis.attention_modules import attention_paths, attention_tokens
 from bertviewer.core.graph.module_calls import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.replay.eager_attention import eager, is_close
 from bertviewer.core.replay.observed_weights import ObservedWeights, probed_weights
-from bertviewer.core.runs.big_bird_attention import choose_attention
-from bertviewer.core.runs.capture import Capture, KeptCall
+from bertviewer.core.runs.activation_cache import ActivationCache, RecordedCall
+from bertviewer.core.runs.attention_implementation import (
+    eager_attention,
+    is_close,
+    reset_model_state,
+)
 from bertviewer.core.runs.failures import as_user_error
 from bertviewer.core.runs.recording import first_tensor
-from bertviewer.core.runs.replay import look_at_call, replay, reporting
+from bertviewer.core.runs.replay import replay, replay_call, reporting
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.log import write_log
@@ -38,7 +41,7 @@ from bertviewer.core.util.progress import Progress, no_progress
 def attention_of(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     path: str,
     progress: Progress = no_progress,
     *,
@@ -100,7 +103,7 @@ def _masked(probabilities: Probabilities, hidden: Tensor | None) -> NDArray[np.b
 
 def _weights(
     model: LoadedModel,
-    kept: Capture,
+    kept: ActivationCache,
     path: str,
     progress: Progress,
     shape: tuple[int, int],
@@ -136,7 +139,7 @@ def _weights(
 
 def _observed(
     model: LoadedModel,
-    kept: Capture,
+    kept: ActivationCache,
     path: str,
     progress: Progress,
     shape: tuple[int, int],
@@ -147,7 +150,7 @@ def _observed(
     """Return the probabilities that a module is seen to use, and what masks hide, if it is seen."""
     observed = ObservedWeights()
     with observed:
-        look_at_call(
+        replay_call(
             model, kept, path, observed.open, lambda _: (), progress, number=number, count=calls
         )
     found = [
@@ -174,15 +177,15 @@ def _observed(
         )
 
 
-def _gives_the_same(seen: KeptCall, used: KeptCall) -> bool:
+def _gives_the_same(seen: RecordedCall, used: RecordedCall) -> bool:
     """Tell whether an attention mixed the values in the same shares, but for roundings."""
     one, other = (first_tensor(call.output) for call in (seen, used))
     return one is not None and other is not None and is_close(one, other)
 
 
 def _seen_eagerly(
-    model: LoadedModel, kept: Capture, path: str, progress: Progress
-) -> list[KeptCall]:
+    model: LoadedModel, kept: ActivationCache, path: str, progress: Progress
+) -> list[RecordedCall]:
     """Run the whole model again as it calculates attention step by step.
 
     The layers cannot be called alone here: the masks that they took are those of the run's own
@@ -192,18 +195,18 @@ def _seen_eagerly(
         UserError: the model does not run that way.
     """
     module = model.running_module
-    choose_attention(module, kept.inputs)
+    reset_model_state(module, kept.inputs)
     parameters = inspect.signature(module.forward).parameters.values()
     takes = any(p.name == "output_attentions" or p.kind == p.VAR_KEYWORD for p in parameters)
     inputs = {**kept.inputs, "output_attentions": True} if takes else kept.inputs
-    capture = Capture()
+    capture = ActivationCache()
     watched = {path: module.get_submodule(path)}
     with (
         torch.no_grad(),
         as_user_error(module, f"{path}: its attention weights cannot be obtained"),
-        eager(module),
+        eager_attention(module),
         reporting(module, progress),
-        capture.watching(watched),
+        capture.recording(watched),
     ):
         module(**inputs)
     return capture.calls[path]

@@ -7,9 +7,9 @@ from bertviewer.core.checks.check import replay_step
 from bertviewer.core.checks.comparison import Compared
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.tensors.axes import token_axes
 from bertviewer.core.tensors.parameters import from_tensor
 from bertviewer.core.tensors.values import NamedValues, Origin, Worst, difference
@@ -22,7 +22,7 @@ GIVEN, RECOMPUTED, DIFFERENCE = "given", "recomputed", "difference"
 def checked_step(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     step: CheckStep,
     progress: Progress = no_progress,
 ) -> NamedValues:

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.replay.seen_tensors import values
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.replay.module_tensors import values
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.measuring import left_out
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.traced_tensor import SeenName, Side
+from bertviewer.core.schema.module_tensor import Side, TensorKey
 from bertviewer.core.tensors.axes import token_axes
 from bertviewer.core.tensors.parameters import from_tensor
 from bertviewer.core.tensors.reduction import Corner, corner_of
@@ -20,12 +20,12 @@ from bertviewer.core.util.progress import Progress, no_progress
 def seen_corners(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     path: str,
     progress: Progress = no_progress,
     *,
     call: int = 0,
-) -> tuple[tuple[SeenName, Corner], ...]:
+) -> tuple[tuple[TensorKey, Corner], ...]:
     """Return the first tensor of numbers that a module took in one call, and the first it gave.
 
     Raises:
@@ -34,7 +34,7 @@ def seen_corners(
         Cancelled: ``progress`` said so.
     """
     taken, given = values(model, run, kept, path, progress, call=call)
-    sides: Mapping[Side, Mapping[str, Tensor]] = {"took": taken, "gave": given}
+    sides: Mapping[Side, Mapping[str, Tensor]] = {"input": taken, "output": given}
     found = []
     for side, tensors in sides.items():
         name = next((name for name, tensor in tensors.items() if _is_shown(tensor)), None)
@@ -42,7 +42,7 @@ def seen_corners(
             shown = from_tensor(name, tensors[name], Origin("run", key=path))
             shape, dtype = shown.shape, shown.dtype
             axes = token_axes(run, model.architecture, path, name, shape, dtype)
-            found.append((SeenName(side, name), corner_of(NamedValues(shown, axes))))
+            found.append((TensorKey(side, name), corner_of(NamedValues(shown, axes))))
     return tuple(found)
 
 

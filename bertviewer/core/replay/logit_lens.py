@@ -15,7 +15,7 @@ from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.analysis.predictions import predicted_positions
 from bertviewer.core.graph.module_calls import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.replay import replay, reporting
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -27,7 +27,7 @@ from bertviewer.core.util.progress import Progress
 def logits_by_layer(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     position: int,
     progress: Progress,
 ) -> Tensor:
@@ -108,7 +108,11 @@ def _stacks(module: nn.Module, architecture: Architecture) -> tuple[str, ...]:
 
 
 def _last_norm(
-    model: LoadedModel, kept: Capture, last: Tensor, place: tuple[int, int], progress: Progress
+    model: LoadedModel,
+    kept: ActivationCache,
+    last: Tensor,
+    place: tuple[int, int],
+    progress: Progress,
 ) -> tuple[str, bool] | None:
     """Return the norm behind the last layer of pre-norm models, ``None`` if there is none.
 

@@ -9,8 +9,8 @@ from torch.overrides import TorchFunctionMode
 from bertviewer.core.checks.float64_mode import attention_probabilities, attention_scores
 from bertviewer.core.graph.module_calls import tensors_in
 from bertviewer.core.graph.tracing import name_of
-from bertviewer.core.replay.eager_attention import is_close
-from bertviewer.core.runs.capture import KeptCall
+from bertviewer.core.runs.activation_cache import RecordedCall
+from bertviewer.core.runs.attention_implementation import is_close
 
 HIDDEN = -1e4
 """A position is hidden if at most this is added to its score: families differ."""
@@ -101,7 +101,7 @@ def _hidden_in(weights: Tensor, named: Any) -> Tensor:
 
 
 def probed_weights(
-    attention: nn.Module, value: nn.Module, call: KeptCall, values: Tensor, heads: int
+    attention: nn.Module, value: nn.Module, call: RecordedCall, values: Tensor, heads: int
 ) -> tuple[Tensor, Tensor] | None:
     """Return the weights of an attention with several softmaxes, as over blocks of tokens.
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.analysis.histogram_data import Histogram, Range, histogram
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.measuring import measure_tokens
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.replay import replay
@@ -24,7 +24,7 @@ Found = TypeVar("Found")
 
 def look_at_outputs(
     model: LoadedModel,
-    kept: Capture,
+    kept: ActivationCache,
     paths: Iterable[str],
     look: Callable[[Tensor], Found],
     progress: Progress,
@@ -60,7 +60,7 @@ def look_at_outputs(
 def call_statistics(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     paths: Iterable[str],
     progress: Progress = no_progress,
 ) -> dict[str, tuple[TokenStatistics, ...]]:
@@ -72,7 +72,7 @@ def call_statistics(
     Raises:
         Cancelled: ``progress`` said so.
     """
-    shapes = {module.path: module.output_shape for module in run.modules if not module.left_out}
+    shapes = {module.path: module.output_shape for module in run.modules if not module.skip_reason}
     chosen = [path for path in paths if _is_by_token(shapes.get(path, ()))]
     if not chosen:
         return {}
@@ -83,7 +83,7 @@ def call_statistics(
 def histogram_of(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     path: str,
     progress: Progress = no_progress,
     *,
@@ -102,8 +102,8 @@ def histogram_of(
     activation = run.activation(path)
     if activation is None:
         raise UserError(f"{path or 'the model'} was not called in this run or returned no tensor")
-    if activation.left_out:
-        raise UserError(f"not measured: {activation.left_out}")
+    if activation.skip_reason:
+        raise UserError(f"not measured: {activation.skip_reason}")
     found = look_at_outputs(model, kept, (path,), _values, progress)[path]
     return histogram(np.concatenate(found), bins, range)
 

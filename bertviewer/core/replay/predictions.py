@@ -13,7 +13,7 @@ from bertviewer.core.analysis.predictions import (
 )
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.logit_lens import logits_by_layer, wide
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.replay import reporting
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -24,7 +24,7 @@ from bertviewer.core.util.progress import Progress, no_progress
 def predictions_at(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     position: int,
     progress: Progress = no_progress,
     *,
@@ -66,7 +66,7 @@ def predictions_at(
     )
 
 
-def _own_logits(model: LoadedModel, kept: Capture, row: int, progress: Progress) -> Tensor:
+def _own_logits(model: LoadedModel, kept: ActivationCache, row: int, progress: Progress) -> Tensor:
     """Run the whole model again and return its scores at a row: [1, V]."""
     module = model.running_module
     with torch.no_grad(), reporting(module, progress):

@@ -7,7 +7,7 @@ import torch
 from bertviewer.core.analysis.predictions import expected_positions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.logit_lens import wide
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.replay import reporting
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -16,7 +16,7 @@ from bertviewer.core.util.progress import Progress, no_progress
 
 
 def token_probabilities(
-    model: LoadedModel, run: ActivationRun, kept: Capture, progress: Progress = no_progress
+    model: LoadedModel, run: ActivationRun, kept: ActivationCache, progress: Progress = no_progress
 ) -> tuple[float | None, ...]:
     """Return the softmax over the vocabulary at each token's place; ``None`` where nothing is.
 

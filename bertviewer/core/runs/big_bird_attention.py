@@ -15,7 +15,7 @@ from torch import nn
 SPARSE, FULL = "block_sparse", "original_full"
 
 
-def choose_attention(model: nn.Module, inputs: Mapping[str, Any]) -> None:
+def reset_model_state(model: nn.Module, inputs: Mapping[str, Any]) -> None:
     """Give ``model`` the attention that a fresh one uses for ``inputs``, and the frequencies."""
     _forget_lengths(model)
     inner: Any = next((m for m in model.modules() if hasattr(m, "set_attention_type")), None)

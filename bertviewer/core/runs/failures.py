@@ -31,17 +31,17 @@ def as_user_error(model: nn.Module, problem: str) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        if (cause := cause_of(error, model)) is None:
+        if (cause := failure_reason(error, model)) is None:
             raise
         raise UserError(f"{problem}: {cause}") from error
 
 
-def cause_of(error: BaseException, model: nn.Module) -> str | None:
+def failure_reason(error: BaseException, model: nn.Module) -> str | None:
     """Return why a model failed, in one line; ``None`` if it was no model that failed.
 
     Want of memory and a failure of the device are told as such, wherever they were noticed.
     """
-    if is_want_of_memory(error):
+    if is_out_of_memory(error):
         return f"not enough memory: {describe_error(error)}"
     if isinstance(error, torch.AcceleratorError):
         # It works on behind, so what comes of it is noticed anywhere.
@@ -83,7 +83,7 @@ def _is_ours(frame: FrameType) -> bool:
     return name.partition(".")[0] == _OUR_PACKAGE
 
 
-def is_want_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Tell whether an error means that memory was wanted, on whatever device."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True

@@ -9,7 +9,7 @@ from weakref import ref
 
 from torch import Tensor, nn
 
-from bertviewer.core.graph.module_calls import Arguments, Watch, watching
+from bertviewer.core.graph.module_calls import Arguments, CallObserver, observing
 from bertviewer.core.runs.macs import NOT_COUNTED, Macs
 from bertviewer.core.runs.measuring import Norms, add_up, left_out
 from bertviewer.core.schema.activation_run import ModuleActivation
@@ -57,10 +57,11 @@ class Recorder:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch all modules inside the ``with``; they are as before after it, whatever happens."""
+        """CallObserver all modules inside the ``with``; they are as before after it, whatever happens."""
         try:
-            with watching(
-                Watch(watched.module, partial(self._see, watched)) for watched in self._watches
+            with observing(
+                CallObserver(watched.module, partial(self._see, watched))
+                for watched in self._watches
             ):
                 yield
         finally:

@@ -13,10 +13,10 @@ import torch
 from torch import nn
 
 from bertviewer.core.analysis.layers import unit_of, unit_paths
-from bertviewer.core.graph.module_calls import Arguments, Watch, tensors_in, watching
+from bertviewer.core.graph.module_calls import Arguments, CallObserver, observing, tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.big_bird_attention import choose_attention
-from bertviewer.core.runs.capture import Capture, KeptCall
+from bertviewer.core.runs.activation_cache import ActivationCache, RecordedCall
+from bertviewer.core.runs.attention_implementation import reset_model_state
 from bertviewer.core.runs.failures import as_user_error
 from bertviewer.core.util.progress import Progress, no_progress
 
@@ -28,11 +28,11 @@ _PLAIN = (torch.Tensor, torch.dtype, torch.device, bool, int, float, str)
 
 def replay(
     model: LoadedModel,
-    kept: Capture,
+    kept: ActivationCache,
     paths: Iterable[str],
     progress: Progress = no_progress,
     budget: float = math.inf,
-) -> Capture:
+) -> ActivationCache:
     """Return the calls of the modules at ``paths`` in the run that ``kept`` was filled by.
 
     Only the layers that hold them are called, or the whole model where one of them lies above
@@ -44,14 +44,14 @@ def replay(
         Cancelled: ``progress`` said so.
     """
     module = _on_the_device(model, kept, progress)
-    found = Capture(budget=budget)
+    found = ActivationCache(budget=budget)
     found.inputs = kept.inputs
     watched = {path: module.get_submodule(path) for path in paths}
     with (
         torch.no_grad(),
         as_user_error(module, _failure(model)),
         reporting(module, progress),
-        found.watching(watched),
+        found.recording(watched),
     ):
         units = _units(model, kept, watched)
         if units is None:
@@ -63,9 +63,9 @@ def replay(
     return found
 
 
-def look_at_call(  # noqa: PLR0917
+def replay_call(  # noqa: PLR0917
     model: LoadedModel,
-    kept: Capture,
+    kept: ActivationCache,
     path: str,
     look_before: Callable[[Arguments], Taken],
     look_after: Callable[[Any], Given] | None,
@@ -99,7 +99,7 @@ def look_at_call(  # noqa: PLR0917
     module = _on_the_device(model, kept, progress)
     units = _units(model, kept, (path,))
     if units is None:
-        pieces, skipped = [(module, KeptCall((), kept.inputs, None, ()))], 0
+        pieces, skipped = [(module, RecordedCall((), kept.inputs, None, ()))], 0
     else:
         (unit,) = units
         layer, calls = module.get_submodule(unit), kept.calls[unit]
@@ -130,7 +130,7 @@ def look_at_call(  # noqa: PLR0917
         as_user_error(module, _failure(model)),
         reporting(module, progress),
         suppress(_EnoughError),
-        watching([Watch(module.get_submodule(path), after, before)]),
+        observing([CallObserver(module.get_submodule(path), after, before)]),
     ):
         for called, call in pieces:
             called(*call.args, **call.kwargs)
@@ -143,15 +143,15 @@ class _EnoughError(Exception):
     """What was to be seen has been."""
 
 
-def _on_the_device(model: LoadedModel, kept: Capture, progress: Progress) -> nn.Module:
+def _on_the_device(model: LoadedModel, kept: ActivationCache, progress: Progress) -> nn.Module:
     """Return the model on the device of the run that ``kept`` was filled by, with its attention."""
     device = next((str(tensor.device) for tensor in tensors_in(kept.inputs)), None)
     module = model.module(random_weights=True, progress=progress, device=device)
-    choose_attention(module, kept.inputs)
+    reset_model_state(module, kept.inputs)
     return module
 
 
-def _units(model: LoadedModel, kept: Capture, paths: Iterable[str]) -> list[str] | None:
+def _units(model: LoadedModel, kept: ActivationCache, paths: Iterable[str]) -> list[str] | None:
     """Return the units to call, ``None`` if that would not do."""
     paths = tuple(paths)
     known = kept.calls if kept.scope == "units" else unit_paths(model.architecture)
@@ -172,7 +172,7 @@ def _units(model: LoadedModel, kept: Capture, paths: Iterable[str]) -> list[str]
     return [unit for unit in units if unit is not None]
 
 
-def is_repeatable_alone(model: LoadedModel, capture: Capture, path: str) -> bool:
+def is_repeatable_alone(model: LoadedModel, capture: ActivationCache, path: str) -> bool:
     """Return whether the captured calls of a module can be made again by calling it alone.
 
     They cannot where an argument may have changed, or where modules outside of it hold one that it
@@ -190,7 +190,7 @@ def is_repeatable_alone(model: LoadedModel, capture: Capture, path: str) -> bool
     return inside.isdisjoint(outside)
 
 
-def _can_be_repeated(call: KeptCall) -> bool:
+def _can_be_repeated(call: RecordedCall) -> bool:
     # Anything else may have changed, as a cache has, which the call itself has put something into.
     return call.is_intact and _is_plain((call.args, call.kwargs))
 

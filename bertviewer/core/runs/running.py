@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from bertviewer.core.analysis.layers import unit_paths
 from bertviewer.core.building.models import encoder_tasks
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.big_bird_attention import choose_attention
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.attention_implementation import reset_model_state
 from bertviewer.core.runs.device import CPU
 from bertviewer.core.runs.failures import as_user_error
 from bertviewer.core.runs.hidden_states import (
@@ -46,7 +46,7 @@ def run_sentence(
     progress: Progress = no_progress,
     *,
     random_weights: bool = False,
-    capture: Capture | None = None,
+    capture: ActivationCache | None = None,
     device: str = CPU,
 ) -> ActivationRun:
     """Run ``sentence`` in eval mode, batch size 1, and return the figures of every module.
@@ -74,7 +74,7 @@ def run_sentence(
     module = model.module(random_weights, progress, device)
     inputs = _inputs(module, tokens, config)
     inputs = {k: v.to(device) if isinstance(v, Tensor) else v for k, v in inputs.items()}
-    choose_attention(module, inputs)
+    reset_model_state(module, inputs)
     macs = formula_macs(model.architecture, tokens)
     modules = _inspected(module, model.architecture)
     recorder = Recorder(module, progress, modules)
@@ -82,7 +82,7 @@ def run_sentence(
     capture, kept = _kept(capture, inputs, modules, model.architecture)
     forward_started = perf_counter()
     # Not inference_mode(): its tensors do not tell whether they were changed in place.
-    with torch.no_grad(), recorder.watching(), capture.watching(kept):
+    with torch.no_grad(), recorder.recording(), capture.recording(kept):
         output = _called(model, module, inputs, counter)
     forward = perf_counter() - forward_started
     if macs is not None and not recorder.called <= macs.keys():
@@ -124,7 +124,7 @@ def _called(
     """
     problem = f"{model.source.name}: the model cannot run this sentence"
     try:
-        with as_user_error(module, problem), counter.watching() if counter else nullcontext():
+        with as_user_error(module, problem), counter.counting() if counter else nullcontext():
             return module(**inputs)
     except UserError as error:
         if why := _without_decoder_text(module, model.config):
@@ -155,14 +155,14 @@ def _inspected(module: nn.Module, architecture: Architecture) -> dict[str, nn.Mo
 
 
 def _kept(
-    capture: Capture | None,
+    capture: ActivationCache | None,
     inputs: Mapping[str, Any],
     modules: dict[str, nn.Module],
     architecture: Architecture,
-) -> tuple[Capture, dict[str, nn.Module]]:
+) -> tuple[ActivationCache, dict[str, nn.Module]]:
     """Return where calls are kept, and the modules whose calls are."""
     if capture is None:
-        return Capture(), {}
+        return ActivationCache(), {}
     capture.inputs = inputs
     if capture.scope == "everything":
         return capture, modules

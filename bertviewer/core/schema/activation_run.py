@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.check import Check
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.util.serialization import NonNegative, NonNegativeFloat, PartialEquality
@@ -189,8 +189,11 @@ def _module_to_json(module: ModuleActivation) -> dict[str, Any]:
         "class": module.class_name,
         "input_shape": None if module.input_shape is None else list(module.input_shape),
         "output_shape": list(module.output_shape),
-        **{name: None if module.left_out else figure(statistics, name) for name in STATISTIC_NAMES},
-        "not_measured": module.left_out or None,
+        **{
+            name: None if module.skip_reason else figure(statistics, name)
+            for name in STATISTIC_NAMES
+        },
+        "not_measured": module.skip_reason or None,
         "macs": module.macs,
         "macs_reason": module.macs_reason or None,
     }

@@ -6,7 +6,7 @@ from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.schema.architecture import Architecture
 
 
-def letter_values(architecture: Architecture, run: ActivationRun | None = None) -> dict[str, int]:
+def bindings(architecture: Architecture, run: ActivationRun | None = None) -> dict[str, int]:
     """Return a value for each letter of a model's formulas.
 
     Args:
@@ -19,12 +19,12 @@ def letter_values(architecture: Architecture, run: ActivationRun | None = None) 
     return values if run is None else values | _sides(architecture, run.tokens)
 
 
-def values_for(architecture: Architecture, tokens: Sequence[Token]) -> dict[str, int]:
+def bindings_for(architecture: Architecture, tokens: Sequence[Token]) -> dict[str, int]:
     """Return the same for a sentence of these tokens, or the two of an encoder-decoder."""
-    return letter_values(architecture) | _sides(architecture, tokens)
+    return bindings(architecture) | _sides(architecture, tokens)
 
 
-def two_sides(
+def split_source_target(
     architecture: Architecture, tokens: Sequence[Token]
 ) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
     """Return what the encoder and what the decoder reads; all for the one where there is one."""
@@ -37,5 +37,5 @@ def two_sides(
 
 
 def _sides(architecture: Architecture, tokens: Sequence[Token]) -> dict[str, int]:
-    source, target = two_sides(architecture, tokens)
+    source, target = split_source_target(architecture, tokens)
     return {"B": 1, "S": len(source)} | ({"S_d": len(target)} if target else {})

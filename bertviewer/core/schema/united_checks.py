@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.check import Check
 
 
-def united(checks: Mapping[str, Check], architecture: Architecture) -> Check | None:
+def merge_checks(checks: Mapping[str, Check], architecture: Architecture) -> Check | None:
     """Return all checks as one, in the order of the modules; ``None`` without any."""
     if not checks:
         return None

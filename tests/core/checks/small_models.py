@@ -10,7 +10,7 @@ import transformers
 from bertviewer.core.loading.cached_models import ModelSpec
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.meta_model import inspect_module
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.source_info import SourceInfo
@@ -88,7 +88,7 @@ def small_model(family: str, task: str = "base", **changes: Any) -> LoadedModel:
     return LoadedModel(ModelSpec(source, architecture, config=config))
 
 
-def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) -> Capture:
+def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) -> ActivationCache:
     """Run a sentence with random weights that are no longer those of the initialisation.
 
     What all modules took and gave comes back.
@@ -103,8 +103,8 @@ def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) 
             for parameter in module.parameters():
                 if parameter.requires_grad:
                     parameter.add_(0.1 * torch.randn_like(parameter))
-    capture = Capture(budget=budget)
-    run_sentence(model, sentence, random_weights=True, capture=capture)
+    capture = ActivationCache(budget=budget)
+    run_sentence(model, sentence, random_weights=True, cache=capture)
     return capture
 
 

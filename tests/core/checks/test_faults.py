@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.check import Check
 from bertviewer.core.schema.modules import ancestors
 from tests.core.checks.crossing import crosses
 from tests.core.checks.small_models import run, small_model

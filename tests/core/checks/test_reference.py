@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.checks.check import check_module, check_run, reference_of
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.check_step import Unchecked
+from bertviewer.core.schema.check import Unchecked
 from bertviewer.core.schema.modules import ancestors
 from tests.core.checks.crossing import Crosses, crosses
 from tests.core.checks.small_models import (
@@ -141,13 +141,13 @@ def test_a_mask_that_is_left_out_is_found() -> None:
 
     model = small_model("layoutlm", attn_implementation="eager")
     change(model.module(random_weights=True))
-    capture = Capture()
+    capture = ActivationCache()
     model.module(random_weights=True)
     run(model)
     ids = torch.tensor([[1, 5, 7, 9, 0, 0]])
     capture.inputs = {"input_ids": ids, "attention_mask": (ids > 0).long()}
     module: Any = model.module(random_weights=True)
-    with torch.no_grad(), capture.watching(dict(module.named_modules())):
+    with torch.no_grad(), capture.recording(dict(module.named_modules())):
         module(**capture.inputs)
     path = "encoder.layer.1.attention.self"
     assert (path, "output") in within(crosses(check_run(model, capture)), path)
@@ -166,7 +166,7 @@ def test_tokens_of_one_expert_may_be_in_any_order(
         found = in_order(values.flip(0), stable=True)
         return found.values, len(values) - 1 - found.indices
 
-    def reordered() -> Capture:
+    def reordered() -> ActivationCache:
         with monkeypatch.context() as patch:
             patch.setattr(torch, "sort", reversed_)
             return run(model)
@@ -190,8 +190,8 @@ def test_tokens_of_one_expert_may_be_in_any_order(
 def test_one_module_alone() -> None:
     model = small_model("mixtral")
     run(model)
-    kept = Capture("units")
-    run_sentence(model, SENTENCE, capture=kept, random_weights=True)
+    kept = ActivationCache("units")
+    run_sentence(model, SENTENCE, cache=kept, random_weights=True)
     check = check_module(model, kept, "layers.1.mlp")
     assert [(step.path, step.step, step.ok) for step in check.steps] == [
         ("layers.1.mlp", "input of gate", True),

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from safetensors.torch import load_file, save_file
 
 from bertviewer.core.checks.check import check_run
-from bertviewer.core.loading.lazy_parameter import AbsentWeight, absent_in
+from bertviewer.core.loading.lazy_parameter import LazyParameter, lazy_parameters
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
@@ -49,7 +49,7 @@ def assert_same(folder: Path, task: str = "base") -> LoadedModel:
 def absent(model: LoadedModel) -> list[str]:
     """Return the names of the weights that are in the files alone."""
     held = model.running_module.named_parameters(remove_duplicate=False)
-    return [name for name, parameter in held if isinstance(parameter, AbsentWeight)]
+    return [name for name, parameter in held if isinstance(parameter, LazyParameter)]
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def test_the_run_and_its_check_are_those_of_the_whole_model(
     runs, checks = [], []
     for offload in (True, False):
         model = saved_models.opened(tmp_path, family, task, offload=offload)
-        kept = Capture()
-        runs.append(run_sentence(model, SENTENCE, capture=kept))
+        kept = ActivationCache()
+        runs.append(run_sentence(model, SENTENCE, cache=kept))
         checks.append(check_run(model, kept))
         assert bool(absent(model)) == offload
-        assert (model.reading is not None) == offload
+        assert (model.offload_state is not None) == offload
     assert_equal_runs(*runs)
     assert checks[0] == checks[1]
     assert checks[0].steps
@@ -118,7 +118,7 @@ def test_numbers_are_converted_as_in_the_whole_model(
 def test_a_tied_weight_stays_one(folder: Path) -> None:
     module = assert_same(folder, "masked-lm").running_module
     table = module.get_parameter("cls.predictions.decoder.weight")
-    assert isinstance(table, AbsentWeight)
+    assert isinstance(table, LazyParameter)
     assert table is module.get_parameter("bert.embeddings.word_embeddings.weight")
 
 
@@ -146,8 +146,8 @@ def test_a_file_that_changes_after_the_first_layer(folder: Path) -> None:
 
 def test_a_file_that_is_gone_when_a_run_is_checked(folder: Path) -> None:
     model = opened(folder)
-    kept = Capture()
-    run_sentence(model, CAT, capture=kept)
+    kept = ActivationCache()
+    run_sentence(model, CAT, cache=kept)
     (folder / "model.safetensors").unlink()
     with pytest.raises(UserError, match=r"model\.safetensors: No such file"):
         check_run(model, kept)
@@ -206,13 +206,13 @@ class TestWhenItIsDone:
 
     def test_of_a_model_that_fits(self, folder: Path) -> None:
         model = opened(folder, offload=False)
-        assert absent_in(model.module(random_weights=False)) == []
+        assert lazy_parameters(model.module(random_weights=False)) == []
         assert not model.architecture.source.offloaded
 
     def test_of_one_that_does_not(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(FREE, lambda: 100_000)
         model = opened(folder, offload=False)
-        assert absent_in(model.module(random_weights=False))
+        assert lazy_parameters(model.module(random_weights=False))
         assert model.architecture.source.offloaded
         assert model.architecture.source.to_json()["offloaded"] is True
 

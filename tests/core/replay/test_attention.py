@@ -8,7 +8,7 @@ import torch
 
 from bertviewer.core.analysis.attention_modules import attention_paths, attentions_at
 from bertviewer.core.replay.attention import attention_of
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.errors import Cancelled, UserError
@@ -231,8 +231,8 @@ def test_what_has_none_is_told() -> None:
 
 def test_a_check_may_have_kept_everything() -> None:
     it = known("bert")
-    whole = Capture("everything")
-    run = run_sentence(it.model, it.run.sentence, random_weights=True, capture=whole)
+    whole = ActivationCache("everything")
+    run = run_sentence(it.model, it.run.sentence, random_weights=True, cache=whole)
     path = "encoder.layer.0.attention.self"
     found = attention_of(it.model, run, whole, path).probabilities
     assert found == pytest.approx(

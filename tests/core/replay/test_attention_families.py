@@ -14,7 +14,7 @@ from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay import attention as module
 from bertviewer.core.replay.attention import attention_of
-from bertviewer.core.replay.seen_tensors import values
+from bertviewer.core.replay.module_tensors import values
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
 from tests.core.checks.small_models import run

@@ -7,8 +7,8 @@ import torch
 from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.checks.check import check_module
 from bertviewer.core.replay.checked_step import DIFFERENCE, GIVEN, RECOMPUTED, checked_step
-from bertviewer.core.replay.seen_tensors import values
-from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.replay.module_tensors import values
+from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.tensors.values import NamedValues, TensorValues
 from bertviewer.core.util.errors import UserError
 from tests.core.replay.model_runs import Opened, known, opened, ran

@@ -11,31 +11,31 @@ from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.checks.check import check_module, replay_step
-from bertviewer.core.loading.lazy_parameter import absent_in
+from bertviewer.core.loading.lazy_parameter import lazy_parameters
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.attention import attention_of
+from bertviewer.core.replay.module_tensors import seen_tensors, seen_values
 from bertviewer.core.replay.outputs import call_statistics, histogram_of
-from bertviewer.core.replay.padding import look_at_padding
 from bertviewer.core.replay.predictions import predictions_at
-from bertviewer.core.replay.seen_tensors import seen_tensors, seen_values
-from bertviewer.core.replay.sentences import compare_sentences
 from bertviewer.core.replay.token_probabilities import token_probabilities
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.padding import look_at_padding
 from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.runs.sentence_comparison import compare_sentences
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
-from bertviewer.core.schema.traced_tensor import SeenName
+from bertviewer.core.schema.module_tensor import TensorKey
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.tensors.parameters import tensor_values
 
 LAYER = "bert.encoder.layer.3"
-Looks = tuple[LoadedModel, ActivationRun, Capture]
+Looks = tuple[LoadedModel, ActivationRun, ActivationCache]
 
 
 def looked_at(offload: bool) -> Looks:
     source = replace(parse_source("demo", "masked-lm"), offload=offload)
-    model, kept = open_model(source), Capture("units")
-    run = run_sentence(model, Sentence("The cat sat on the mat."), capture=kept)
+    model, kept = open_model(source), ActivationCache("units")
+    run = run_sentence(model, Sentence("The cat sat on the mat."), cache=kept)
     return model, run, kept
 
 
@@ -82,7 +82,7 @@ LOOKS: dict[str, Any] = {
         model, run, kept, f"{LAYER}.attention.self"
     ),
     "values of a projection": lambda model, run, kept: seen_values(
-        model, run, kept, f"{LAYER}.attention.self.query", SeenName("gave", "output")
+        model, run, kept, f"{LAYER}.attention.self.query", TensorKey("output", "output")
     ).values.block((0, 4), (0, 384)),
     "padding": lambda model, run, kept: look_at_padding(model, run, kept, 12),
     "sentences": lambda model, _run, _kept: compare_sentences(model, "a cat", "a dog"),
@@ -95,7 +95,7 @@ LOOKS: dict[str, Any] = {
 @pytest.mark.parametrize("name", LOOKS)
 def test_a_closer_look(both: tuple[Looks, Looks], name: str) -> None:
     ours, whole = both
-    before = len(absent_in(ours[0].running_module))
+    before = len(lazy_parameters(ours[0].running_module))
     assert is_equal(LOOKS[name](*ours), LOOKS[name](*whole))
     # All that was read is given back, whether the look came to its end or stopped on the way.
-    assert len(absent_in(ours[0].running_module)) == before > 0
+    assert len(lazy_parameters(ours[0].running_module)) == before > 0

@@ -15,7 +15,7 @@ def test_what_cannot_be_called_alone_may_yet_be_seen(monkeypatch: pytest.MonkeyP
     def fail(*_args: object, **_kwargs: object) -> None:
         raise UserError("part of the run cannot be replayed")
 
-    monkeypatch.setattr("bertviewer.core.replay.attention.look_at_call", fail)
+    monkeypatch.setattr("bertviewer.core.replay.attention.replay_call", fail)
     found = attention_of(it.model, it.run, it.kept, path).probabilities
     assert found == pytest.approx(expected, abs=1e-5)
 

@@ -32,7 +32,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
 
 def record(model: nn.Module, x: Tensor) -> dict[str, ModuleActivation]:
     recorder = Recorder(model, no_progress)
-    with torch.no_grad(), recorder.watching():
+    with torch.no_grad(), recorder.recording():
         model.eval()(x)
     return {activation.path: activation for activation in recorder.activations()}
 
@@ -127,7 +127,7 @@ def test_givers_are_told_in_order_and_by_their_numbers() -> None:
     model = nn.Sequential(Doubling(), nn.Identity(), Turned(), Doubling())
     recorder = Recorder(model, no_progress)
     x = torch.ones(2, 6)
-    with torch.no_grad(), recorder.watching():
+    with torch.no_grad(), recorder.recording():
         first = model[:2](x)
         last = model[3](model[2](first))
     assert recorder.givers(first) == ["0", "1", "2"]
@@ -148,7 +148,7 @@ def test_givers_do_not_mistake_another_part_of_the_same_memory() -> None:
     halved = Halved()
     recorder = Recorder(halved, no_progress)
     x = torch.ones(1, 4, 3)
-    with torch.no_grad(), recorder.watching():
+    with torch.no_grad(), recorder.recording():
         first = halved(x)
     assert recorder.givers(first) == [""]
     assert recorder.givers(x[:, 2:]) == []
@@ -168,7 +168,7 @@ def given_by_view(view: Callable[[Tensor], Tensor]) -> tuple[list[str], list[str
 
     layer = Viewing()
     recorder = Recorder(layer, no_progress)
-    with torch.no_grad(), recorder.watching():
+    with torch.no_grad(), recorder.recording():
         out = layer(torch.arange(16.0).view(1, 4, 4))
     return recorder.givers(layer.seen), recorder.givers(out)
 
@@ -209,7 +209,7 @@ def test_a_view_has_the_norms_of_its_own_rows() -> None:
 def test_givers_do_not_mistake_new_tensors_in_freed_memory() -> None:
     layer = Doubling()
     recorder = Recorder(layer, no_progress)
-    with torch.no_grad(), recorder.watching():
+    with torch.no_grad(), recorder.recording():
         for _ in range(50):
             layer(torch.ones(64, 64))
     others = [torch.empty(64, 64) for _ in range(50)]
@@ -229,7 +229,7 @@ def test_only_one_sentences_tokens_have_norms(shape: tuple[int, ...]) -> None:
 def test_it_works_in_inference_mode_too() -> None:
     model = nn.Sequential(Shifted(5), nn.Dropout()).eval()
     recorder = Recorder(model, no_progress)
-    with torch.inference_mode(), recorder.watching():
+    with torch.inference_mode(), recorder.recording():
         model(torch.ones(1, 2, 3))
     means = {a.path: a.statistics.mean for a in recorder.activations()}
     assert means == {"0.inner": 1.0, "0": 6.0, "1": 6.0, "": 6.0}

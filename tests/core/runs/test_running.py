@@ -97,7 +97,7 @@ def test_what_is_changed_in_place_is_measured_again() -> None:
 
     model = Shifted()
     recorder = Recorder(model, no_progress)
-    with torch.no_grad(), recorder.watching():
+    with torch.no_grad(), recorder.recording():
         model(torch.zeros(4))
     outer, inner = recorder.activations()
     assert inner.statistics.mean == 0

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.replay.seen_tensors import values
+from bertviewer.core.replay.module_tensors import values
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tensors.views import TensorViews

@@ -15,13 +15,13 @@ from torch import Tensor
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.graph.module_calls import Arguments, named_in
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.measuring import left_out
-from bertviewer.core.runs.replay import look_at_call
+from bertviewer.core.runs.replay import replay_call
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.bindings import letter_values
-from bertviewer.core.schema.traced_tensor import SeenName, SeenTensor, Side
+from bertviewer.core.schema.bindings import bindings
+from bertviewer.core.schema.module_tensor import ModuleTensor, Side, TensorKey
 from bertviewer.core.tensors.axes import token_axes
 from bertviewer.core.tensors.parameters import from_tensor
 from bertviewer.core.tensors.values import NamedValues, Origin
@@ -36,7 +36,7 @@ Named = dict[str, Tensor]
 def values(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     path: str = "",
     progress: Progress = no_progress,
     *,
@@ -65,12 +65,12 @@ def values(
 def seen_tensors(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     path: str,
     progress: Progress = no_progress,
     *,
     call: int = 0,
-) -> tuple[SeenTensor, ...]:
+) -> tuple[ModuleTensor, ...]:
     """Return what there is to see of one call of a module, what it took first; no values.
 
     Raises:
@@ -80,23 +80,23 @@ def seen_tensors(
     """
     letters = _Letters(model.architecture, run, path)
 
-    def described(side: Side, found: Iterator[tuple[str, Tensor]]) -> list[SeenTensor]:
+    def described(side: Side, found: Iterator[tuple[str, Tensor]]) -> list[ModuleTensor]:
         return [
-            _described(SeenName(side, name), tensor, letters, is_first=not number)
+            _described(TensorKey(side, name), tensor, letters, is_first=not number)
             for number, (name, tensor) in enumerate(found)
         ]
 
     look = _Look(model, run, kept, path, progress, call)
-    taken, given = look.at(partial(described, "took"), partial(described, "gave"))
+    taken, given = look.at(partial(described, "input"), partial(described, "output"))
     return (*taken, *(given or ()))
 
 
 def seen_values(  # noqa: PLR0917
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     path: str,
-    key: SeenName,
+    key: TensorKey,
     progress: Progress = no_progress,
     *,
     call: int = 0,
@@ -115,7 +115,7 @@ def seen_values(  # noqa: PLR0917
     def pick(found: Iterator[tuple[str, Tensor]]) -> Tensor | None:
         return next((tensor.detach() for name, tensor in found if name == key.name), None)
 
-    is_taken = key.side == "took"
+    is_taken = key.side == "input"
     look = _Look(model, run, kept, path, progress, call)
     taken, given = look.at(pick, None if is_taken else pick)
     tensor = taken if is_taken else given
@@ -139,7 +139,7 @@ class _Look(Struct, frozen=True):
 
     model: LoadedModel
     run: ActivationRun
-    kept: Capture
+    kept: ActivationCache
     path: str
     progress: Progress
     call: int
@@ -156,7 +156,7 @@ class _Look(Struct, frozen=True):
             raise UserError(f"{where} was not called in this run or returned no tensor")
         count = len(activation.calls)
         forward = self.model.running_module.get_submodule(self.path).forward
-        return look_at_call(
+        return replay_call(
             self.model,
             self.kept,
             self.path,
@@ -186,12 +186,14 @@ def _given(output: Any) -> Iterator[tuple[str, Tensor]]:
     return named_in(output, "" if isinstance(output, Mapping) else "output")
 
 
-def _described(key: SeenName, tensor: Tensor, letters: "_Letters", *, is_first: bool) -> SeenTensor:
+def _described(
+    key: TensorKey, tensor: Tensor, letters: "_Letters", *, is_first: bool
+) -> ModuleTensor:
     kind = left_out(tensor)
     shape = () if tensor.is_nested else tuple(tensor.shape)
     dtype = str(tensor.dtype).removeprefix("torch.")
     symbolic = letters.of(key.side, shape, is_first=is_first)
-    return SeenTensor(key, shape, dtype, symbolic, kind)
+    return ModuleTensor(key, shape, dtype, symbolic, kind)
 
 
 class _Letters:
@@ -200,12 +202,12 @@ class _Letters:
     def __init__(self, architecture: Architecture, run: ActivationRun, path: str) -> None:
         costs = architecture.costs
         self._found = None if costs is None else costs.modules.get(path)
-        self._values = letter_values(architecture, run)
+        self._values = bindings(architecture, run)
 
     def of(self, side: Side, shape: tuple[int, ...], *, is_first: bool) -> tuple[str, ...] | None:
         """Return the shape as its formulas say it, else with the letters that are sure."""
         if is_first and self._found is not None:
-            found = self._found.input_shape if side == "took" else self._found.output_shape
+            found = self._found.input_shape if side == "input" else self._found.output_shape
             if found is not None and self._gives(found, shape):
                 return found
         letters = tuple(self._letter(size) for size in shape)
@@ -224,7 +226,7 @@ class _Letters:
         return same[0] if is_sure else str(size)
 
 
-def _metadata(run: ActivationRun, path: str, key: SeenName, call: int) -> Mapping[str, str]:
+def _metadata(run: ActivationRun, path: str, key: TensorKey, call: int) -> Mapping[str, str]:
     """Return what a file has to say of values that it takes along."""
     pair = {} if run.sentence.pair is None else {"pair": run.sentence.pair}
     return {

@@ -5,10 +5,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-Side = Literal["took", "gave"]
+Side = Literal["input", "output"]
 
 
-class SeenName(Struct, frozen=True):
+class TensorKey(Struct, frozen=True):
     """Which tensor of a module's call is meant.
 
     Attributes:
@@ -20,7 +20,7 @@ class SeenName(Struct, frozen=True):
     name: str
 
 
-class SeenTensor(Struct, frozen=True):
+class ModuleTensor(Struct, frozen=True):
     """What a module took or gave in one call.
 
     Attributes:
@@ -32,7 +32,7 @@ class SeenTensor(Struct, frozen=True):
         left_out: what it is, in one word, where its values cannot be shown, as "complex64".
     """
 
-    key: SeenName
+    key: TensorKey
     shape: tuple[int, ...]
     dtype: str
     symbolic_shape: tuple[str, ...] | None = None

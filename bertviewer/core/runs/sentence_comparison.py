@@ -15,7 +15,7 @@ from bertviewer.core.analysis.sentence_vectors import (
     start_label,
 )
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.device import CPU
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.replay import reporting
@@ -85,13 +85,13 @@ def compare_sentences(
     looks_back: bool | None = None
     for number, text in enumerate(texts):
         part = _Part(progress, number, len(texts))
-        kept = Capture("units") if looks_back is None else None
+        kept = ActivationCache("units") if looks_back is None else None
         run = run_sentence(
             model,
             Sentence(text, cut=True),
             part,
             random_weights=random_weights,
-            capture=kept,
+            cache=kept,
             device=device,
         )
         if kept is not None:
@@ -104,7 +104,7 @@ def compare_sentences(
     return SentenceComparison(first, second, poolings, unrelated)
 
 
-def _looks_back(model: LoadedModel, kept: Capture, progress: Progress) -> bool:
+def _looks_back(model: LoadedModel, kept: ActivationCache, progress: Progress) -> bool:
     """Tell whether a model of one stack lets no token see a later one.
 
     Where no attention was traced, as in Mamba, a run with another last token shows it.

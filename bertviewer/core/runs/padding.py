@@ -18,9 +18,12 @@ from bertviewer.core.analysis.padding import (
 )
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.attention import are_probabilities
-from bertviewer.core.replay.eager_attention import eager, is_close
-from bertviewer.core.runs.big_bird_attention import choose_attention
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.attention_implementation import (
+    eager_attention,
+    is_close,
+    reset_model_state,
+)
 from bertviewer.core.runs.failures import as_user_error
 from bertviewer.core.runs.replay import reporting
 from bertviewer.core.schema.activation_run import ActivationRun, Token
@@ -35,7 +38,7 @@ _FILLED = {"input_ids": None, "attention_mask": 0, "token_type_ids": 0}
 def look_at_padding(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     length: int,
     progress: Progress = no_progress,
 ) -> Padding:
@@ -63,7 +66,7 @@ def look_at_padding(
     outputs: list[Any] = []
     states: list[tuple[Tensor, ...]] = []
     for shows_attention in (True, False):
-        with eager(module) if shows_attention else nullcontext():
+        with eager_attention(module) if shows_attention else nullcontext():
             outputs = []
             for number, inputs in enumerate((alone, masked, unmasked)):
                 progress(number, 3, "Running the padded sentence")
@@ -130,7 +133,7 @@ def _called(
     progress: Progress,
     shows_attention: bool,
 ) -> Any:
-    choose_attention(module, inputs)
+    reset_model_state(module, inputs)
     more = {"output_attentions": shows_attention, "output_hidden_states": True, "return_dict": True}
     parameters = inspect.signature(module.forward).parameters.values()
     takes_any = any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters)

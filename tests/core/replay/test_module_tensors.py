@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from bertviewer.core.graph.module_calls import named_in
 from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.replay.seen_tensors import seen_tensors, seen_values, values
+from bertviewer.core.replay.module_tensors import seen_tensors, seen_values, values
 from bertviewer.core.runs.replay import replay
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.traced_tensor import SeenName
+from bertviewer.core.schema.module_tensor import TensorKey
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.checks.small_models import hook_count
@@ -178,8 +178,8 @@ def test_a_stranger_is_seen_at_the_moment_of_its_call(strange: Opened) -> None:
 
 
 def test_what_is_no_plain_number_says_so(strange: Opened) -> None:
-    listed = {s.key.name: s for s in listing(strange, ODD) if s.key.side == "gave"}
-    assert listed["wave"].left_out == "complex64"
+    listed = {s.key.name: s for s in listing(strange, ODD) if s.key.side == "output"}
+    assert listed["wave"].skip_reason == "complex64"
     assert (listed["flags"].dtype, listed["count"].shape) == ("bool", ())
     with pytest.raises(UserError, match="wave is complex64, so its elements"):
         one(strange, ODD, "wave")
@@ -194,22 +194,22 @@ def listing(it: Opened, path: str, call: int = 0) -> tuple[Any, ...]:
     return seen_tensors(it.model, it.run, it.kept, path, call=call)
 
 
-def one(it: Opened, path: str, name: str = "output", side: str = "gave", call: int = 0) -> Any:
-    key = SeenName(side, name)  # type: ignore[arg-type]
+def one(it: Opened, path: str, name: str = "output", side: str = "output", call: int = 0) -> Any:
+    key = TensorKey(side, name)  # type: ignore[arg-type]
     return seen_values(it.model, it.run, it.kept, path, key, call=call)
 
 
 def test_the_list_has_names_shapes_and_letters() -> None:
     listed = listing(known("bert"), "encoder.layer.1")
     assert [(s.key.side, s.key.name) for s in listed] == [
-        ("took", "hidden_states"),
-        ("gave", "output"),
+        ("input", "hidden_states"),
+        ("output", "output"),
     ]
     assert listed[0].shape == (1, 9, 24)
     assert listed[0].symbolic_shape == ("1", "S", "D")
     assert listed[0].numel == 9 * 24
     cross = listing(known("t5"), "decoder.block.1")
-    assert {s.key.name for s in cross if s.key.side == "took"} == {
+    assert {s.key.name for s in cross if s.key.side == "input"} == {
         "hidden_states",
         "position_bias",
         "encoder_hidden_states",
@@ -243,7 +243,7 @@ def test_each_call_of_a_shared_layer() -> None:
 def test_values_are_a_copy_that_keeps_nothing_else_alive() -> None:
     it = known("bert")
     path = "encoder.layer.1"
-    elements = one(it, path, "hidden_states", "took").values.elements
+    elements = one(it, path, "hidden_states", "input").values.elements
     assert elements is not None
     before = elements.copy()
     with torch.no_grad():

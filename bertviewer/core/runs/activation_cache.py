@@ -11,21 +11,21 @@ from torch import Tensor, nn
 
 from bertviewer.core.graph.module_calls import (
     Arguments,
-    Watch,
+    CallObserver,
     mapped,
+    observing,
     plain,
     tensors_in,
     versions,
-    watching,
 )
 
-CHECK_BUDGET = 512_000_000
+CHECK_BYTES = 512_000_000
 """Bytes of activations that a check in the window may keep alive while it lasts."""
 
 Scope = Literal["everything", "units"]
 
 
-class KeptCall(Struct, frozen=True):
+class RecordedCall(Struct, frozen=True):
     """One call of a module: its arguments as they came, and its output.
 
     ``versions`` belong to the tensors of both, in order, from before and after the call.
@@ -48,7 +48,7 @@ class KeptCall(Struct, frozen=True):
         return self.versions[: len(taken)] == taken
 
 
-class Capture:
+class ActivationCache:
     """The calls of modules in one run, by path, until a budget of bytes is spent.
 
     A run fills it. With the scope "everything" it has every module's arguments and output, which
@@ -63,7 +63,7 @@ class Capture:
         self.scope: Scope = scope
         self.budget = budget
         self.inputs: Mapping[str, Any] = {}
-        self.calls: dict[str, list[KeptCall]] = {}
+        self.calls: dict[str, list[RecordedCall]] = {}
         self.refused: set[str] = set()
         self._storages: dict[int, int] = {}
 
@@ -72,7 +72,7 @@ class Capture:
         """The size of all storages that are kept alive."""
         return sum(self._storages.values())
 
-    def add(self, path: str, call: KeptCall) -> None:
+    def add(self, path: str, call: RecordedCall) -> None:
         """Keep a call of the module at ``path``, if it fits into the budget."""
         tensors = tensors_in((call.args, call.kwargs, call.output))
         storages = dict(map(_storage, tensors))
@@ -83,9 +83,9 @@ class Capture:
         self._storages |= storages
         self.calls.setdefault(path, []).append(call)
 
-    def units(self, paths: Iterable[str]) -> "Capture":
+    def units(self, paths: Iterable[str]) -> "ActivationCache":
         """Return what the scope "units" would have kept; the rest can go."""
-        found = Capture("units", self.budget)
+        found = ActivationCache("units", self.budget)
         found.inputs = self.inputs
         for path in paths:
             for call in self.calls.get(path, ()):
@@ -93,7 +93,7 @@ class Capture:
                 found.add(path, replace(call, output=None, versions=call.versions[:taken]))
         return found
 
-    def on_cpu(self) -> "Capture":
+    def on_cpu(self) -> "ActivationCache":
         """Return the same calls with all tensors on the CPU; this very capture if they are.
 
         A call that is not intact stays so.
@@ -101,7 +101,7 @@ class Capture:
         tensors = tensors_in([call.args for calls in self.calls.values() for call in calls])
         if all(tensor.is_cpu for tensor in tensors):
             return self
-        copy = Capture(self.scope, self.budget)
+        copy = ActivationCache(self.scope, self.budget)
         copy.inputs, copy.refused = self.inputs, self.refused
         copy.calls = {path: [_on_cpu(call) for call in calls] for path, calls in self.calls.items()}
         return copy
@@ -115,8 +115,8 @@ class Capture:
             for module, it in watchers:
                 handles.append(module.register_forward_pre_hook(it.before, with_kwargs=True))
                 handles.append(module.register_forward_hook(it.after, with_kwargs=True))
-            with watching(
-                Watch(module, it.after_forward, it.before_forward) for module, it in watchers
+            with observing(
+                CallObserver(module, it.after_forward, it.before_forward) for module, it in watchers
             ):
                 yield
         finally:
@@ -131,7 +131,7 @@ class _Watcher:
     SqueezeBERT does, there are none, and the call of ``forward`` itself is what is kept.
     """
 
-    def __init__(self, capture: Capture, path: str) -> None:
+    def __init__(self, capture: ActivationCache, path: str) -> None:
         self._capture = capture
         self._path = path
         self._before: list[tuple[int, ...]] = []
@@ -160,12 +160,12 @@ class _Watcher:
         # Plain copies of what holds the tensors: a model adds to its output after the call.
         args, kwargs = plain(taken)
         given = plain(output) if self._capture.scope == "everything" else None
-        self._capture.add(self._path, KeptCall(args, kwargs, given, before + versions(given)))
+        self._capture.add(self._path, RecordedCall(args, kwargs, given, before + versions(given)))
 
 
-def _on_cpu(call: KeptCall) -> KeptCall:
+def _on_cpu(call: RecordedCall) -> RecordedCall:
     args, kwargs, output = mapped((call.args, call.kwargs, call.output), Tensor.cpu)
-    moved = KeptCall(args, kwargs, output, ())
+    moved = RecordedCall(args, kwargs, output, ())
     noted = versions((args, kwargs, output))
     if not call.is_intact:
         # -1 is no tensor's.
