@@ -10,9 +10,8 @@ from bertviewer.core.analysis.histogram_data import Histogram
 from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
-from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.activation_run import ActivationRun, TensorKey
 from bertviewer.core.schema.check import CheckStep
-from bertviewer.core.schema.module_tensor import TensorKey
 from bertviewer.core.tensors.reduction import Corner
 
 

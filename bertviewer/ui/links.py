@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from bertviewer.charts.naming import shortened, visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID
+from bertviewer.core.schema.activation_run import TensorKey
 from bertviewer.core.schema.check import CheckStep
-from bertviewer.core.schema.module_tensor import TensorKey
 from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.flow_layout import FlowLayout
 from bertviewer.ui.labels import plain_label

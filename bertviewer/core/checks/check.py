@@ -15,7 +15,7 @@ from bertviewer.core.checks.layer_steps import steps_of
 from bertviewer.core.checks.observed_calls import Call
 from bertviewer.core.checks.reference_pass import NO_REFERENCE, Pieces, ReferencePass
 from bertviewer.core.graph.module_calls import mapped, versions
-from bertviewer.core.loading.layer_by_layer import attach
+from bertviewer.core.loading.layer_by_layer import load_on_call
 from bertviewer.core.loading.lazy_parameter import LazyParameter
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.weight_loading import without_caches
@@ -71,7 +71,7 @@ def reference_of(model: LoadedModel, inputs: Mapping[str, Any]) -> ReferenceModu
             _fill(part, others[path], names)
         buffers[path] = {name: getattr(part, name).detach().clone() for name in names}
     if model.offload_state is not None:
-        attach(module, model.offload_state)
+        load_on_call(module, model.offload_state)
     module.eval()
     reset_model_state(module, inputs)
     return ReferenceModule(without_caches(module), buffers)

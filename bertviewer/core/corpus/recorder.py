@@ -16,6 +16,7 @@ from bertviewer.core.corpus.shards import ShardSums
 from bertviewer.core.graph.module_calls import (
     Arguments,
     CallObserver,
+    observing,
     replacing,
     tensors_in,
 )
@@ -126,7 +127,7 @@ class Recorder:
         asked = {one.path: modules[one.path] for one in self._measured.attentions if one.is_asked}
         with (
             returning_weights(asked.values()),
-            watching(self._watch(path, inner) for path, inner in modules.items()),
+            observing(self._watch(path, inner) for path, inner in modules.items()),
         ):
             yield
 

@@ -4,9 +4,10 @@ How torch splits a product among its threads changes the last bits. So each thre
 its own with one torch thread, and the same shard has the same bytes wherever it runs. Processes of
 other ranks run other shards; they exchange nothing but files.
 
-A model that is loaded layer by layer is run by one thread, many batches at once (``LayerSynchronizer``):
-its layers are read once for a group of batches. As all batches call its modules in one order, each
-module's rows are added batch after batch, as for a model in memory: the bytes are the same.
+A model that is loaded layer by layer is run by one thread, many batches at once
+(``LayerSynchronizer``): its layers are read once for a group of batches. As all batches call its
+modules in one order, each module's rows are added batch after batch, as for a model in memory: the
+bytes are the same.
 """
 
 import threading

@@ -1,8 +1,9 @@
-"""What modules took and gave in a run: references to the tensors, no copies."""
+"""Recorded inputs and outputs of modules: references to the tensors of a run, no copies."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -20,15 +21,16 @@ from bertviewer.core.graph.module_calls import (
 )
 
 CHECK_BYTES = 512_000_000
-"""Bytes of activations that a check in the window may keep alive while it lasts."""
+"""The most bytes of activations that a check in the window keeps alive."""
 
 Scope = Literal["everything", "units"]
 
 
 class RecordedCall(Struct, frozen=True):
-    """One call of a module: its arguments as they came, and its output.
+    """One call of a module: its arguments and its output.
 
-    ``versions`` belong to the tensors of both, in order, from before and after the call.
+    ``versions`` counts the in-place changes of the tensors of both, in order: of the arguments
+    before the call, of the output after it.
     """
 
     args: tuple[Any, ...]
@@ -38,25 +40,29 @@ class RecordedCall(Struct, frozen=True):
 
     @property
     def is_intact(self) -> bool:
-        """Whether no tensor was changed in place since it was given."""
+        """Whether no tensor was changed in place since it was recorded."""
         return self.versions == versions((self.args, self.kwargs, self.output))
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether at least what it took is as it was."""
-        taken = versions((self.args, self.kwargs))
-        return self.versions[: len(taken)] == taken
+        """Whether no argument was changed in place since it was recorded."""
+        now = versions((self.args, self.kwargs))
+        return self.versions[: len(now)] == now
 
 
 class ActivationCache:
-    """The calls of modules in one run, by path, until a budget of bytes is spent.
+    """The recorded calls of modules in one run.
 
-    A run fills it. With the scope "everything" it has every module's arguments and output, which
-    a check compares. With "units" it has just the arguments of each layer and of each module that
-    stands beside the layers: the hidden states, and what is needed to call any of them again.
+    The scope "everything" has the arguments and outputs of all modules, for a check. The scope
+    "units" has the arguments of the layers and of modules outside the layers, which is enough to
+    replay any module.
 
-    The budget counts each storage once, however many modules hand it on. ``inputs`` are what the
-    model itself was called with.
+    Attributes:
+        scope: what a run records.
+        budget: the most bytes of tensors. Each storage counts once, however many calls share it.
+        inputs: the arguments of the model itself.
+        calls: the calls by module path.
+        refused: the paths of modules with a call that exceeded the budget.
     """
 
     def __init__(self, scope: Scope = "everything", budget: float = math.inf) -> None:
@@ -74,8 +80,7 @@ class ActivationCache:
 
     def add(self, path: str, call: RecordedCall) -> None:
         """Keep a call of the module at ``path``, if it fits into the budget."""
-        tensors = tensors_in((call.args, call.kwargs, call.output))
-        storages = dict(map(_storage, tensors))
+        storages = dict(map(_storage, tensors_in((call.args, call.kwargs, call.output))))
         new = sum(size for key, size in storages.items() if key not in self._storages)
         if self.bytes + new > self.budget:
             self.refused.add(path)
@@ -83,18 +88,18 @@ class ActivationCache:
         self._storages |= storages
         self.calls.setdefault(path, []).append(call)
 
-    def units(self, paths: Iterable[str]) -> "ActivationCache":
-        """Return what the scope "units" would have kept; the rest can go."""
+    def units(self, paths: tuple[str, ...]) -> "ActivationCache":
+        """Return a cache of the scope "units", for the units at these paths."""
         found = ActivationCache("units", self.budget)
         found.inputs = self.inputs
         for path in paths:
             for call in self.calls.get(path, ()):
-                taken = len(versions((call.args, call.kwargs)))
-                found.add(path, replace(call, output=None, versions=call.versions[:taken]))
+                count = len(versions((call.args, call.kwargs)))
+                found.add(path, replace(call, output=None, versions=call.versions[:count]))
         return found
 
     def on_cpu(self) -> "ActivationCache":
-        """Return the same calls with all tensors on the CPU; this very capture if they are.
+        """Return the same calls with all tensors on the CPU; ``self`` if they are there.
 
         A call that is not intact stays so.
         """
@@ -107,77 +112,36 @@ class ActivationCache:
         return copy
 
     @contextmanager
-    def watching(self, modules: Mapping[str, nn.Module]) -> Iterator[None]:
-        """Keep the calls of these modules inside the ``with``; the hooks are gone after it."""
-        watchers = [(module, _Watcher(self, path)) for path, module in modules.items()]
-        handles = []
-        try:
-            for module, it in watchers:
-                handles.append(module.register_forward_pre_hook(it.before, with_kwargs=True))
-                handles.append(module.register_forward_hook(it.after, with_kwargs=True))
-            with observing(
-                CallObserver(module, it.after_forward, it.before_forward) for module, it in watchers
-            ):
-                yield
-        finally:
-            for handle in handles:
-                handle.remove()
+    def recording(self, modules: Mapping[str, nn.Module]) -> Iterator[None]:
+        """Record the calls of these modules inside the ``with``."""
+        with observing(
+            CallObserver(module, partial(self._record, path), versions)
+            for path, module in modules.items()
+        ):
+            yield
 
-
-class _Watcher:
-    """Notes the versions of a module's arguments before a call, and keeps the call after it.
-
-    Hooks see what other hooks make of the output. Where a model calls ``layer.forward()``, as
-    SqueezeBERT does, there are none, and the call of ``forward`` itself is what is kept.
-    """
-
-    def __init__(self, capture: ActivationCache, path: str) -> None:
-        self._capture = capture
-        self._path = path
-        self._before: list[tuple[int, ...]] = []
-        self._hooked = 0
-
-    def before(self, _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._before.append(versions((args, kwargs)))
-        self._hooked += 1
-
-    def after(
-        self, _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+    def _record(
+        self, path: str, arguments: Arguments, output: Any, before: tuple[int, ...]
     ) -> None:
-        self._keep((args, kwargs), output, self._before.pop())
-
-    def before_forward(self, taken: Arguments) -> tuple[int, ...] | None:
-        if not self._hooked:
-            return versions(taken)
-        self._hooked -= 1
-        return None
-
-    def after_forward(self, taken: Arguments, output: Any, before: tuple[int, ...] | None) -> None:
-        if before is not None:
-            self._keep(taken, output, before)
-
-    def _keep(self, taken: Arguments, output: Any, before: tuple[int, ...]) -> None:
-        # Plain copies of what holds the tensors: a model adds to its output after the call.
-        args, kwargs = plain(taken)
-        given = plain(output) if self._capture.scope == "everything" else None
-        self._capture.add(self._path, RecordedCall(args, kwargs, given, before + versions(given)))
+        # New containers: a model may add to its output after the call.
+        args, kwargs = plain(arguments)
+        output = plain(output) if self.scope == "everything" else None
+        self.add(path, RecordedCall(args, kwargs, output, before + versions(output)))
 
 
 def _on_cpu(call: RecordedCall) -> RecordedCall:
     args, kwargs, output = mapped((call.args, call.kwargs, call.output), Tensor.cpu)
-    moved = RecordedCall(args, kwargs, output, ())
     noted = versions((args, kwargs, output))
     if not call.is_intact:
-        # -1 is no tensor's.
-        taken = versions((args, kwargs)) if call.is_repeatable else ()
-        noted = (*taken, *[-1] * (len(noted) - len(taken)))
-    return replace(moved, versions=noted)
+        same = versions((args, kwargs)) if call.is_repeatable else ()
+        noted = (*same, *[-1] * (len(noted) - len(same)))  # no tensor has the version -1
+    return RecordedCall(args, kwargs, output, noted)
 
 
 def _storage(tensor: Tensor) -> tuple[int, int]:
-    """Return what tells a tensor's memory from others', and its size in bytes at most."""
+    """Return the identity of a tensor's memory, and its size in bytes."""
     try:
         storage = tensor.untyped_storage()
-    except NotImplementedError:  # sparse tensors and those of other libraries have none
+    except NotImplementedError:  # sparse tensors, and those of other libraries
         return id(tensor), tensor.numel() * tensor.element_size()
     return storage.data_ptr(), storage.nbytes()

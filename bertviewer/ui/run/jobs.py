@@ -85,10 +85,10 @@ def compare_sentences_job(  # noqa: PLR0917
 
 def pad_job(watched: RecordedRun, length: int, model: LoadedModel, progress: Progress) -> Padding:
     """Run a run's sentence padded to a length, with the mask and without."""
-    from bertviewer.core.runs.padding import look_at_padding
+    from bertviewer.core.runs.padding import compare_padding
 
     kept = watched.kept
-    return look_at_padding(watched.model or model, watched.run, kept, length, progress)
+    return compare_padding(watched.model or model, watched.run, kept, length, progress)
 
 
 def received_job(
@@ -105,7 +105,7 @@ def probabilities_job(
     watched: RecordedRun, model: LoadedModel, progress: Progress
 ) -> tuple[float | None, ...]:
     """Calculate what probability the head gives each token in its place."""
-    from bertviewer.core.replay.token_probabilities import token_probabilities
+    from bertviewer.core.replay.predictions import token_probabilities
 
     return token_probabilities(model, watched.run, watched.kept, progress)
 

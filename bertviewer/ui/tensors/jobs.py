@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.histogram_data import Histogram
     from bertviewer.core.checkpoints.reading import Span
     from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.schema.activation_run import ModuleTensor, TensorKey
     from bertviewer.core.schema.check import CheckStep
-    from bertviewer.core.schema.module_tensor import ModuleTensor, TensorKey
     from bertviewer.core.schema.modules import TensorInfo
     from bertviewer.core.schema.statistics import Statistics
     from bertviewer.core.sources.model_source import ModelSource
@@ -48,9 +48,9 @@ def seen_tensors_job(
     watched: RecordedRun, path: str, call: int, model: LoadedModel, progress: Progress
 ) -> tuple[ModuleTensor, ...]:
     """List what a module took and gave in a call of a run."""
-    from bertviewer.core.replay.module_tensors import seen_tensors
+    from bertviewer.core.replay.module_tensors import list_tensors
 
-    return seen_tensors(model, watched.run, watched.kept, path, progress, call=call)
+    return list_tensors(model, watched.run, watched.kept, path, progress, call=call)
 
 
 def seen_values_job(  # noqa: PLR0917
@@ -62,9 +62,9 @@ def seen_values_job(  # noqa: PLR0917
     progress: Progress,
 ) -> NamedValues:
     """Find the values of what a module took or gave in a call of a run."""
-    from bertviewer.core.replay.module_tensors import seen_values
+    from bertviewer.core.replay.module_tensors import values_of
 
-    return seen_values(model, watched.run, watched.kept, path, key, progress, call=call)
+    return values_of(model, watched.run, watched.kept, path, key, progress, call=call)
 
 
 def checked_step_job(
@@ -79,7 +79,7 @@ def checked_step_job(
 def token_rows_job(tensor: TensorInfo, model: LoadedModel, progress: Progress) -> TokenIndex:
     """Find which tokens a tensor's rows stand for, if they do."""
     libraries.load(progress)
-    from bertviewer.core.replay.token_rows import token_rows
+    from bertviewer.core.tensors.parameters import token_rows
 
     return token_rows(model, tensor, progress)
 

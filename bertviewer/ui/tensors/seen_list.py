@@ -5,7 +5,7 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QComboBox
 
-from bertviewer.core.schema.module_tensor import ModuleTensor
+from bertviewer.core.schema.activation_run import ModuleTensor
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.charts.choice_box import offer
 from bertviewer.ui.layouts import named

@@ -6,9 +6,9 @@ from functools import partial
 from msgspec import Struct
 
 from bertviewer.core.analysis.heads import HeadLayout, head_layout, seen_heads
+from bertviewer.core.schema.activation_run import ModuleTensor
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.check import CheckStep
-from bertviewer.core.schema.module_tensor import ModuleTensor
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.tensors.axes import TokenIndex
 from bertviewer.core.tensors.values import NamedValues

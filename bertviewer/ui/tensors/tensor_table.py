@@ -7,9 +7,9 @@ from msgspec import Struct
 from PySide6.QtCore import QObject, Qt
 
 from bertviewer.core.expressions.symbols import shape_text
+from bertviewer.core.schema.activation_run import ModuleTensor
 from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.schema.count_steps import readable
-from bertviewer.core.schema.module_tensor import ModuleTensor
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.numbers import with_minus

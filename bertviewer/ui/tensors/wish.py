@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from bertviewer.core.schema.activation_run import ModuleTensor, TensorKey
 from bertviewer.core.schema.check import CheckStep
-from bertviewer.core.schema.module_tensor import ModuleTensor, TensorKey
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.ui.tensors.tensor_table import Listed
 

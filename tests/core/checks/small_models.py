@@ -1,5 +1,8 @@
 """Small models of every family with weights from a seed, opened and run for a check."""
 
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import wraps
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -109,5 +112,27 @@ def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) 
 
 
 def hook_count(module: torch.nn.Module) -> int:
-    """Count the hooks on a model; transformers puts some of its own on it and leaves them."""
-    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules())
+    """Count the hooks and replaced forwards of a model; transformers leaves some of its own."""
+    return sum(
+        len(m._forward_hooks) + len(m._forward_pre_hooks) + ("forward" in vars(m))
+        for m in module.modules()
+    )
+
+
+def change_output(module: torch.nn.Module, change: Callable[[Any], Any]) -> ExitStack:
+    """Have a module return ``change`` of its output, until the stack is closed."""
+    forward, stack = module.forward, ExitStack()
+    before = vars(module).get("forward")
+
+    @wraps(forward)
+    def changed(*args: Any, **kwargs: Any) -> Any:
+        return change(forward(*args, **kwargs))
+
+    def restore() -> None:
+        del vars(module)["forward"]
+        if before is not None:
+            vars(module)["forward"] = before
+
+    vars(module)["forward"] = changed
+    stack.callback(restore)
+    return stack

@@ -16,12 +16,13 @@ from bertviewer.core.schema.modules import ancestors
 from tests.core.checks.crossing import Crosses, crosses
 from tests.core.checks.small_models import (
     SENTENCE,
+    change_output,
     hook_count,
     run,
     small_model,
 )
 
-Change = Callable[[Any], None]
+Change = Callable[[Any], object]
 
 
 def crosses_of(family: str, change: Change, **changes: Any) -> Crosses:
@@ -63,10 +64,10 @@ def fed_otherwise(path: str, change: Callable[[Tensor], Tensor]) -> Change:
 
 
 def chosen_otherwise(path: str) -> Change:
-    def hook(_module: nn.Module, _args: Any, output: Any) -> Any:
+    def change(output: Any) -> Any:
         return (*output[:-1], (output[-1] + 1) % 4)
 
-    return lambda model: model.get_submodule(path).register_forward_hook(hook)
+    return lambda model: change_output(model.get_submodule(path), change)
 
 
 def of_one_sentence_more(model: Any) -> None:
@@ -175,12 +176,10 @@ def test_tokens_of_one_expert_may_be_in_any_order(
     # Rows that are mixed up are found all the same, in the run and in the undoing of the order.
     path = "layers.0.mlp.experts"
     experts: Any = model.module(random_weights=True).get_submodule(path)
-    hook = experts.register_forward_hook(lambda _module, _args, output: output.roll(1, 0))
-    assert (path, "output") in within(crosses(check_run(model, reordered())), path)
-    hook.remove()
-    hook = experts.act_fn.register_forward_hook(lambda _module, _args, output: output.flip(0))
-    assert (path, "output") in within(crosses(check := check_run(model, reordered())), path)
-    hook.remove()
+    with change_output(experts, lambda output: output.roll(1, 0)):
+        assert (path, "output") in within(crosses(check_run(model, reordered())), path)
+    with change_output(experts.act_fn, lambda output: output.flip(0)):
+        assert (path, "output") in within(crosses(check := check_run(model, reordered())), path)
     # Its rows cannot be compared one by one.
     assert check.unchecked[0] == Unchecked(
         f"{path}.act_fn", "it was called with its rows in another order"

@@ -1,4 +1,4 @@
-"""A model of which one layer at a time is in memory gives what it gives when it is whole."""
+"""A model that is loaded layer by layer is bit-identical to the model in memory."""
 
 import json
 import os
@@ -25,7 +25,6 @@ from tests.core.loading.saved_models import assert_equal_runs
 
 CAT = Sentence("the cat sat on the mat")
 FREE = "bertviewer.core.util.memory.available_memory"
-HOOKS = "bertviewer.core.loading.weight_loading.has_hooks"
 
 
 @pytest.fixture
@@ -222,17 +221,6 @@ class TestWhenItIsDone:
         monkeypatch.setattr(FREE, lambda: 50_000)
         message = r"need 0\.0 GB of memory, but only 0\.0 GB are free; layer by layer .* 0\.0 GB"
         with pytest.raises(UserError, match=message):
-            opened(folder, offload=False).module(random_weights=False)
-
-    def test_without_accelerate(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(HOOKS, lambda: False)
-        assert opened(folder, offload=False).module(random_weights=False)
-        with pytest.raises(
-            UserError, match=r"accelerate is not installed; .* pip install .accelerate"
-        ):
-            opened(folder).module(random_weights=False)
-        monkeypatch.setattr(FREE, lambda: 100_000)
-        with pytest.raises(UserError, match=r"are free; .* pip install .accelerate"):
             opened(folder, offload=False).module(random_weights=False)
 
     def test_of_random_weights(self, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Calls side by side: in which order they run, and when weights are there for them."""
+"""Passes that share loads of layers: their order, and when weights are in memory."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from bertviewer.core.checkpoints.finding import find_checkpoint
-from bertviewer.core.loading.layer_by_layer import Reading
+from bertviewer.core.loading.layer_by_layer import OffloadState
 from bertviewer.core.loading.layer_synchronizer import THREAD, LayerSynchronizer
 from bertviewer.core.loading.lazy_parameter import LazyParameter, lazy_parameters
 from bertviewer.core.loading.pretrained import unchanged
@@ -65,7 +65,7 @@ def threads() -> list[str]:
 
 
 def run(layers: Layers, *orders: Sequence[int]) -> tuple[list[float], str]:
-    steps = LayerSynchronizer(layers, Reading(UNITS), lambda: None)
+    steps = LayerSynchronizer(layers, OffloadState(UNITS), lambda: None)
     found = steps.run(jobs(layers, orders))
     assert len(lazy_parameters(layers)) == len(UNITS)
     assert threads() == []
@@ -107,9 +107,9 @@ def test_a_module_in_memory_is_called_in_turn(layers: Layers) -> None:
 def test_the_largest_unit(layers: Layers) -> None:
     weights = [layer._parameters["weight"] for layer in layers]
     layers[1]._parameters["other"] = weights[0]
-    assert LayerSynchronizer(layers, Reading(UNITS), lambda: None).largest == 2 * 36
+    assert LayerSynchronizer(layers, OffloadState(UNITS), lambda: None).largest == 2 * 36
     layers[1]._parameters["other"] = weights[1]  # tied, and read once
-    assert LayerSynchronizer(layers, Reading(UNITS), lambda: None).largest == 36
+    assert LayerSynchronizer(layers, OffloadState(UNITS), lambda: None).largest == 36
 
 
 def test_threads_calculate_as_the_one_that_asks(layers: Layers) -> None:
@@ -120,7 +120,7 @@ def test_threads_calculate_as_the_one_that_asks(layers: Layers) -> None:
     torch.set_num_threads(1)
     try:
         with torch.no_grad():
-            found = LayerSynchronizer(layers, Reading(UNITS), lambda: None).run(
+            found = LayerSynchronizer(layers, OffloadState(UNITS), lambda: None).run(
                 [settings, settings]
             )
         assert found == [(1, False)] * 2
@@ -134,7 +134,7 @@ def test_an_error_ends_all(layers: Layers, last: int) -> None:
         layers("x", range(last))
         raise ValueError("stop")
 
-    steps = LayerSynchronizer(layers, Reading(UNITS), lambda: None)
+    steps = LayerSynchronizer(layers, OffloadState(UNITS), lambda: None)
     with pytest.raises(ValueError, match="stop"):
         steps.run([*jobs(layers, [(0, 1, 2)]), fail, *jobs(layers, [(0, 1, 2)])])
     assert threads() == []
@@ -157,7 +157,7 @@ def test_one_that_takes_no_end(layers: Layers) -> None:
         raise ValueError("stop")
 
     with pytest.raises(ValueError, match="stop"):
-        LayerSynchronizer(layers, Reading(UNITS), lambda: None).run([stubborn, fail])
+        LayerSynchronizer(layers, OffloadState(UNITS), lambda: None).run([stubborn, fail])
     assert threads() == []
 
 
@@ -172,6 +172,6 @@ def test_a_check_that_stops_it(layers: Layers, after: int) -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        LayerSynchronizer(layers, Reading(UNITS), check).run(jobs(layers, [(0, 1, 2)] * 3))
+        LayerSynchronizer(layers, OffloadState(UNITS), check).run(jobs(layers, [(0, 1, 2)] * 3))
     assert threads() == []
     assert len(lazy_parameters(layers)) == len(UNITS)

@@ -1,4 +1,4 @@
-"""A weight that is not there is calculated with as if it were."""
+"""Operations on a lazy parameter are those on its values."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Small models with weights from a seed, run as the window runs them: layers' arguments kept."""
+"""Small models with seeded weights, run as in the window."""
 
 from functools import cache
 from typing import Any

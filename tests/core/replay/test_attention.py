@@ -1,4 +1,4 @@
-"""The attention that is shown is what transformers gives under eager."""
+"""Attention weights are those of transformers' eager attention."""
 
 from typing import Any
 
@@ -138,7 +138,9 @@ def test_other_dtypes(dtype: torch.dtype) -> None:
 def test_attention_that_only_eager_shows(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     it = opened(family)
     expected = every_map(it)
-    monkeypatch.setattr("bertviewer.core.replay.attention._observed", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "bertviewer.core.replay.attention._Attention._observed", lambda *_, **__: None
+    )
     for found, wanted in zip(every_map(it), expected, strict=True):
         assert found.probabilities == pytest.approx(wanted.probabilities, abs=1e-5)
     assert it.module.config._attn_implementation == "sdpa"
@@ -153,7 +155,9 @@ def test_a_pass_that_is_cancelled_leaves_the_model_as_it_was(
 ) -> None:
     it = opened("bert")
     path = "encoder.layer.1.attention.self"
-    monkeypatch.setattr("bertviewer.core.replay.attention._observed", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "bertviewer.core.replay.attention._Attention._observed", lambda *_, **__: None
+    )
     attention_of(it.model, it.run, it.kept, path)
     hooks = hook_count(it.module)
 

@@ -1,4 +1,4 @@
-"""Histograms are numpy's, and know of NaN, Inf and everything that is all one value."""
+"""Histograms are NumPy's, also with NaN, Inf and constant values."""
 
 from typing import Any
 

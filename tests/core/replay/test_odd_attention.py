@@ -27,7 +27,9 @@ def test_a_model_that_fails_eagerly_says_why(monkeypatch: pytest.MonkeyPatch) ->
     def fail(*_args: object, **_kwargs: object) -> None:
         raise AssertionError("odd")
 
-    monkeypatch.setattr("bertviewer.core.replay.attention._observed", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "bertviewer.core.replay.attention._Attention._observed", lambda *_, **__: None
+    )
     monkeypatch.setattr(it.module.get_submodule("pooler"), "forward", fail)
     said = rf"^{path}: its attention weights cannot be obtained: pooler \(BertPooler\): odd$"
     with pytest.raises(UserError, match=said):

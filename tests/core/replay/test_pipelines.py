@@ -1,4 +1,4 @@
-"""What the window says of encoder-decoders is what transformers' pipelines say, from the disk."""
+"""Predictions of encoder-decoders are those of transformers' pipelines."""
 
 from pathlib import Path
 from typing import Any

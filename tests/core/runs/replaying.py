@@ -1,4 +1,4 @@
-"""Runs of small models of which everything is kept too, and what is called in a replay of them."""
+"""Runs of small models with a complete recording, and the calls that a replay makes."""
 
 from collections.abc import Callable
 from typing import Any

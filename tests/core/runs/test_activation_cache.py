@@ -1,4 +1,4 @@
-"""What a run keeps: references and no copies, up to a budget, in the capture that it is given."""
+"""The activation cache: references without copies, within a budget."""
 
 import gc
 import weakref
@@ -15,7 +15,7 @@ from bertviewer.core.runs.activation_cache import ActivationCache, RecordedCall
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.errors import Cancelled
-from tests.core.checks.small_models import SENTENCE, hook_count, run, small_model
+from tests.core.checks.small_models import SENTENCE, change_output, hook_count, run, small_model
 
 
 def of_units(model: LoadedModel, sentence: Sentence = SENTENCE) -> ActivationCache:
@@ -174,9 +174,8 @@ def test_what_is_changed_in_place_is_called_again_or_told() -> None:
     (path,) = reasons
     assert path == "encoder.layer.0.intermediate.intermediate_act_fn"
     assert "inputs was modified in place" in reasons[path]
-    hook = dense.register_forward_hook(lambda _module, _args, output: output + 0.1)
-    check = check_run(model, capture)
-    hook.remove()
+    with change_output(dense, lambda output: output + 0.1):
+        check = check_run(model, capture)
     assert not all(step.ok for step in check.at("encoder.layer.0.intermediate.dense"))
 
 

@@ -1,4 +1,4 @@
-"""A model that exchanges its attention by itself uses the one of each sentence, and is watched."""
+"""BigBird's attention and dynamic rotary embeddings do not depend on earlier calls."""
 
 from typing import Any
 

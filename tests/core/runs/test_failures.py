@@ -1,4 +1,4 @@
-"""A model that fails is told in a line; what fails of this program goes to the log as it is."""
+"""Errors of a model become one line; errors of this program are raised unchanged."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs import capture, recording
+from bertviewer.core.runs import activation_cache, recording
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.failures import failure_reason
 from bertviewer.core.runs.running import run_sentence
@@ -93,7 +93,7 @@ def test_what_fails_of_this_program_comes_through(
     if place == "measuring":
         monkeypatch.setattr(recording, "first_tensor", fail)
     if place == "keeping":
-        monkeypatch.setattr(capture, "plain", fail)
+        monkeypatch.setattr(activation_cache, "plain", fail)
     progress: Progress = fail if place == "progress" else no_progress
     model.module(random_weights=True)
     with pytest.raises(type(error)) as raised:

@@ -1,4 +1,4 @@
-"""The hidden states of a run are those that the model gives when it is called plainly."""
+"""Hidden states of a run are those of a plain call of the model."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whatever a module gives is measured, or named in one word; nothing ends a run."""
+"""Outputs that cannot be measured have a reason, and do not end a run."""
 
 import json
 import warnings
@@ -48,7 +48,7 @@ def given(output: Any) -> dict[str, ModuleActivation]:
     watched = capture.recording(dict(model.named_modules()))
     with torch.no_grad(), recorder.recording(), watched, counter.counting():
         model(X)
-    assert recorder.givers(X) == ["2", ""]
+    assert recorder.producers(X) == ["2", ""]
     assert set(capture.calls) == {"", "0", "1", "2"}
     found = {activation.path: activation for activation in recorder.activations(counter.macs())}
     assert found["2"].token_norms is not None

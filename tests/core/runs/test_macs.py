@@ -1,4 +1,4 @@
-"""A run's multiply-adds, against torch's counter of the products really done."""
+"""Multiply-adds of a run, compared with torch's FLOP counter."""
 
 import json
 from collections.abc import Mapping

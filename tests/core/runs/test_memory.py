@@ -1,4 +1,4 @@
-"""After a run only what is shown is kept, and nothing grows from run to run."""
+"""Runs release their tensors, and memory does not grow."""
 
 import gc
 

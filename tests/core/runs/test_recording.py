@@ -1,4 +1,4 @@
-"""What every module gave is measured once, however many hand it on."""
+"""Outputs are measured once, however many modules return them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -130,14 +130,14 @@ def test_givers_are_told_in_order_and_by_their_numbers() -> None:
     with torch.no_grad(), recorder.recording():
         first = model[:2](x)
         last = model[3](model[2](first))
-    assert recorder.givers(first) == ["0", "1", "2"]
-    assert recorder.givers(first.view(3, 4)) == ["0", "1", "2"]
-    assert recorder.givers(last) == ["3"]
+    assert recorder.producers(first) == ["0", "1", "2"]
+    assert recorder.producers(first.view(3, 4)) == ["0", "1", "2"]
+    assert recorder.producers(last) == ["3"]
     # Equal numbers elsewhere, a part of them, and these once they were changed.
-    assert recorder.givers(first.clone()) == []
-    assert recorder.givers(first[:1]) == []
+    assert recorder.producers(first.clone()) == []
+    assert recorder.producers(first[:1]) == []
     first += 1
-    assert recorder.givers(first) == []
+    assert recorder.producers(first) == []
 
 
 def test_givers_do_not_mistake_another_part_of_the_same_memory() -> None:
@@ -150,8 +150,8 @@ def test_givers_do_not_mistake_another_part_of_the_same_memory() -> None:
     x = torch.ones(1, 4, 3)
     with torch.no_grad(), recorder.recording():
         first = halved(x)
-    assert recorder.givers(first) == [""]
-    assert recorder.givers(x[:, 2:]) == []
+    assert recorder.producers(first) == [""]
+    assert recorder.producers(x[:, 2:]) == []
 
 
 def given_by_view(view: Callable[[Tensor], Tensor]) -> tuple[list[str], list[str]]:
@@ -170,7 +170,7 @@ def given_by_view(view: Callable[[Tensor], Tensor]) -> tuple[list[str], list[str
     recorder = Recorder(layer, no_progress)
     with torch.no_grad(), recorder.recording():
         out = layer(torch.arange(16.0).view(1, 4, 4))
-    return recorder.givers(layer.seen), recorder.givers(out)
+    return recorder.producers(layer.seen), recorder.producers(out)
 
 
 def test_givers_are_told_by_the_numbers_of_a_view_and_not_by_where_it_begins() -> None:
@@ -213,7 +213,7 @@ def test_givers_do_not_mistake_new_tensors_in_freed_memory() -> None:
         for _ in range(50):
             layer(torch.ones(64, 64))
     others = [torch.empty(64, 64) for _ in range(50)]
-    assert all(recorder.givers(other) == [] for other in others)
+    assert all(recorder.producers(other) == [] for other in others)
 
 
 @pytest.mark.parametrize("shape", [(1, 4, 6), (2, 4, 6), (4, 6), (6,), ()])

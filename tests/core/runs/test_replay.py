@@ -1,4 +1,4 @@
-"""Calling a part again gives what the run gave, to the last bit."""
+"""Replayed calls are bit-identical to those of the run."""
 
 import json
 from pathlib import Path

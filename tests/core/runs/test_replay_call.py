@@ -1,4 +1,4 @@
-"""What a module took in a run is seen again, and no more is called than that takes."""
+"""Replaying one call finds its inputs, and calls no more than necessary."""
 
 from functools import partial
 from typing import Any

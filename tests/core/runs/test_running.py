@@ -1,4 +1,4 @@
-"""What a run shows is what the model does when it is called plainly."""
+"""A run's statistics are those of a plain call of the model."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Sentences as one vector, beside the sum by hand, and beside unrelated ones."""
+"""Sentence vectors, compared with sums by hand and with unrelated sentences."""
 
 from functools import cache
 from itertools import combinations
