@@ -12,7 +12,7 @@ from bertviewer.core.building.backend import torch
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
@@ -129,7 +129,7 @@ def _opened(config: Mapping[str, Any], folder: Path) -> LoadedModel:
     return model
 
 
-def _captured(model: LoadedModel, dtype: str) -> Capture:
+def _captured(model: LoadedModel, dtype: str) -> ActivationCache:
     """Run the sentence with weights that are not those of the initialisation."""
     module = model.module(random_weights=True)
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
@@ -138,6 +138,6 @@ def _captured(model: LoadedModel, dtype: str) -> Capture:
             if parameter.requires_grad:
                 parameter.add_(0.1 * torch.randn_like(parameter))
         module.to(getattr(torch, dtype))
-    capture = Capture()
-    run_sentence(model, SENTENCE, random_weights=True, capture=capture)
+    capture = ActivationCache()
+    run_sentence(model, SENTENCE, random_weights=True, cache=capture)
     return capture

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_maps import AttentionMaps
     from bertviewer.core.analysis.histogram_data import Histogram
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.runs.capture import Capture
+    from bertviewer.core.runs.activation_cache import ActivationCache
 
 FROM_FILE = "this run was loaded from a file; for details, open its model and run it again"
 
@@ -45,11 +45,11 @@ class CloserLook(Struct, frozen=True, eq=False):
 
     model: "LoadedModel"
     run: ActivationRun
-    kept: "Capture | None"
+    kept: "ActivationCache | None"
     progress: Progress
 
     @property
-    def capture(self) -> "Capture":
+    def capture(self) -> "ActivationCache":
         """What was kept.
 
         Raises:

@@ -11,8 +11,7 @@ from bertviewer.api.notebook import table_html
 from bertviewer.api.pictures import FigureName, Wish, picture_of
 from bertviewer.api.tables import Row, row_of
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.check_step import Check
-from bertviewer.core.schema.united_checks import united
+from bertviewer.core.schema.check import Check, merge_checks
 from bertviewer.core.util.progress import Progress
 from bertviewer.report.recipe import SavedRun
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.runs.capture import Capture
+    from bertviewer.core.runs.activation_cache import ActivationCache
 
 
 class Values(NamedTuple):
@@ -54,7 +53,7 @@ class Run:
         self,
         model: "LoadedModel",
         data: ActivationRun,
-        kept: "Capture | None",
+        kept: "ActivationCache | None",
         progress: Progress,
         saved: SavedRun | None = None,
         *,
@@ -139,10 +138,10 @@ class Run:
         look = self.closer_look
         look.called(path, call)
         kept = look.capture
-        from bertviewer.core.replay.seen_tensors import values
+        from bertviewer.core.replay.module_tensors import module_tensors
         from bertviewer.core.tensors.parameters import as_arrays
 
-        took, gave = values(look.model, self.data, kept, path, look.progress, call=call)
+        took, gave = module_tensors(look.model, self.data, kept, path, look.progress, call=call)
         return Values(as_arrays(took), as_arrays(gave))
 
     def attentions(self) -> list[Row]:
@@ -193,7 +192,7 @@ class Run:
             found = self._whole_check = check_all(look.model, look.capture, look.progress)
         else:
             found = self._checks[path] = check_module(look.model, look.capture, path, look.progress)
-        every = self._whole_check or united(self._checks, look.model.architecture)
+        every = self._whole_check or merge_checks(self._checks, look.model.architecture)
         self.closer_look = replace(look, run=replace(self.data, check=every))
         return [step.to_json() for step in found.steps]
 

@@ -72,14 +72,14 @@ def run_of(
     libraries.load(progress)
     from bertviewer.core.analysis.layers import unit_paths
     from bertviewer.core.checks.check import check_run
-    from bertviewer.core.runs.capture import Capture
+    from bertviewer.core.runs.activation_cache import ActivationCache
     from bertviewer.core.runs.device import find_device
     from bertviewer.core.runs.running import run_sentence
 
     device = find_device(device)
-    kept = Capture("everything" if is_checked else "units")
+    kept = ActivationCache("everything" if is_checked else "units")
     found = run_sentence(
-        model, sentence, progress, random_weights=random_weights, capture=kept, device=device
+        model, sentence, progress, random_weights=random_weights, cache=kept, device=device
     )
     if not is_checked:
         return Run(model, found, kept, progress)
@@ -165,11 +165,11 @@ def saved_runs(model: LoadedModel, progress: Progress) -> tuple[Run, Run | None]
     if source.kind != "runs":
         raise UserError(f"{source.name} is not a file of saved runs")
     from bertviewer.core.saved_runs.file_format import check_belongs, read_runs
-    from bertviewer.core.schema.united_checks import united
+    from bertviewer.core.schema.check import merge_checks
 
     file = read_runs(source.path, progress)
     check_belongs(source.path, file, model.architecture)
-    check = united(file.checks, model.architecture) or file.run.check
+    check = merge_checks(file.checks, model.architecture) or file.run.check
     last = Run(model, replace(file.run, check=check), None, progress, SavedRun(source.name))
     if file.run_a is None:
         return last, None

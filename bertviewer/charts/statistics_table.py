@@ -28,7 +28,7 @@ def statistics_table(b: ModuleActivation, a: ModuleActivation | None = None) -> 
             words(name),
             *_cells(get(b.statistics), None if a is None else get(a.statistics), a is None),
         )
-        for name, get in (() if b.left_out else _figures())
+        for name, get in (() if b.skip_reason else _figures())
     ]
     if max(len(one.calls) for one in (b, a) if one is not None) > 1:
         cells = _cells(len(b.calls), None if a is None else len(a.calls), a is None)

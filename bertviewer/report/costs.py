@@ -42,7 +42,7 @@ def cost_of(
     Args:
         node: the module.
         architecture: its model.
-        values: all letters, as of ``letter_values``.
+        values: all letters, as of ``bindings``.
     """
     found = None if architecture.costs is None else architecture.costs.modules.get(node.path)
     return None if found is None or not found.macs else steps_of(found.macs, values)
@@ -81,7 +81,7 @@ def kv_cache_text(architecture: Architecture, values: Mapping[str, int]) -> str:
 
     Args:
         architecture: the model.
-        values: all letters, as of ``letter_values``; without B and S it is that of one token.
+        values: all letters, as of ``bindings``; without B and S it is that of one token.
     """
     cache = architecture.kv_cache
     if cache is None:

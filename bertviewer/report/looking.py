@@ -11,11 +11,11 @@ from bertviewer.core.analysis.padding import Padding, usual_length
 from bertviewer.core.analysis.predictions import predicted_positions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.replay.corners import seen_corners
+from bertviewer.core.replay.module_tensors import tensor_corners
 from bertviewer.core.replay.outputs import histogram_of
-from bertviewer.core.replay.padding import look_at_padding
-from bertviewer.core.replay.sentences import compare_sentences
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.padding import compare_padding
+from bertviewer.core.runs.sentence_comparison import compare_sentences
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.sources.families import MASKS
 from bertviewer.core.sources.model_folder import Origin, origin_of
@@ -35,7 +35,7 @@ Found = TypeVar("Found")
 def looked_at(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     progress: Progress = no_progress,
     *,
     layers: tuple[int, ...] | None = None,
@@ -72,7 +72,7 @@ def of_layers(  # noqa: PLR0917
     looks: Looks,
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    kept: ActivationCache,
     layers: tuple[int, ...] | None,
     progress: Progress = no_progress,
 ) -> Looks:
@@ -93,7 +93,7 @@ def _values(it: LookedAt, layers: tuple[int, ...] | None) -> Iterator[SeenModule
     """Yield what the embeddings gave, and what the chosen layers took and gave."""
     for title, path, call in _shown_modules(it, layers):
         what = it.model, it.run, it.kept, path, it.progress
-        look = _or_none(partial(seen_corners, *what, call=call))
+        look = _or_none(partial(tensor_corners, *what, call=call))
         if look:
             yield SeenModule(title, path, look)
 
@@ -125,7 +125,7 @@ def _padding(it: LookedAt) -> Padding | None:
     length = usual_length(len(it.run.tokens), it.model.length_limits().source)
     if length is None:
         return None
-    return look_at_padding(it.model, it.run, it.kept, length, it.progress)
+    return compare_padding(it.model, it.run, it.kept, length, it.progress)
 
 
 def _sentences(it: LookedAt) -> SentenceComparison | None:

@@ -4,7 +4,7 @@ from bertviewer.charts.cell_words import place_text
 from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.replay.checked_step import GIVEN, RECOMPUTED, checked_step
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.check_step import Check, CheckStep
+from bertviewer.core.schema.check import Check, CheckStep
 from bertviewer.core.tensors.values import NamedValues, TensorValues
 from bertviewer.core.util.errors import UserError
 from bertviewer.report.check_summary import nearness, summarise

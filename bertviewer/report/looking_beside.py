@@ -11,7 +11,7 @@ from bertviewer.core.analysis.attention_maps import AttentionMaps, RankedHead
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.analysis.tokens import align
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.errors import UserError
 from bertviewer.report.looks import Beside
@@ -27,7 +27,7 @@ class OtherRun(Struct, frozen=True, eq=False):
 
     run: ActivationRun
     model: LoadedModel | None = None
-    kept: Capture | None = None
+    kept: ActivationCache | None = None
 
 
 def beside(b: LookedAt, predictions: Sequence[Predictions], other: OtherRun) -> Beside:

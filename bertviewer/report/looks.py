@@ -10,9 +10,8 @@ from bertviewer.core.analysis.histogram_data import Histogram
 from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
-from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.check_step import CheckStep
-from bertviewer.core.schema.traced_tensor import SeenName
+from bertviewer.core.schema.activation_run import ActivationRun, TensorKey
+from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.tensors.reduction import Corner
 
 
@@ -39,7 +38,7 @@ class SeenModule(Struct, frozen=True, eq=False):
 
     title: str
     path: str
-    corners: tuple[tuple[SeenName, Corner], ...]
+    corners: tuple[tuple[TensorKey, Corner], ...]
 
 
 class ComparedElement(Struct, frozen=True):

@@ -8,7 +8,7 @@ from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.attention import attention_of
 from bertviewer.core.replay.predictions import predictions_at
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.progress import Progress
 
@@ -21,7 +21,7 @@ class LookedAt(Struct, frozen=True, eq=False):
 
     model: LoadedModel
     run: ActivationRun
-    kept: Capture
+    kept: ActivationCache
     progress: Progress
 
     @property

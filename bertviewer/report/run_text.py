@@ -2,7 +2,7 @@
 
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.check import Check
 from bertviewer.core.schema.statistics import figure
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.check_summary import check_verdict, reasons, summarise
@@ -24,7 +24,7 @@ def run_text(run: ActivationRun) -> str:
                 module.path or module.class_name,
                 shape_text(module.output_shape),
                 *(number(value) for value in figures),
-                module.left_out or str(statistics.nan_count + statistics.inf_count),
+                module.skip_reason or str(statistics.nan_count + statistics.inf_count),
             )
         )
     header = ("Module", "Output Shape", *RUN_FIGURES, "NaN+Inf")

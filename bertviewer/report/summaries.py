@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.costs import bytes_by_dtype
 from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.schema.source_info import SEED, SourceInfo
@@ -126,7 +126,7 @@ def totals(architecture: Architecture) -> Table:
 
 
 def _kv_cache(architecture: Architecture) -> Table:
-    text = kv_cache_text(architecture, letter_values(architecture))
+    text = kv_cache_text(architecture, bindings(architecture))
     return [("KV cache", text)] if text else []
 
 

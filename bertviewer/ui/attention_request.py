@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.util.progress import Progress
-    from bertviewer.ui.watched_run import WatchedRun
+    from bertviewer.ui.recorded_run import RecordedRun
 
 
 def attention_job(
-    layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
+    layer: AttentionLayer, model: LoadedModel, watched: RecordedRun, progress: Progress
 ) -> Attended:
     """Calculate what the heads of an attention look at."""
     from bertviewer.charts.attentions import Attended
@@ -40,7 +40,7 @@ class AttentionRequest(RunRequest["Attended"]):
         """
         known = () if self.result is None else tuple(self.result.found.values())
 
-        def find(model: LoadedModel, watched: WatchedRun, progress: Progress) -> Attended:
+        def find(model: LoadedModel, watched: RecordedRun, progress: Progress) -> Attended:
             for one in known:
                 if one.run is watched.run and one.layer == layer:
                     return one

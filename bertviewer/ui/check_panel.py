@@ -12,7 +12,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.schema.check_step import Check, CheckStep
+from bertviewer.core.schema.check import Check, CheckStep
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.report.check_summary import check_verdict, other_attention_note
 from bertviewer.ui.check_table import CheckTableModel

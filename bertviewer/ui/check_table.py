@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.report.numbers import deviation
 from bertviewer.ui.look.appearance import WARNING

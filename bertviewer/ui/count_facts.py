@@ -11,7 +11,7 @@ from bertviewer.core.expressions.evaluation import FormulaError, evaluate, names
 from bertviewer.core.expressions.polynomials import Relation, relations, substituted
 from bertviewer.core.expressions.symbols import Symbol, shape_text
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.costs import FLOPS_PER_MAC
 from bertviewer.core.schema.count_steps import count_steps, readable
 from bertviewer.core.schema.module_tree import TreeRow
@@ -55,7 +55,7 @@ class CountFacts(QObject):
         node, of_each = row.node, self.tr(", per layer") if row.is_folded else ""
         count = list(self._count(row, architecture))
         yield FactGroup(self.tr("Parameter count") + of_each, count)
-        values = letter_values(architecture, self._workspace.runs.run)
+        values = bindings(architecture, self._workspace.runs.run)
         shapes = list(self._shapes(node, architecture, values))
         yield FactGroup(self.tr("Shapes"), shapes)
         lines = list(self._costs(node, architecture, values))

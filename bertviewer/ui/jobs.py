@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from bertviewer.core.saved_runs.run_file import RunFile, RunsToSave
     from bertviewer.core.schema.activation_run import Sentence
     from bertviewer.core.schema.architecture import Architecture
-    from bertviewer.core.schema.check_step import Check
+    from bertviewer.core.schema.check import Check
     from bertviewer.core.schema.module_tree import TreeRow
     from bertviewer.core.sources.model_source import ModelSource
     from bertviewer.core.util.progress import Progress
     from bertviewer.core.what_if.scenario import Outcome, Scenario
-    from bertviewer.ui.watched_run import WatchedRun
+    from bertviewer.ui.recorded_run import RecordedRun
 
 
 FIRST_TAB = "bertviewer.ui.map.tab"
@@ -55,7 +55,7 @@ class Opened(Struct, frozen=True):
 class Ran(Struct, frozen=True):
     """A run, and the model anew if it was not what was shown."""
 
-    watched: WatchedRun
+    watched: RecordedRun
     corrected: Opened | None
 
 
@@ -63,7 +63,7 @@ class RanBoth(Struct, frozen=True):
     """A run of the open model, and one of another model for run A."""
 
     ran: Ran
-    run_a: WatchedRun
+    run_a: RecordedRun
 
 
 class Derived(Struct, frozen=True):
@@ -218,18 +218,18 @@ def run_sentence_job(
     It runs on the device that is wished for, if there is one of that name.
     """
     libraries.load(progress)
-    from bertviewer.core.runs.capture import Capture
+    from bertviewer.core.runs.activation_cache import ActivationCache
     from bertviewer.core.runs.device import available_devices, chosen_device
     from bertviewer.core.runs.running import run_sentence
-    from bertviewer.ui.watched_run import WatchedRun
+    from bertviewer.ui.recorded_run import RecordedRun
 
     prepare_views()
     device = chosen_device(device_wish, available_devices())
-    capture = Capture("units")
+    capture = ActivationCache("units")
     run = run_sentence(
-        model, sentence, progress, random_weights=random_weights, capture=capture, device=device
+        model, sentence, progress, random_weights=random_weights, cache=capture, device=device
     )
-    return Ran(WatchedRun(run, capture), _correction(model))
+    return Ran(RecordedRun(run, capture), _correction(model))
 
 
 def run_both_job(  # noqa: PLR0917
@@ -264,7 +264,7 @@ def run_both_job(  # noqa: PLR0917
 
 
 def check_module_job(
-    model: LoadedModel, watched: WatchedRun, path: str, progress: Progress
+    model: LoadedModel, watched: RecordedRun, path: str, progress: Progress
 ) -> Check:
     """Check what the module at ``path`` gave in a run."""
     from bertviewer.core.checks.check import check_module

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from bertviewer.charts.naming import shortened, visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID
-from bertviewer.core.schema.check_step import CheckStep
-from bertviewer.core.schema.traced_tensor import SeenName
+from bertviewer.core.schema.activation_run import TensorKey
+from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.flow_layout import FlowLayout
 from bertviewer.ui.labels import plain_label
@@ -44,7 +44,7 @@ def show_values(workspace: Workspace, place: Place) -> None:
     """Select a place of the last run, and show what the module gave there, number by number."""
     workspace.selection.go(place)
     workspace.page_wanted.emit("Tensors")
-    workspace.values_wanted.emit(SeenName("gave", ""), place.token)
+    workspace.values_wanted.emit(TensorKey("output", ""), place.token)
 
 
 def show_step(workspace: Workspace, step: CheckStep) -> None:

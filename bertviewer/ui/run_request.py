@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject
 
 from bertviewer.core.util.progress import Progress
 from bertviewer.ui.background.requests import ModelWork, Request
-from bertviewer.ui.watched_run import FROM_FILE, RunWork, WatchedRun
+from bertviewer.ui.recorded_run import FROM_FILE, RecordedRun, RunWork
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ Found = TypeVar("Found")
 class OfRuns(Struct, Generic[Found], frozen=True):
     """The same of the last run and of run A, if one is kept; they may be one run."""
 
-    found: dict[WatchedRun, Found]
-    watched: WatchedRun
-    run_a: WatchedRun | None
+    found: dict[RecordedRun, Found]
+    watched: RecordedRun
+    run_a: RecordedRun | None
 
 
 class RunRequest(Request[OfRuns[Found]]):
@@ -57,10 +57,10 @@ class RunRequest(Request[OfRuns[Found]]):
 
 
 def _of_runs(
-    work: RunWork[Found], watched: WatchedRun, run_a: WatchedRun | None
+    work: RunWork[Found], watched: RecordedRun, run_a: RecordedRun | None
 ) -> ModelWork[OfRuns[Found]]:
     """Return the work for both runs; what it found before it was interrupted is not lost."""
-    found: dict[WatchedRun, Found] = {}
+    found: dict[RecordedRun, Found] = {}
 
     def compute(model: "LoadedModel", progress: Progress) -> OfRuns[Found]:
         for run in (watched, run_a):

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.check_step import Check
-from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.core.schema.check import Check
+from bertviewer.ui.recorded_run import RecordedRun
 
 if TYPE_CHECKING:
     from bertviewer.charts.comparison import ComparisonMode  # and with it numpy
@@ -25,8 +25,8 @@ class Runs(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.watched: WatchedRun | None = None  # the last run
-        self.watched_a: WatchedRun | None = None  # run A, to compare the last one with
+        self.watched: RecordedRun | None = None  # the last run
+        self.watched_a: RecordedRun | None = None  # run A, to compare the last one with
         self.comparison: ComparisonMode = "overlay"  # how, if there is a run A
         self.checks: dict[str, Check] = {}  # of the last run, by the path that was asked for
         self.saved: RunFile | None = None  # what the runs were read from
@@ -37,23 +37,23 @@ class Runs(QObject):
         return None if self.watched is None else self.watched.run
 
     @property
-    def both(self) -> tuple[WatchedRun, ...]:
+    def both(self) -> tuple[RecordedRun, ...]:
         """The last run and run A, as far as they are there; they may be the same."""
         return tuple(run for run in (self.watched, self.watched_a) if run is not None)
 
-    def set_run(self, watched: WatchedRun) -> None:
+    def set_run(self, watched: RecordedRun) -> None:
         """Put a new run in place of the last one; whoever calls this emits ``run_changed``."""
         self.watched = watched
         self.checks = {}
 
-    def take_saved(self, saved: "RunFile", file: str) -> WatchedRun:
+    def take_saved(self, saved: "RunFile", file: str) -> RecordedRun:
         """Take run A from a file of that name, and return the last run, to be shown then."""
         self.saved = saved
         self.watched_a = None
         if saved.run_a is not None:
-            self.watched_a = WatchedRun(saved.run_a, None, file=file, is_saved_a=True)
+            self.watched_a = RecordedRun(saved.run_a, None, file=file, is_saved_a=True)
         self.comparison = saved.comparison
-        return WatchedRun(saved.run, None, file=file)
+        return RecordedRun(saved.run, None, file=file)
 
     def take_checks(self, saved: "RunFile") -> None:
         """Take what was checked of the last run."""
@@ -73,7 +73,7 @@ class Runs(QObject):
         origin = None if self.saved is None else self.saved.model
         return RunsToSave(self.run, run_a, self.comparison, dict(self.checks), origin)
 
-    def set_check(self, watched: WatchedRun, path: str, check: Check) -> None:
+    def set_check(self, watched: RecordedRun, path: str, check: Check) -> None:
         """Take what came of the check of a run, unless there is a newer run by now."""
         if self.watched is watched:
             self.checks[path] = check
@@ -84,7 +84,7 @@ class Runs(QObject):
         self.watched = self.watched_a = self.saved = None
         self.checks = {}
 
-    def keep(self, watched: WatchedRun | None = None) -> None:
+    def keep(self, watched: RecordedRun | None = None) -> None:
         """Keep a run as run A, the last one if none is given."""
         self.watched_a = watched or self.watched
         self.comparison_changed.emit()

@@ -9,7 +9,7 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.next_run import NextRun
+from bertviewer.ui.run_input import RunInput
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
@@ -21,7 +21,7 @@ _WEIGHTS = QT_TRANSLATE_NOOP("staleness", "Results are for random weights, now d
 _DEVICE = QT_TRANSLATE_NOOP("staleness", "Computed on {0}, {1} is now selected:")
 
 
-def why_stale(run: ActivationRun, next_run: NextRun, device: str) -> str:
+def why_stale(run: ActivationRun, next_run: RunInput, device: str) -> str:
     """Return what has changed since a run, as words before its sentence; "" if nothing has."""
     typed = next_run.sentence
     if not typed.text.strip():

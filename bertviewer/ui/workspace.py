@@ -18,9 +18,9 @@ from bertviewer.ui.background.scheduler import Scheduler
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.history import History
 from bertviewer.ui.kept_comparison import KeptComparison
-from bertviewer.ui.next_run import NextRun
 from bertviewer.ui.preparing import Preparing
 from bertviewer.ui.qt_classes import QtClasses
+from bertviewer.ui.run_input import RunInput
 from bertviewer.ui.runs import Runs
 from bertviewer.ui.selection import Selection
 
@@ -43,7 +43,7 @@ class Workspace(QObject):
     to come, or all is there that its views are drawn with.
     ``page_wanted``: the page of that title shall come into sight; ``tensor_wanted``: the tensor of
     that name, in the page that shows tensors; ``values_wanted``: there what the module took or gave
-    by a ``SeenName``, of one token or ``None``, or a ``CheckStep``;
+    by a ``TensorKey``, of one token or ``None``, or a ``CheckStep``;
     ``statistic_wanted``: the statistic of layers;
     ``sentences_wanted``: both sentences as vectors, in the page "Tokens";
     ``map_picture_wanted``: the map shall be saved as a picture;
@@ -90,7 +90,7 @@ class Workspace(QObject):
         self._model: LoadedModel | None = None
         self.selection = Selection(self)
         self.history = History(self.selection, self)
-        self.runs, self.next_run = Runs(self), NextRun(self)
+        self.runs, self.next_run = Runs(self), RunInput(self)
         self.comparison = KeptComparison(self)
         self.scheduler = Scheduler(worker, self)
         self.requests, self.draw_queue = self.scheduler.requests, self.scheduler.draw_queue

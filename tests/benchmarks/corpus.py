@@ -28,7 +28,7 @@ from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.probe import probe
 from bertviewer.core.corpus.recorder import Recorder, showing_attention
 from bertviewer.core.corpus.shards import ShardSums
-from bertviewer.core.loading.layer_synchronizer import Lockstep
+from bertviewer.core.loading.layer_synchronizer import LayerSynchronizer
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.parsing import parse_source
@@ -99,8 +99,8 @@ def _ratios(model: LoadedModel, texts: list[str]) -> dict[str, float]:
         bare = [partial(_bare, module, batch, config) for batch in batches]
         fused = sum(map(_median, bare))
         with showing_attention(module, config), torch.no_grad():
-            lockstep = Lockstep(module, None, lambda: None)
-            measured = probe(module, model.architecture, "*", lockstep)
+            synchronizer = LayerSynchronizer(module, None, lambda: None)
+            measured = probe(module, model.architecture, "*", synchronizer)
             recorder, sums = Recorder(module, measured), ShardSums(measured)
             alone = sum(map(_median, bare))
             with recorder.watching():
@@ -145,7 +145,7 @@ import sys, time
 from pathlib import Path
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.making import CorpusRequest, Part, make_corpus
-from bertviewer.core.loading.layer_synchronizer import Lockstep
+from bertviewer.core.loading.layer_synchronizer import LayerSynchronizer
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.util.progress import no_progress
 from bertviewer.core.sources.parsing import parse_source

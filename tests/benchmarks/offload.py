@@ -21,7 +21,7 @@ from bertviewer.core.corpus.making import CorpusRequest, make_corpus
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.parsing import parse_source
@@ -158,7 +158,7 @@ def _opened(folder: Path, *, offload: bool) -> LoadedModel:
 
 
 def _ran(model: LoadedModel) -> ActivationRun:
-    return run_sentence(model, SENTENCE, capture=Capture("units"))
+    return run_sentence(model, SENTENCE, cache=ActivationCache("units"))
 
 
 def _measured(model: LoadedModel) -> tuple[float, float]:
@@ -173,6 +173,6 @@ def _measured(model: LoadedModel) -> tuple[float, float]:
 
 def _largest(model: LoadedModel) -> float:
     """Return the MB of the largest of the parts whose weights are read at once."""
-    assert model.reading is not None
-    units = map(model.running_module.get_submodule, model.reading.units)
+    assert model.offload_state is not None
+    units = map(model.running_module.get_submodule, model.offload_state.units)
     return max(sum(weight.nbytes for weight in unit.parameters()) for unit in units) / MB

@@ -14,7 +14,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.parsing import parse_source
@@ -56,9 +56,9 @@ def report(rounds: int = ROUNDS) -> dict[str, float]:
     return figures
 
 
-def _run(model: LoadedModel) -> tuple[ActivationRun, Capture]:
-    kept = Capture()
-    return run_sentence(model, SENTENCE, random_weights=True, capture=kept), kept
+def _run(model: LoadedModel) -> tuple[ActivationRun, ActivationCache]:
+    kept = ActivationCache()
+    return run_sentence(model, SENTENCE, random_weights=True, cache=kept), kept
 
 
 def _made(model: LoadedModel) -> dict[str, float]:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.macs import formula_macs
 from bertviewer.core.runs.recording import Recorder
 from bertviewer.core.runs.running import run_sentence
@@ -63,7 +63,7 @@ def _ratios(model: LoadedModel, rounds: int) -> dict[str, float]:
         "bare": lambda: module(**inputs),
         "statistics": lambda: _statistics(model, module, inputs),
         "everything": lambda: run_sentence(
-            model, sentence, random_weights=True, capture=Capture("units")
+            model, sentence, random_weights=True, cache=ActivationCache("units")
         ),
         "naive_hooks": lambda: _naive_hooks(module, inputs),
         "torchinfo": lambda: torchinfo.summary(module, input_data=inputs, verbose=0),
@@ -95,7 +95,7 @@ def _in_turns(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, l
 
 def _statistics(model: LoadedModel, module: nn.Module, inputs: dict[str, Tensor]) -> object:
     recorder = Recorder(module, no_progress)
-    with recorder.watching():
+    with recorder.recording():
         module(**inputs)
     tokens = [Token(int(token), "", 0) for token in inputs["input_ids"][0]]
     return recorder.activations(formula_macs(model.architecture, tokens))

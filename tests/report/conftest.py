@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.model_source import ModelSource
@@ -45,16 +45,14 @@ def subject_of(
     subject = Subject(model.architecture, keys=model.keys, origin=origin_of_model(model))
     if sentence is None:
         return subject
-    kept = Capture()
-    run = run_sentence(model, sentence, random_weights=random, capture=kept)
+    kept = ActivationCache()
+    run = run_sentence(model, sentence, random_weights=random, cache=kept)
     if is_checked:
         run = replace(run, check=check_run(model, kept))
     a = None
     if other is not None:
-        kept_a = Capture()
-        a = OtherRun(
-            run_sentence(model, other, random_weights=random, capture=kept_a), model, kept_a
-        )
+        kept_a = ActivationCache()
+        a = OtherRun(run_sentence(model, other, random_weights=random, cache=kept_a), model, kept_a)
     looks = looked_at(model, run, kept, other=a)
     return replace(
         subject,

@@ -16,6 +16,7 @@ from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.check_panel import CheckPanel
 from bertviewer.ui.main_window import MainWindow
+from tests.core.checks.small_models import change_output
 from tests.ui.finding import activate, find, show_tab
 
 
@@ -146,7 +147,7 @@ def test_a_cross_is_told_by_sign_words_and_colour(
     press(ready, worker, qtbot)
     assert {row[3] for row in rows(ready, "checkTable")} == {"✓ equal"}
     first = nn.functional.one_hot(torch.tensor(0), 384)
-    with values.register_forward_hook(lambda _module, _args, output: output + first):
+    with change_output(values, lambda output: output + first):
         press(ready, worker, qtbot)
     wrong = {row[0] for row in rows(ready, "checkTable") if row[3] == "✗ different"}
     assert wrong == {

@@ -11,17 +11,17 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.schema.activation_run import Sentence, Token
 from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
 from bertviewer.ui.look.appearance import APPEARANCES, WARNING, apply_appearance
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.runs import Runs
 from bertviewer.ui.selection import Selection
 from bertviewer.ui.table_copies import COPY_ROLE
 from bertviewer.ui.token_rows import ID, JOIN_ROLE, NUMBER, SEGMENT, TOKEN, TokenRows
 from bertviewer.ui.token_table import INDENT, TICK, TokenTable
-from bertviewer.ui.watched_run import WatchedRun
 from tests.core.analysis.runs import run_of
 from tests.ui.finding import find
 
@@ -41,7 +41,7 @@ class Selected(Selection):
         if tokens is None:
             self.runs.clear()
         else:
-            self.runs.set_run(WatchedRun(run_of(tokens), cast(Capture, None)))
+            self.runs.set_run(RecordedRun(run_of(tokens), cast(ActivationCache, None)))
         self.runs.run_changed.emit()
 
 

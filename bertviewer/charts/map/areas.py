@@ -6,7 +6,7 @@ from typing import Literal
 from bertviewer.charts.treemap import Area
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.modules import ModuleNode
 
 AreaKind = Literal["parameters", "macs", "memory"]
@@ -72,7 +72,7 @@ def _macs(architecture: Architecture, run: ActivationRun | None) -> Mapping[str,
     if run is not None:
         return {each.path: float(each.macs) for each in run.modules if each.macs is not None}
     costs, found = architecture.costs, dict[str, float]()
-    values = letter_values(architecture)
+    values = bindings(architecture)
     flows = architecture.flows
     for node in architecture.modules:
         count = None if costs is None else costs.macs(node.path, values)

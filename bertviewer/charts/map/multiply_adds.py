@@ -8,7 +8,7 @@ from bertviewer.charts.map.part import Part
 from bertviewer.charts.translation import translate
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.flow import Edge, Node, SymbolicShape
 
 _LENGTHS = ("B", "S", "S_d")
@@ -25,12 +25,12 @@ class MultiplyAdds:
         self._atlas, self._run = atlas, run
         architecture = atlas.architecture
         self._costs = architecture.costs
-        values = letter_values(architecture)
+        values = bindings(architecture)
         self._traced: Mapping[str, int] = {**values, **atlas.lengths}
         self.values: Mapping[str, int] = values
         """What each letter of a formula is, the sentence's lengths included."""
         if run is not None:
-            self.values = letter_values(architecture, run)
+            self.values = bindings(architecture, run)
         elif self._costs is None:
             self.values = self._traced
         lengths = [{key: each.get(key) for key in _LENGTHS} for each in (self.values, self._traced)]

@@ -11,7 +11,7 @@ from bertviewer.charts.map.measures import Measure
 from bertviewer.charts.map.multiply_adds import MultiplyAdds
 from bertviewer.charts.map.part import Part
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation
-from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.check import Check
 from bertviewer.core.schema.flow import Node
 from bertviewer.core.schema.statistics import Statistics, figure
 
@@ -177,7 +177,7 @@ def _by_path(run: ActivationRun | None) -> Mapping[str, ModuleActivation]:
 
 
 def _figure(module: ModuleActivation | None, name: str, call: int | None) -> float | None:
-    if module is None or module.left_out:
+    if module is None or module.skip_reason:
         return None
     statistics: Statistics = module.statistics
     if call is not None and call < len(module.calls):

@@ -16,15 +16,15 @@ from bertviewer.core.checks.layer_steps import steps_of
 from bertviewer.core.checks.observed_calls import Call
 from bertviewer.core.checks.reference_pass import NO_REFERENCE, Pieces, ReferencePass
 from bertviewer.core.graph.module_calls import mapped, versions
-from bertviewer.core.loading.layer_by_layer import attach
-from bertviewer.core.loading.lazy_parameter import AbsentWeight
+from bertviewer.core.loading.layer_by_layer import load_on_call
+from bertviewer.core.loading.lazy_parameter import LazyParameter
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.weight_loading import without_caches
-from bertviewer.core.runs.big_bird_attention import choose_attention
-from bertviewer.core.runs.capture import CHECK_BUDGET, Capture, KeptCall
-from bertviewer.core.runs.failures import cause_of, is_want_of_memory, place_of
+from bertviewer.core.runs.activation_cache import CHECK_BYTES, ActivationCache, RecordedCall
+from bertviewer.core.runs.attention_implementation import reset_model_state
+from bertviewer.core.runs.failures import failing_module_name, failure_reason, is_out_of_memory
 from bertviewer.core.runs.replay import is_repeatable_alone, replay, reporting
-from bertviewer.core.schema.check_step import Check, CheckStep, Unchecked
+from bertviewer.core.schema.check import Check, CheckStep, Unchecked
 from bertviewer.core.schema.source_info import SEED
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
@@ -71,10 +71,10 @@ def reference_of(model: LoadedModel, inputs: Mapping[str, Any]) -> ReferenceModu
         if path in others:
             _fill(part, others[path], names)
         buffers[path] = {name: getattr(part, name).detach().clone() for name in names}
-    if model.reading is not None:
-        attach(module, model.reading)
+    if model.offload_state is not None:
+        load_on_call(module, model.offload_state)
     module.eval()
-    choose_attention(module, inputs)
+    reset_model_state(module, inputs)
     return ReferenceModule(without_caches(module), buffers)
 
 
@@ -116,7 +116,7 @@ def _fill(module: nn.Module, other: nn.Module, computed: Collection[str]) -> Non
             continue
         if name in computed:
             value = tensor.detach().to(found.dtype)
-        elif isinstance(found, AbsentWeight):
+        elif isinstance(found, LazyParameter):
             module._parameters[name] = found.at(torch.device("cpu"))
             continue
         else:
@@ -133,7 +133,9 @@ _NOT_IN_RUN = "it was not called in this run"
 Step = tuple[CheckStep, Deviation]
 
 
-def check_run(model: LoadedModel, capture: Capture, progress: Progress = no_progress) -> Check:
+def check_run(
+    model: LoadedModel, capture: ActivationCache, progress: Progress = no_progress
+) -> Check:
     """Compare the outputs of all captured modules with those of the reference instance.
 
     The reference instance gets each module's recorded inputs, and computes every operation in
@@ -148,7 +150,7 @@ def check_run(model: LoadedModel, capture: Capture, progress: Progress = no_prog
     return _check(model, capture, [path for path in _within(model, "") if path in called], progress)
 
 
-def check_all(model: LoadedModel, kept: Capture, progress: Progress = no_progress) -> Check:
+def check_all(model: LoadedModel, kept: ActivationCache, progress: Progress = no_progress) -> Check:
     """Check every module of a run, each called again with its recorded inputs.
 
     Raises:
@@ -161,7 +163,7 @@ def check_all(model: LoadedModel, kept: Capture, progress: Progress = no_progres
 
 
 def check_module(
-    model: LoadedModel, kept: Capture, path: str, progress: Progress = no_progress
+    model: LoadedModel, kept: ActivationCache, path: str, progress: Progress = no_progress
 ) -> Check:
     """Check one module of a run, and the attentions in it if it is a layer or a part of one.
 
@@ -170,12 +172,12 @@ def check_module(
     Raises:
         Cancelled: by ``progress``.
     """
-    capture = replay(model, kept, _within(model, path), progress, CHECK_BUDGET)
+    capture = replay(model, kept, _within(model, path), progress, CHECK_BYTES)
     return _check(model, capture, [path], progress)
 
 
 def replay_step(
-    model: LoadedModel, kept: Capture, step: CheckStep, progress: Progress = no_progress
+    model: LoadedModel, kept: ActivationCache, step: CheckStep, progress: Progress = no_progress
 ) -> Deviation:
     """Repeat one step of a check, and return its deviation with the tensors.
 
@@ -184,7 +186,7 @@ def replay_step(
         Cancelled: by ``progress``.
     """
     path = step.path
-    capture = replay(model, kept, _within(model, path), progress, CHECK_BUDGET)
+    capture = replay(model, kept, _within(model, path), progress, CHECK_BYTES)
     with torch.no_grad():
         checker = _Checker(model, capture, progress, keep=True)
         is_other = any(f"({name})" in step.step for name in (EAGER, SDPA))
@@ -197,7 +199,9 @@ def replay_step(
     raise UserError(f"{path or 'the model'}: {step.step} cannot be recomputed")
 
 
-def _check(model: LoadedModel, capture: Capture, chosen: list[str], progress: Progress) -> Check:
+def _check(
+    model: LoadedModel, capture: ActivationCache, chosen: list[str], progress: Progress
+) -> Check:
     """Check the chosen modules, and the attentions in those that are layers or parts of them."""
     steps: dict[str, list[CheckStep]] = {}
     reasons: dict[str, str] = {}
@@ -241,7 +245,12 @@ class _Checker:
     """
 
     def __init__(
-        self, model: LoadedModel, capture: Capture, progress: Progress, *, keep: bool = False
+        self,
+        model: LoadedModel,
+        capture: ActivationCache,
+        progress: Progress,
+        *,
+        keep: bool = False,
     ) -> None:
         self._model = model
         self._running = model.running_module
@@ -252,7 +261,7 @@ class _Checker:
         self._reference = reference_of(model, self._inputs)
         self.not_again = ""
 
-    def run(self, paths: Collection[str], other: Capture | None = None) -> ReferencePass:
+    def run(self, paths: Collection[str], other: ActivationCache | None = None) -> ReferencePass:
         """Run the reference instance, or only these of its modules if they can be called alone."""
         # On the CPU, as accelerators may lack float64.
         capture = (other or self._capture).on_cpu()
@@ -291,11 +300,11 @@ class _Checker:
         except UserError:
             raise
         except Exception as error:
-            if cause_of(error, self._running) is None:
+            if failure_reason(error, self._running) is None:
                 raise
             # Not the text of the exception.
-            place = f"{place_of(error, self._running) or 'the device'} failed"
-            reason = "not enough memory" if is_want_of_memory(error) else place
+            place = f"{failing_module_name(error, self._running) or 'the device'} failed"
+            reason = "not enough memory" if is_out_of_memory(error) else place
             self.not_again = f"{_NOT_AGAIN}: {reason}"
             return
         used = [path for path in attentions if path in other.calls]
@@ -327,13 +336,13 @@ class _Checker:
 
 
 def _other_attention(
-    module: Any, first: Capture, paths: Collection[str], progress: Progress
-) -> tuple[str, Capture]:
+    module: Any, first: ActivationCache, paths: Collection[str], progress: Progress
+) -> tuple[str, ActivationCache]:
     """Return the name of the other implementation, and the calls of the attentions with it.
 
     The model is run with the first run's inputs; its own implementation is restored afterwards.
     """
-    capture = Capture(budget=first.budget)
+    capture = ActivationCache(budget=first.budget)
     capture.inputs = first.inputs
     others = {path: module.get_submodule(path) for path in paths}
     for path in [path for path, it in others.items() if isinstance(it, nn.MultiheadAttention)]:
@@ -344,13 +353,13 @@ def _other_attention(
             # The fifth positional argument is need_weights.
             taken = call.args[:4], {**call.kwargs, "need_weights": True}
             output = inner(*taken[0], **taken[1])
-            capture.add(path, KeptCall(*taken, output, versions=versions((taken, output))))
+            capture.add(path, RecordedCall(*taken, output, versions=versions((taken, output))))
     used = getattr(getattr(module, "config", None), "_attn_implementation", None)
     name = SDPA if used == EAGER else EAGER
     if others and used in (EAGER, SDPA) and getattr(module, "_supports_sdpa", False):
         try:
             module.set_attn_implementation(name)
-            with reporting(module, progress), capture.watching(others):
+            with reporting(module, progress), capture.recording(others):
                 module(**capture.inputs)
         finally:
             module.set_attn_implementation(used)

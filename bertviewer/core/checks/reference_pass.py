@@ -23,8 +23,8 @@ from bertviewer.core.checks.comparison import (
 from bertviewer.core.checks.float64_mode import Float64Mode, Frame, Values, is_fractional
 from bertviewer.core.checks.observed_calls import Call, Comparison, mark_of, put_mark
 from bertviewer.core.graph.module_calls import mapped, mapped_in, named_in, replacing, tensors_in
-from bertviewer.core.runs.capture import Capture, KeptCall
-from bertviewer.core.runs.failures import is_want_of_memory
+from bertviewer.core.runs.activation_cache import ActivationCache, RecordedCall
+from bertviewer.core.runs.failures import is_out_of_memory
 from bertviewer.core.schema.modules import ancestors
 from bertviewer.core.util.errors import Cancelled, UserError
 from bertviewer.core.util.progress import Progress
@@ -65,7 +65,7 @@ class ReferencePass:
         self,
         reference: nn.Module,
         running: nn.Module,
-        capture: Capture,
+        capture: ActivationCache,
         progress: Progress,
         *,
         keep: bool = False,
@@ -153,7 +153,9 @@ class ReferencePass:
             self._work(above)
         return output
 
-    def _recorded(self, path: str, number: int, above: Call | None, ours: Any) -> KeptCall | None:
+    def _recorded(
+        self, path: str, number: int, above: Call | None, ours: Any
+    ) -> RecordedCall | None:
         """Return the recorded call, ``None`` if it is unusable."""
         calls = self._capture.calls.get(path, [])
         if path in self._capture.refused or number >= len(calls):
@@ -191,7 +193,7 @@ class ReferencePass:
         """Compare the result of a call, and return the recorded one."""
         if error is not None:
             call.events.clear()
-            call.fail(_NO_MEMORY if is_want_of_memory(error) else _FAILED)
+            call.fail(_NO_MEMORY if is_out_of_memory(error) else _FAILED)
             copied = mapped(recorded, _copied)
             output = ModelOutput(copied) if isinstance(copied, dict) else copied
         else:

@@ -213,15 +213,17 @@ def _plan(
     progress(0, 0, _INSPECTING)
     from bertviewer.core.corpus.probe import eager_is_equivalent, probe
     from bertviewer.core.corpus.recorder import settle_attention, showing_attention
-    from bertviewer.core.loading.layer_synchronizer import Lockstep
+    from bertviewer.core.loading.layer_synchronizer import LayerSynchronizer
 
     settle_attention(module, architecture.whole_config, options.max_tokens)
     problem = f"{model.source.name}: the model cannot run a batch"
-    lockstep = Lockstep(module, model.reading, lambda: progress(0, 0, _INSPECTING))
+    synchronizer = LayerSynchronizer(
+        module, model.offload_state, lambda: progress(0, 0, _INSPECTING)
+    )
     with as_user_error(module, problem):
-        is_eager = eager_is_equivalent(module, architecture, lockstep)
+        is_eager = eager_is_equivalent(module, architecture, synchronizer)
         with showing_attention(module, config, is_eager=is_eager):
-            measured = probe(module, model.architecture, options.modules, lockstep)
+            measured = probe(module, model.architecture, options.modules, synchronizer)
     measured = replace(measured, is_eager=is_eager)
     if not measured.calls:
         raise UserError(

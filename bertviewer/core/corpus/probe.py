@@ -27,9 +27,9 @@ from bertviewer.core.corpus.measured import (
     layout_of,
 )
 from bertviewer.core.corpus.recorder import OUTPUT_ATTENTIONS, returning_weights, rows_of
-from bertviewer.core.graph.module_calls import Watch, tensors_in, watching
-from bertviewer.core.loading.layer_synchronizer import Lockstep
-from bertviewer.core.replay.eager_attention import eager, is_close
+from bertviewer.core.graph.module_calls import CallObserver, observing, tensors_in
+from bertviewer.core.loading.layer_synchronizer import LayerSynchronizer
+from bertviewer.core.runs.attention_implementation import eager_attention, is_close
 from bertviewer.core.runs.hidden_states import stacks_of
 from bertviewer.core.runs.inputs import parameters_of
 from bertviewer.core.runs.measuring import left_out
@@ -60,7 +60,7 @@ _LENGTHS = (SECOND.tokens, SECOND.tokens - 3, 2)
 
 @torch.no_grad()
 def probe(
-    module: nn.Module, architecture: Architecture, pattern: str, lockstep: Lockstep
+    module: nn.Module, architecture: Architecture, pattern: str, synchronizer: LayerSynchronizer
 ) -> Measured:
     """Return what is measured of a model; ``pattern`` is a glob pattern of the modules' paths."""
     inputs = ProbeInputs(architecture)
@@ -70,7 +70,7 @@ def probe(
         *(padded, inputs.with_other_padding(padded), _alone(padded)),
         *([inputs.full(FIRST, shift=1)] if inputs.has_target else []),
     ]
-    first, second, left, right, one, *others = _run(module, architecture, texts, lockstep)
+    first, second, left, right, one, *others = _run(module, architecture, texts, synchronizer)
     calls, seen = _calls(first, second, architecture, pattern)
     if others:
         calls = tuple(_with_side(call, first, others[0]) for call in calls)
@@ -80,7 +80,7 @@ def probe(
         for tensor, version in [first.tensors[call.path][call.number]]
     }
     state_calls = [places.get((id(state), state._version)) for state in _states(first)]
-    attentions, no_heads = _attentions(module, architecture, (first, second), lockstep)
+    attentions, no_heads = _attentions(module, architecture, (first, second), synchronizer)
     states = [[tuple(state.shape) for state in _states(given)] for given in (first, second)]
     width = _state_width(*states)
     return Measured(
@@ -96,20 +96,22 @@ def probe(
 
 
 @torch.no_grad()
-def eager_is_equivalent(module: nn.Module, architecture: Architecture, lockstep: Lockstep) -> bool:
+def eager_is_equivalent(
+    module: nn.Module, architecture: Architecture, synchronizer: LayerSynchronizer
+) -> bool:
     """Whether eager attention gives the model's usual output, up to rounding.
 
     It does where transformers switches the attention itself; Falcon's adds ALiBi biases twice.
     """
     texts = [ProbeInputs(architecture).full(FIRST)]
     try:
-        with eager(module) as is_forced:
+        with eager_attention(module) as is_forced:
             if not is_forced:
                 return True
-            (seen,) = _run(module, architecture, texts, lockstep)
+            (seen,) = _run(module, architecture, texts, synchronizer)
     except (ValueError, NotImplementedError, ImportError):
         return True  # it has no eager attention
-    (used,) = _run(module, architecture, texts, lockstep)
+    (used,) = _run(module, architecture, texts, synchronizer)
     one, other = first_tensor(seen.output), first_tensor(used.output)
     return one is not None and other is not None and is_close(one, other)
 
@@ -181,18 +183,21 @@ class _Outputs(Struct, frozen=True, eq=False):
 
 
 def _run(
-    module: nn.Module, architecture: Architecture, texts: Sequence[Texts], lockstep: Lockstep
+    module: nn.Module,
+    architecture: Architecture,
+    texts: Sequence[Texts],
+    synchronizer: LayerSynchronizer,
 ) -> list[_Outputs]:
     own = threading.local()
 
-    def watch(path: str, inner: nn.Module) -> Watch:
+    def watch(path: str, inner: nn.Module) -> CallObserver:
         def note(_taken: Any, output: Any, _noted: None) -> None:
             tensor = first_tensor(output)
             found = tensor, -1 if tensor is None else tensor._version
             own.tensors.setdefault(path, []).append(found)
             own.every.setdefault(path, []).append(tensors_in(output))
 
-        return Watch(inner, note)
+        return CallObserver(inner, note)
 
     def given(one: Texts) -> _Outputs:
         own.tensors, own.every = {}, {}
@@ -202,8 +207,8 @@ def _run(
     jobs: list[Callable[[], _Outputs]] = [partial(given, one) for one in texts]
     listed = {node.path for node in architecture.modules}
     watches = [watch(path, inner) for path, inner in module.named_modules() if path in listed]
-    with watching(watches):
-        return lockstep.run(jobs)
+    with observing(watches):
+        return synchronizer.run(jobs)
 
 
 def _calls(
@@ -251,7 +256,7 @@ def _attentions(
     module: nn.Module,
     architecture: Architecture,
     seen: tuple[_Outputs, _Outputs],
-    lockstep: Lockstep,
+    synchronizer: LayerSynchronizer,
 ) -> tuple[tuple[Attention, ...], tuple[tuple[str, str, str], ...]]:
     """Return the attentions that return weights between tokens which sum to 1.
 
@@ -270,7 +275,7 @@ def _attentions(
         texts = [inputs.full(FIRST), inputs.full(SECOND)]
         try:
             with returning_weights(asked.values()):
-                one, other = _run(module, architecture, texts, lockstep)
+                one, other = _run(module, architecture, texts, synchronizer)
         except (TypeError, ValueError, RuntimeError) as error:
             # The model does not expect weights that it has not asked for.
             write_log(f"attention weights cannot be requested: {error!r}")

@@ -13,9 +13,14 @@ from torch import Tensor, nn
 from bertviewer.core.corpus.batches import Batch, padding_of, run_batch, token_limit
 from bertviewer.core.corpus.measured import Call, Layout, Measured, Sizes
 from bertviewer.core.corpus.shards import ShardSums
-from bertviewer.core.graph.module_calls import Arguments, Watch, replacing, tensors_in, watching
-from bertviewer.core.replay.eager_attention import eager
-from bertviewer.core.runs.big_bird_attention import SPARSE, choose_attention
+from bertviewer.core.graph.module_calls import (
+    Arguments,
+    CallObserver,
+    observing,
+    replacing,
+    tensors_in,
+)
+from bertviewer.core.runs.attention_implementation import SPARSE, eager_attention, reset_model_state
 from bertviewer.core.runs.hidden_states import stacks_of
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.util.errors import UserError
@@ -38,7 +43,7 @@ def showing_attention(
             stack.callback(setattr, own, "pad_token_id", None)
         if is_eager:
             with suppress(ValueError, NotImplementedError, ImportError):  # then no head is measured
-                stack.enter_context(eager(module))
+                stack.enter_context(eager_attention(module))
         yield
 
 
@@ -70,7 +75,7 @@ def settle_attention(module: nn.Module, config: Mapping[str, Any], max_tokens: i
         UserError: sentences may be too long for that.
     """
     longest = token_limit(config, max_tokens)
-    choose_attention(module, {"input_ids": torch.empty(1, longest)})
+    reset_model_state(module, {"input_ids": torch.empty(1, longest)})
     if any(getattr(inner, "attention_type", "") == SPARSE for inner in module.modules()):
         raise UserError(
             f"{type(module).__name__} reads sentences of {longest:,} tokens differently from "
@@ -122,7 +127,7 @@ class Recorder:
         asked = {one.path: modules[one.path] for one in self._measured.attentions if one.is_asked}
         with (
             returning_weights(asked.values()),
-            watching(self._watch(path, inner) for path, inner in modules.items()),
+            observing(self._watch(path, inner) for path, inner in modules.items()),
         ):
             yield
 
@@ -138,7 +143,7 @@ class Recorder:
         finally:
             del self._own.batch, self._own.sums, self._own.called
 
-    def _watch(self, path: str, module: nn.Module) -> Watch:
+    def _watch(self, path: str, module: nn.Module) -> CallObserver:
         def see(_taken: Arguments, output: Any, _noted: None) -> None:
             if (batch := getattr(self._own, "batch", None)) is not None:
                 self._check()
@@ -146,7 +151,7 @@ class Recorder:
                 self._own.called[path] += 1
                 self._add(path, number, output, batch)
 
-        return Watch(module, see)
+        return CallObserver(module, see)
 
     def _add(self, path: str, number: int, output: Any, batch: Batch) -> None:
         sums: ShardSums = self._own.sums

@@ -4,9 +4,10 @@ How torch splits a product among its threads changes the last bits. So each thre
 its own with one torch thread, and the same shard has the same bytes wherever it runs. Processes of
 other ranks run other shards; they exchange nothing but files.
 
-A model that is loaded layer by layer is run by one thread, many batches at once (``Lockstep``):
-its layers are read once for a group of batches. As all batches call its modules in one order, each
-module's rows are added batch after batch, as for a model in memory: the bytes are the same.
+A model that is loaded layer by layer is run by one thread, many batches at once
+(``LayerSynchronizer``): its layers are read once for a group of batches. As all batches call its
+modules in one order, each module's rows are added batch after batch, as for a model in memory: the
+bytes are the same.
 """
 
 import threading
@@ -34,7 +35,7 @@ from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.plan import Plan
 from bertviewer.core.corpus.recorder import Recorder, showing_attention
 from bertviewer.core.corpus.shards import ShardSums, is_complete, shard_file, write_shard
-from bertviewer.core.loading.layer_synchronizer import Lockstep
+from bertviewer.core.loading.layer_synchronizer import LayerSynchronizer
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.failures import as_user_error
 from bertviewer.core.tokenization.tokenization import check_segments, reads_target, shift_ids_right
@@ -129,7 +130,7 @@ def run_shards(
         return
     total = done + sum(last - first for first, last in map(plan.range_of, missing))
     work = _Work(model, plan, folder, missing, done)
-    if model.reading is not None:
+    if model.offload_state is not None:
         threads = 1
     before = torch.get_num_threads()
     try:
@@ -148,7 +149,7 @@ def _run_in_threads(work: "_Work", threads: int, total: int, progress: Progress)
         try:
             running: set[Future[None]] = {pool.submit(work.run) for _ in range(threads)}
             while running:
-                where = f", {work.lockstep.unit}" if work.lockstep.unit else ""
+                where = f", {work.synchronizer.unit}" if work.synchronizer.unit else ""
                 progress(work.done, total, f"Sentence {work.done:,} of {total:,}{where}")
                 ended, running = wait(running, _POLL, FIRST_EXCEPTION)
                 for one in ended:
@@ -167,7 +168,7 @@ class _Work:
         self.module = model.running_module
         self.stop = threading.Event()
         self.recorder = Recorder(self.module, plan.measured, self._check)
-        self.lockstep = Lockstep(self.module, model.reading, self._check)
+        self.synchronizer = LayerSynchronizer(self.module, model.offload_state, self._check)
         self.done = done
         self._model, self._plan, self._folder, self._missing = model, plan, folder, missing
         self._config = model.architecture.config
@@ -183,13 +184,13 @@ class _Work:
         """Run shards until none is missing, in one of the threads."""
         torch.set_num_threads(1)
         with torch.no_grad():
-            for group in grouped(self._items(), self.lockstep.largest):
+            for group in grouped(self._items(), self.synchronizer.largest):
                 runs = [
                     partial(self._run_batch, item.batch, item.sums)
                     for item in group
                     if item.batch is not None
                 ]
-                self.lockstep.run(runs)
+                self.synchronizer.run(runs)
                 for item in group:
                     if item.batch is None:
                         write_shard(shard_file(self._folder, item.shard), item.sums.shard())

@@ -7,7 +7,7 @@ hooks that do nothing cost 3% of BERT's forward pass.
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 from typing import Any
 
@@ -95,7 +95,7 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and keyword arguments of a call."""
 
 
-class Watch(Struct, frozen=True):
+class CallObserver(Struct, frozen=True):
     """Callbacks before and after each call of a module.
 
     ``before`` gets the call's arguments; ``after`` gets these, the output, and the result of
@@ -103,14 +103,18 @@ class Watch(Struct, frozen=True):
     """
 
     module: nn.Module
-    after: Callable[[Arguments, Any, Any], Any]
+    after: Callable[[Arguments, Any, Any], Any] = lambda *_: None
     before: Callable[[Arguments], Any] | None = None
 
 
 @contextmanager
-def watching(watches: Iterable[Watch]) -> Iterator[None]:
-    """Observe modules inside the ``with``."""
-    with replacing((it.module, _observed(it.module.forward, it)) for it in watches):
+def observing(observers: Iterable[CallObserver]) -> Iterator[None]:
+    """Observe modules inside the ``with``; those that cannot be called are skipped."""
+    with replacing(
+        (it.module, _observed(it.module.forward, it))
+        for it in observers
+        if callable(it.module.forward)
+    ):
         yield
 
 
@@ -131,13 +135,18 @@ def replacing(replacements: Iterable[tuple[nn.Module, Callable[..., Any]]]) -> I
                 attributes["forward"] = forward
 
 
+def enter_on_call(module: nn.Module, context: Callable[[], AbstractContextManager[None]]) -> None:
+    """Have a module enter a new ``context()`` for each of its calls, from now on."""
+    vars(module)["forward"] = _within(module.forward, context)
+
+
 def is_wrapper_frame(frame: FrameType) -> bool:
-    """Return whether a stack frame is that of the wrapper of an observed ``forward``."""
-    return frame.f_code is _CODE
+    """Return whether a stack frame is that of the wrapper of a ``forward``."""
+    return frame.f_code in _WRAPPERS
 
 
-def _observed(forward: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
-    before, after = watch.before, watch.after
+def _observed(forward: Callable[..., Any], observer: CallObserver) -> Callable[..., Any]:
+    before, after = observer.before, observer.after
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         noted = None if before is None else before((args, kwargs))
@@ -150,4 +159,18 @@ def _observed(forward: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
     return wrapper
 
 
-_CODE = _observed(print, Watch(nn.Identity(), lambda *_: None)).__code__
+def _within(
+    forward: Callable[..., Any], context: Callable[[], AbstractContextManager[None]]
+) -> Callable[..., Any]:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with context():
+            return forward(*args, **kwargs)
+
+    wrapper.__wrapped__ = forward  # type: ignore[attr-defined]
+    return wrapper
+
+
+_WRAPPERS = {
+    _observed(print, CallObserver(nn.Identity())).__code__,
+    _within(print, nullcontext).__code__,
+}

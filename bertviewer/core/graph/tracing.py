@@ -20,12 +20,12 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from bertviewer.core.graph.module_calls import (
     Arguments,
-    Watch,
+    CallObserver,
     mapped_in,
     memory_of,
     named_in,
+    observing,
     tensors_in,
-    watching,
 )
 from bertviewer.core.graph.trace import Call, Operation, Ref, Shape, Trace, Value, ValueKind, Word
 from bertviewer.core.util.budget import OverBudget
@@ -57,8 +57,8 @@ class CallTracer:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Trace the calls inside the ``with``."""
-        with watching(
-            Watch(module, self._leave, partial(self._enter, path, type(module)))
+        with observing(
+            CallObserver(module, self._leave, partial(self._enter, path, type(module)))
             for path, module in self._modules
         ):
             yield

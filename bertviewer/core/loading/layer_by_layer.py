@@ -1,48 +1,90 @@
-"""Runs a model layer by layer: a layer's weights are read when it is called, and given back after.
+"""Layer-by-layer execution of models that are larger than memory.
 
-The calls are noticed by accelerate's hooks.
+The matrices of each layer, and the token embeddings, stay in the checkpoint as ``LazyParameter``s
+and are in memory only while their module is called.
 """
 
-from collections.abc import Collection, Mapping
-from importlib.util import find_spec
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
 from torch import Tensor, nn
 
+from bertviewer.core.analysis.layers import layer_paths, unit_of, unit_paths
 from bertviewer.core.building.backend import torch
 from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
-from bertviewer.core.loading.layer_plan import Plan
-from bertviewer.core.loading.lazy_parameter import (
-    AbsentWeight,
-    Slot,
-    absent_in,
-    bring,
-    exchanged,
-    give_back,
-)
+from bertviewer.core.graph.module_calls import enter_on_call
+from bertviewer.core.loading.lazy_parameter import LazyParameter, loaded_parameters
 from bertviewer.core.loading.matching import where
 from bertviewer.core.loading.pretrained import load_pretrained, unchanged
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
 
-class Reading(Struct):
-    """How the absent weights of a model are read.
+class OffloadPlan(Struct, frozen=True):
+    """Which parameters of a model stay in its files.
 
     Attributes:
-        units: the paths of the modules that are called with their weights.
-        progress: is told when a unit is read, and can stop it.
+        units: the paths of the modules that are loaded for their calls: layers, and modules with
+            token embeddings.
+        keys: the checkpoint's keys of these parameters.
+        largest: the bytes of the largest unit.
+        rest: the bytes of all other parameters.
+    """
+
+    units: tuple[str, ...]
+    keys: tuple[str, ...]
+    largest: int
+    rest: int
+
+
+class OffloadState(Struct):
+    """How a model's lazy parameters are loaded.
+
+    Attributes:
+        units: the paths of the modules that are loaded for their calls.
+        progress: is called before a unit is loaded, and can stop it.
     """
 
     units: tuple[str, ...]
     progress: Progress = no_progress
 
 
-def has_hooks() -> bool:
-    """Tell whether accelerate is there, without importing it."""
-    return find_spec("accelerate") is not None
+def plan_offload(like: nn.Module, architecture: Architecture, keys: LoadReport) -> OffloadPlan:
+    """Return which parameters can stay in the files.
+
+    These are the matrices of layers and the token embeddings that are stored as they are used, and
+    not those that transformers splits, joins or transposes. Vectors are a thousandth of all
+    parameters, and other modules are small or used from elsewhere.
+
+    Args:
+        like: the model on the meta device.
+        architecture: its layers.
+        keys: where its parameters are stored.
+    """
+    names: dict[nn.Parameter, list[str]] = {}
+    for name, parameter in like.named_parameters(remove_duplicate=False):
+        names.setdefault(parameter, []).append(name)
+    every = unit_paths(architecture)
+    tables = [_unit(name, every) for table in _embeddings(like) for name in names[table]]
+    units = tuple(dict.fromkeys((*layer_paths(architecture), *filter(None, tables))))
+    found: list[str] = []
+    sizes: Counter[str] = Counter()
+    rest = 0
+    for parameter, aliases in names.items():
+        stored = [keys.stored[name] for name in aliases if name in keys.stored]
+        holders = {_unit(name, units) for name in aliases}
+        if len(stored) != 1 or None in holders or parameter.dim() < 2:
+            rest += parameter.nbytes
+            continue
+        found += stored
+        sizes.update({unit: parameter.nbytes for unit in holders if unit is not None})
+    return OffloadPlan(units, tuple(found), max(sizes.values(), default=0), rest)
 
 
 def load_layer_by_layer(  # noqa: PLR0917
@@ -50,117 +92,104 @@ def load_layer_by_layer(  # noqa: PLR0917
     config: Any,
     checkpoint: Checkpoint,
     keys: LoadReport,
-    planned: Plan,
+    plan: OffloadPlan,
     untied: Collection[str],
     progress: Progress,
-) -> tuple[nn.Module, tuple[str, ...], Reading]:
-    """Return a module of which the planned weights stay in their files, and the random ones' names.
+) -> tuple[nn.Module, tuple[str, ...], OffloadState]:
+    """Return a module with lazy parameters, and the names of its random ones.
 
-    transformers puts it together from stand-ins, as it does from the weights themselves: what is
-    drawn at random, and what is no weight, is what it is in the whole model, bit by bit.
+    transformers assembles it from placeholders instead of weights, so that random parameters and
+    buffers are bit-identical to those of the model in memory.
 
     Raises:
-        UserError: a file has changed, a weight is no float, or transformers refuses them.
+        UserError: a file has changed, a weight is no float, or transformers refuses the weights.
     """
-    places = unchanged(checkpoint.tensors[key] for key in planned.names.values())
+    stored = unchanged(checkpoint.tensors[key] for key in plan.keys)
     different = {keys.stored.get(name) for name in untied}
-    # transformers compares what the class ties, and ties what is equal.
-    stand_ins = {
-        place.name: _StandIn(place.shape, int(place.name in different)) for place in places
-    }
-    module, random = load_pretrained(like, config, checkpoint, keys, progress, stand_ins)
-    of_pointer = {
-        given.data_ptr(): place for place in places for given in stand_ins[place.name].given
-    }
-    if left := _put_absent(module, of_pointer):
+    # transformers compares the values of what the class ties, and ties equal ones.
+    placeholders = {one.name: _Placeholder(one.shape, int(one.name in different)) for one in stored}
+    module, random = load_pretrained(like, config, checkpoint, keys, progress, placeholders)
+    of_pointer = {given.data_ptr(): one for one in stored for given in placeholders[one.name].given}
+    if changed := _make_lazy(module, of_pointer):
         raise UserError(
-            f"{where(checkpoint)}: it cannot be run layer by layer, since {left} is changed as it "
-            "is loaded"
+            f"{where(checkpoint)}: it cannot be run layer by layer, since {changed} is changed as "
+            "it is loaded"
         )
-    reading = Reading(planned.units)
-    attach(module, reading)
-    return module, random, reading
+    state = OffloadState(plan.units)
+    load_on_call(module, state)
+    return module, random, state
 
 
-def _put_absent(module: nn.Module, places: Mapping[int, StoredTensor]) -> str:
-    """Put absent weights for the stand-ins, by their pointers; return a key that is not there."""
-    made: dict[int, AbsentWeight] = {}
+def load_on_call(module: nn.Module, state: OffloadState) -> None:
+    """Have the lazy parameters of each unit of a module in memory for the time of its calls.
+
+    accelerate's ``disk_offload`` is not used. It is as fast (bert-large takes 1.33 times as long as
+    in memory, with this function 1.44), but it fails where a weight is used outside its module
+    (DeBERTa's relative positions), computes with the new values when a file is replaced during a
+    run, can't be cancelled, and can't share one load among several passes.
+    """
+    for number, path in enumerate(state.units):
+        unit = module.get_submodule(path)
+        enter_on_call(unit, partial(_loaded, unit, state, number))
+
+
+@contextmanager
+def _loaded(unit: nn.Module, state: OffloadState, number: int) -> Iterator[None]:
+    def report(done: int, total: int, label: str) -> None:
+        del done, total, label  # of the bytes of this unit
+        state.progress(number, len(state.units), f"Reading {state.units[number]}")
+
+    with loaded_parameters(unit, report):
+        yield
+
+
+def _make_lazy(module: nn.Module, stored: Mapping[int, StoredTensor]) -> str:
+    """Replace placeholders by lazy parameters; return a key whose placeholder is not used."""
+    made: dict[int, LazyParameter] = {}
     for owner in module.modules():
-        for name, parameter in owner._parameters.items():
-            if parameter is None or (place := places.get(parameter.data_ptr())) is None:
+        for name, parameter in [*owner.named_parameters(recurse=False, remove_duplicate=False)]:
+            if (place := stored.get(parameter.data_ptr())) is None:
                 continue
             if id(parameter) not in made:
-                made[id(parameter)] = AbsentWeight(place, parameter.dtype, parameter.device)
-            owner._parameters[name] = made[id(parameter)]
-    found = {weight.stored.name for weight in made.values()}
-    return next((place.name for place in places.values() if place.name not in found), "")
+                made[id(parameter)] = LazyParameter(place, parameter.dtype, parameter.device)
+            setattr(owner, name, made[id(parameter)])
+    used = {parameter.stored.name for parameter in made.values()}
+    return next((place.name for place in stored.values() if place.name not in used), "")
 
 
-def attach(module: nn.Module, reading: Reading) -> None:
-    """Have the absent weights of a module's units read whenever one of these is called."""
-    from accelerate.hooks import ModelHook, add_hook_to_module
-
-    class LayerHook(ModelHook):  # type: ignore[misc]
-        """Brings a layer's weights before its ``forward``, and gives them back after it."""
-
-        def __init__(self, number: int) -> None:
-            self._number = number
-            self._brought: list[list[Slot]] = []
-
-        def pre_forward(self, module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            self._brought.append(bring(module, self._tell))
-            return args, kwargs
-
-        def _tell(self, done: int, total: int, label: str) -> None:
-            del done, total, label  # the bytes of one layer
-            units = reading.units
-            reading.progress(self._number, len(units), f"Reading {units[self._number]}")
-
-        def post_forward(self, _module: nn.Module, output: Any) -> Any:
-            give_back(self._brought.pop())
-            return output
-
-        def tidy(self, *_call: Any) -> None:
-            """Give back what a call that failed, or was stopped, has left."""
-            while self._brought:
-                give_back(self._brought.pop())
-
-    for number, path in enumerate(reading.units):
-        unit = module.get_submodule(path)
-        hook = LayerHook(number)
-        add_hook_to_module(unit, hook)
-        unit.register_forward_hook(hook.tidy, always_call=True)
+def _unit(name: str, units: tuple[str, ...]) -> str | None:
+    return unit_of(name.rpartition(".")[0], units)
 
 
-def move_rest(module: nn.Module, device: str) -> None:
-    """Move what is in memory to a device; what is not will be read for it."""
-    slots = absent_in(module)
-    for owner, name, _ in slots:
-        owner._parameters[name] = None
-    try:
-        module.to(device)
-    finally:
-        give_back(slots)
-    home = torch.device(device)
-    exchanged(slots, lambda weight: weight.at(home))
+def _embeddings(like: Any) -> Collection[nn.Parameter]:
+    """Return the parameters that have a row for each token of the vocabulary."""
+    found: dict[nn.Parameter, None] = {}
+    for getter in ("get_input_embeddings", "get_output_embeddings"):
+        try:
+            module = getattr(like, getter)()
+        except (AttributeError, NotImplementedError):
+            continue
+        if isinstance(weight := getattr(module, "weight", None), nn.Parameter):
+            found[weight] = None
+    return found
 
 
-class _StandIn:
-    """A tensor of which transformers sees all but the numbers, and for which no memory is taken.
+class _Placeholder:
+    """A tensor without memory of its own: one number, expanded to a shape.
 
-    It is asked for like a part of a file that is read as late as possible.
+    transformers reads it like a slice of a safetensors file.
     """
 
-    def __init__(self, shape: tuple[int, ...], number: int) -> None:
+    def __init__(self, shape: tuple[int, ...], value: int) -> None:
         self.shape = shape
-        self._number = number
+        self._value = value
         self.given: list[Tensor] = []
 
-    def __getitem__(self, _all: Any) -> "_StandIn":
+    def __getitem__(self, _all: Any) -> "_Placeholder":
         return self
 
     def to(self, device: Any = None, dtype: torch.dtype | None = None) -> Tensor:
-        """Return a tensor of this shape, all of whose elements are one and the same number."""
-        single = torch.full((), self._number, dtype=dtype, device=device)
+        """Return the expanded tensor."""
+        single = torch.full((), self._value, dtype=dtype, device=device)
         self.given.append(single.expand(self.shape))
         return self.given[-1]

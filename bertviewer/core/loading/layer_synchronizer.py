@@ -1,10 +1,9 @@
-"""Several calls of one model side by side, so that a layer's weights are read once for all of them.
+"""Several forward passes at once that share each load of a layer's weights.
 
-Each call has a thread of its own, and just one of them runs at any time. It stops before each unit
-that is read layer by layer. When all stand before one, or have ended, the weights of the first unit
-that somebody waits for are read, all who wait for it go on, one after another in their order, and
-the weights are given back. So nothing hangs on how a model is written: calls that leave a unit out,
-come to one again, or to others first, are only read for more often.
+Each pass has its own thread, and only one thread runs at a time. A thread stops before each unit
+that is loaded for its calls. When all have stopped or ended, the first unit that any of them waits
+for is loaded, and those that wait for it go on, one by one. This does not depend on how the model
+is written: passes that skip a unit, repeat one, or use another order only cause more loads.
 """
 
 import threading
@@ -15,140 +14,141 @@ from typing import Generic, TypeVar
 import torch
 from torch import nn
 
-from bertviewer.core.graph.module_calls import Watch, watching
-from bertviewer.core.loading.layer_by_layer import Reading
-from bertviewer.core.loading.lazy_parameter import absent_in, weights_in
+from bertviewer.core.graph.module_calls import CallObserver, observing
+from bertviewer.core.loading.layer_by_layer import OffloadState
+from bertviewer.core.loading.lazy_parameter import lazy_parameters, loaded_parameters
 from bertviewer.core.util.errors import Cancelled
 
 T = TypeVar("T")
 
-THREAD = "bertviewer-lockstep"
+THREAD = "bertviewer-layers"
 """The name of the threads."""
 
 
-class Lockstep:
-    """Calls a model side by side; one whose weights are in memory is called as often in turn.
+class LayerSynchronizer:
+    """Runs passes of one model in step; those of a model in memory one after another.
+
+    Args:
+        module: the model.
+        state: how its weights are loaded; ``None`` if they are in memory.
+        check: is called regularly, and may raise.
 
     Attributes:
-        unit: the path of the unit whose weights are there, for who wants to tell it.
+        unit: the path of the unit that is loaded now, for progress messages.
     """
 
     def __init__(
-        self, module: nn.Module, reading: Reading | None, check: Callable[[], None]
+        self, module: nn.Module, state: OffloadState | None, check: Callable[[], None]
     ) -> None:
-        """Take a model and how it is read; ``check`` is called now and then, and may raise."""
-        listed = () if reading is None else reading.units
-        self._units = [(path, unit) for path, unit in module.named_modules() if path in listed]
+        paths = () if state is None else state.units
+        self._units = [(path, unit) for path, unit in module.named_modules() if path in paths]
         self._check = check
-        self._own = threading.local()
+        self._current = threading.local()
         self.unit = ""
 
     @property
     def largest(self) -> int:
-        """The bytes that are read for the largest of the units."""
-        sizes = ({id(weight): weight.nbytes for _, _, weight in absent_in(unit)}
-                 for _, unit in self._units)  # fmt: skip
-        return max((sum(size.values()) for size in sizes), default=0)
+        """The bytes that are loaded for the largest unit."""
+        unique = ({id(p): p.nbytes for *_, p in lazy_parameters(unit)} for _, unit in self._units)
+        return max((sum(sizes.values()) for sizes in unique), default=0)
 
     def run(self, jobs: Sequence[Callable[[], T]]) -> list[T]:
-        """Return what each of the jobs gives; each calls the model once, in any way.
+        """Return the results of jobs, each of which calls the model once.
 
-        What one of them raises, or ``check``, ends all others: none is left behind.
+        An error of one of them, or of ``check``, ends all of them.
 
         Raises:
             UserError: weights cannot be read.
         """
         if not self._units:
             return [job() for job in jobs]
-        passes = [_Pass(job, self._own) for job in jobs]
+        passes = [_Pass(job, self._current) for job in jobs]
         stops = [
-            Watch(unit, lambda *_: None, partial(self._stop, place))
+            CallObserver(unit, before=partial(self._stop, place))
             for place, (_, unit) in enumerate(self._units)
         ]
         try:
-            with watching(stops):
+            with observing(stops):
                 for one in passes:
-                    one.go_on()
-                while (waited := [one.place for one in passes if one.place is not None]) != []:
-                    self._pass(passes, min(waited))
-                return [one.given[0] for one in passes]
+                    one.resume()
+                while waiting := [one.place for one in passes if one.place is not None]:
+                    self._pass_unit(passes, min(waiting))
+                return [one.results[0] for one in passes]
         finally:
             self.unit = ""
             for one in passes:
-                one.give_up()
+                one.end()
 
-    def _pass(self, passes: "Sequence[_Pass[T]]", place: int) -> None:
-        """Let all go through a unit that wait for it, and again those that come back to it."""
+    def _pass_unit(self, passes: "Sequence[_Pass[T]]", place: int) -> None:
+        """Resume all passes that wait for a unit, until none comes back to it."""
         self.unit, unit = self._units[place]
-        with weights_in(unit, lambda *_: self._check()):
+        with loaded_parameters(unit, lambda *_: self._check()):
             while waiting := [one for one in passes if one.place == place]:
                 for one in waiting:
                     self._check()
-                    one.go_on()
+                    one.resume()
 
-    def _stop(self, place: int, _taken: object) -> None:
-        if (one := getattr(self._own, "one", None)) is not None:
+    def _stop(self, place: int, _arguments: object) -> None:
+        if (one := getattr(self._current, "one", None)) is not None:
             one.wait(place)
 
 
 class _Pass(Generic[T]):
-    """One of the calls: it runs from one unit to the next when it is told to.
-
-    It calculates as the thread does that has made it: with as many threads, with gradients or not.
+    """A forward pass in its own thread, with the torch settings of the thread that creates it.
 
     Attributes:
-        place: of the unit that it waits for; ``None`` before the first and after the last.
-        given: what it gave in the end.
+        place: the unit that it waits for; ``None`` before the first and after the last.
+        results: its result, once it has ended.
     """
 
-    def __init__(self, job: Callable[[], T], own: threading.local) -> None:
+    def __init__(self, job: Callable[[], T], current: threading.local) -> None:
         self.place: int | None = None
-        self.given: list[T] = []
-        self._job, self._own = job, own
+        self.results: list[T] = []
+        self._job, self._current = job, current
         self._threads, self._has_gradients = torch.get_num_threads(), torch.is_grad_enabled()
         self._error: BaseException | None = None
-        self._is_given_up = False
-        self._turn, self._rest = threading.Semaphore(0), threading.Semaphore(0)
+        self._is_ended = False
+        self._may_run, self._has_stopped = threading.Semaphore(0), threading.Semaphore(0)
         self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
 
-    def go_on(self) -> None:
-        """Have it run until it comes to a unit or to its end; what it raises is raised here."""
+    def resume(self) -> None:
+        """Let it run to the next unit or to its end, and raise its error."""
         self.place = None
         if self._thread.ident is None:
             self._thread.start()
         else:
-            self._turn.release()
-        self._rest.acquire()
+            self._may_run.release()
+        self._has_stopped.acquire()
         if self._error is not None:
             raise self._error
 
     def wait(self, place: int) -> None:
-        """Stop before a unit, in its own thread.
+        """Stop before a unit; called in its own thread.
 
         Raises:
-            Cancelled: it is not to go on.
+            Cancelled: it shall not go on.
         """
-        if not self._is_given_up:
+        if not self._is_ended:
             self.place = place
-            self._rest.release()
-            self._turn.acquire()
-        if self._is_given_up:
+            self._has_stopped.release()
+            self._may_run.acquire()
+        if self._is_ended:
             raise Cancelled
 
-    def give_up(self) -> None:
-        """End it where it is, and wait until it has ended."""
-        self._is_given_up = True
+    def end(self) -> None:
+        """Cancel it if it has not finished, and join its thread."""
+        self._is_ended = True
         if self._thread.ident is not None:
-            self._turn.release()
+            self._may_run.release()
             self._thread.join()
 
     def _run(self) -> None:
-        self._own.one = self
+        self._current.one = self
         try:
             torch.set_num_threads(self._threads)
             with torch.set_grad_enabled(self._has_gradients):
-                self.given.append(self._job())
-        except BaseException as error:  # noqa: BLE001 - it is raised again, by whoever waits
+                self.results.append(self._job())
+        except BaseException as error:  # noqa: BLE001 - ``resume`` raises it
             self._error = error
         finally:
-            self._rest.release()
+            self._has_stopped.release()

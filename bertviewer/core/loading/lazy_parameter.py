@@ -1,6 +1,6 @@
-"""Weights that stay in a checkpoint's files until they are needed."""
+"""Parameters that are read from a checkpoint's files on first use."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,21 +14,21 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
 
-class AbsentWeight(nn.Parameter):
-    """A parameter that has all but its numbers, and the place where these are stored.
+class LazyParameter(nn.Parameter):
+    """A parameter with shape, dtype and device, whose values stay in a file.
 
-    What is calculated with it while it is absent is calculated with its numbers, which are read for
-    that one operation: that is right anywhere, and slow. A layer has them from ``weights_in`` while
-    it works.
+    An operation on it reads the values for this one operation, which is always right, and slow.
+    A layer that works within ``loaded_parameters`` has them in memory.
     """
 
     stored: StoredTensor
 
     def __new__(
         cls, stored: StoredTensor, dtype: torch.dtype, device: torch.device
-    ) -> "AbsentWeight":
-        """Make one that is read as ``dtype``, for calculations on ``device``."""
-        made: AbsentWeight = torch.Tensor._make_wrapper_subclass(
+    ) -> "LazyParameter":
+        """Create one whose values are converted to ``dtype`` and moved to ``device``."""
+        # torch's way to make a tensor without storage; it has no public name.
+        made: LazyParameter = torch.Tensor._make_wrapper_subclass(
             cls, stored.shape, dtype=dtype, device=device
         )
         made.stored = stored
@@ -38,107 +38,99 @@ class AbsentWeight(nn.Parameter):
     def __torch_dispatch__(  # type: ignore[override]
         cls, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Carry out an operation with the numbers of the absent weights among its operands.
+        """Carry out an operation with the values of its lazy operands.
 
         Raises:
-            UserError: they cannot be read, or are to be changed in place, which would be lost.
+            UserError: they cannot be read, or would be changed in place, which would be lost.
         """
         del types
-        if func._schema.is_mutable and args and isinstance(args[0], AbsentWeight):
+        if func._schema.is_mutable and args and isinstance(args[0], LazyParameter):
             raise UserError(
                 f"{args[0].stored.name} is changed by the model as it runs, so it cannot be read "
                 "layer by layer"
             )
-        args, kwargs = tree_map_only(AbsentWeight, AbsentWeight.read, (args, kwargs or {}))
+        args, kwargs = tree_map_only(LazyParameter, LazyParameter.read, (args, kwargs or {}))
         return func(*args, **kwargs)
 
     def __repr__(self, **_choices: Any) -> str:  # type: ignore[override]
         return f"{type(self).__name__}({self.stored.name})"
 
-    def at(self, device: torch.device) -> "AbsentWeight":
-        """Return the same for calculations on another device."""
-        return AbsentWeight(self.stored, self.dtype, device)
+    def at(self, device: torch.device) -> "LazyParameter":
+        """Return the same parameter for another device."""
+        return LazyParameter(self.stored, self.dtype, device)
 
     def read(self) -> torch.Tensor:
-        """Return its numbers.
+        """Return the values.
 
         Raises:
-            UserError: the file cannot be read, or is not the one any more that was opened.
+            UserError: the file cannot be read, or has changed since it was opened.
         """
         return _read([self], no_progress)[self.stored.name]
 
 
-Slot = tuple[nn.Module, str, AbsentWeight]
-"""A module, and its own tensor of that name, which is absent."""
+Slot = tuple[nn.Module, str, LazyParameter]
+"""A module, and the name of a lazy parameter that it owns."""
 
 
-def absent_in(module: nn.Module) -> list[Slot]:
-    """Return where in a module weights are absent; a tied one stands in several places."""
+def lazy_parameters(module: nn.Module) -> list[Slot]:
+    """Return the lazy parameters of a module and its submodules; a tied one has several slots."""
     return [
-        (owner, name, tensor)
+        (owner, name, parameter)
         for owner in module.modules()
-        for name, tensor in owner._parameters.items()
-        if isinstance(tensor, AbsentWeight)
+        for name, parameter in owner.named_parameters(recurse=False, remove_duplicate=False)
+        if isinstance(parameter, LazyParameter)
     ]
 
 
-def bring(module: nn.Module, progress: Progress = no_progress) -> list[Slot]:
-    """Put the absent weights of a module in their places, and return what has to be put back.
-
-    Raises:
-        UserError: a file cannot be read, or is not the one any more that was opened.
-        Cancelled: ``progress`` said so.
-    """
-    slots = absent_in(module)
-    found = _read([weight for _, _, weight in slots], progress)
-    whole = {key: nn.Parameter(values, requires_grad=False) for key, values in found.items()}
-    for owner, name, weight in slots:
-        owner._parameters[name] = whole[weight.stored.name]
-    return slots
-
-
-def give_back(slots: Sequence[Slot]) -> None:
-    """Take weights out of their places again, and with that out of memory."""
-    for owner, name, weight in slots:
-        owner._parameters[name] = weight
-
-
 @contextmanager
-def weights_in(module: nn.Module, progress: Progress = no_progress) -> Iterator[None]:
-    """Have all weights of a module, and of those in it, in memory inside the ``with``.
+def loaded_parameters(module: nn.Module, progress: Progress = no_progress) -> Iterator[None]:
+    """Keep the lazy parameters of a module in memory inside the ``with``.
 
-    What is there already stays. The module may be called inside as often as one likes.
+    Contexts can be nested: an inner one leaves what is loaded already.
 
     Raises:
-        UserError: a file cannot be read, or is not the one any more that was opened.
-        Cancelled: ``progress`` said so.
+        UserError: a file cannot be read, or has changed since it was opened.
+        Cancelled: by ``progress``.
     """
-    slots = bring(module, progress)
+    slots = lazy_parameters(module)
+    found = _read([parameter for *_, parameter in slots], progress)
+    whole = {key: nn.Parameter(values, requires_grad=False) for key, values in found.items()}
     try:
+        for owner, name, parameter in slots:
+            setattr(owner, name, whole[parameter.stored.name])
         yield
     finally:
-        give_back(slots)
+        for slot in slots:
+            setattr(*slot)
 
 
-def exchanged(slots: Sequence[Slot], change: Callable[[AbsentWeight], AbsentWeight]) -> None:
-    """Put other absent weights in these places; a tied one stays one."""
-    others = {id(weight): change(weight) for _, _, weight in slots}
-    give_back([(owner, name, others[id(weight)]) for owner, name, weight in slots])
+def move_module(module: nn.Module, device: str) -> None:
+    """Move a module to a device; lazy parameters will be read for that device."""
+    slots = lazy_parameters(module)
+    moved = {id(parameter): parameter for *_, parameter in slots}
+    for owner, name, _ in slots:
+        setattr(owner, name, None)
+    try:
+        module.to(device)
+        moved = {key: one.at(torch.device(device)) for key, one in moved.items()}
+    finally:
+        for owner, name, parameter in slots:
+            setattr(owner, name, moved[id(parameter)])
 
 
-def _read(weights: Iterable[AbsentWeight], progress: Progress) -> dict[str, torch.Tensor]:
-    """Return the numbers of absent weights by their keys.
+def _read(parameters: Iterable[LazyParameter], progress: Progress) -> dict[str, torch.Tensor]:
+    """Return the values of lazy parameters by their keys.
 
-    One after the other is converted, so that no more than one of them is there twice.
+    They are converted one by one, so that at most one of them is in memory twice.
     """
-    by_key = {weight.stored.name: weight for weight in weights}
+    by_key = {parameter.stored.name: parameter for parameter in parameters}
     places = sorted(
-        (weight.stored for weight in by_key.values()), key=lambda place: (place.file, place.offset)
+        (one.stored for one in by_key.values()), key=lambda place: (place.file, place.offset)
     )
     found: dict[str, torch.Tensor] = {}
-    # What looks on while a model works is not to see how its weights come.
+    # Function modes that trace or recompute a pass must not see this. torch has no public switch.
     with torch._C.DisableTorchFunction(), torch.no_grad():
         for place, values in read_each(places, progress):
-            weight = by_key[place.name]
-            found[place.name] = values.to(device=weight.device, dtype=weight.dtype)
+            parameter = by_key[place.name]
+            found[place.name] = values.to(device=parameter.device, dtype=parameter.dtype)
     return found

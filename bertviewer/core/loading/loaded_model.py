@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from bertviewer.core.hub.opening import HubModel
     from bertviewer.core.loading.deriving import Step
-    from bertviewer.core.loading.layer_by_layer import Reading
+    from bertviewer.core.loading.layer_by_layer import OffloadState
     from bertviewer.core.sources.length_limits import LengthLimits
     from bertviewer.core.tokenization.tokenizer import Tokenizer
 
@@ -50,7 +50,7 @@ class LoadedModel:
         checkpoint: where its weights are stored, ``None`` for a model without.
         remote: where a model of the Hub downloads its weights from.
         was_corrected: whether the cache had something else.
-        reading: how weights are read layer by layer; ``None`` while all are in memory.
+        offload_state: of a model that runs layer by layer; ``None`` while all is in memory.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class LoadedModel:
         self.checkpoint = checkpoint
         self.remote = remote
         self.was_corrected = False
-        self.reading: Reading | None = None
+        self.offload_state: OffloadState | None = None
         self._module: nn.Module | None = None
         self._tokenizer: Tokenizer | None = None
         self._device = "cpu"
@@ -228,8 +228,8 @@ class LoadedModel:
             self.check_weights(random_weights)
             progress(0, 0, "Loading weights")
             self._module = self._load_module(progress)
-        if self.reading is not None:
-            self.reading.progress = progress
+        if self.offload_state is not None:
+            self.offload_state.progress = progress
         if device is not None and device != self._device:
             progress(0, 0, "Moving the weights")
             from bertviewer.core.loading.weight_loading import move
@@ -258,8 +258,8 @@ class LoadedModel:
         )
         # transformers may initialize more tensors than the names promised.
         self.keys = replace(self.keys, missing=loaded.random)
-        self.reading = loaded.reading
-        self._set_source(random_tensors=loaded.random, offloaded=loaded.reading is not None)
+        self.offload_state = loaded.offload_state
+        self._set_source(random_tensors=loaded.random, offloaded=loaded.offload_state is not None)
         return loaded.module
 
     def _tie_by_values(self, progress: Progress) -> None:

@@ -1,6 +1,5 @@
 """A model's torch module with pretrained or random weights, within the memory that is free."""
 
-from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -10,18 +9,16 @@ from bertviewer.core.building.models import build_on_meta, build_random
 from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.loading.layer_by_layer import (
-    Reading,
-    has_hooks,
+    OffloadPlan,
+    OffloadState,
     load_layer_by_layer,
-    move_rest,
+    plan_offload,
 )
-from bertviewer.core.loading.layer_plan import Plan, plan
-from bertviewer.core.loading.lazy_parameter import absent_in
+from bertviewer.core.loading.lazy_parameter import move_module
 from bertviewer.core.loading.pretrained import converted_bytes, load_pretrained
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError, library_message
-from bertviewer.core.util.installation import extra_advice
 from bertviewer.core.util.memory import BYTES_PER_PARAMETER, ROOM, fits, shortage
 from bertviewer.core.util.progress import Progress
 
@@ -32,12 +29,12 @@ class Loaded(Struct, frozen=True):
     Attributes:
         module: in eval mode.
         random: the names of tensors that the checkpoint lacks, which were initialized randomly.
-        reading: how weights are read layer by layer; ``None`` if all are in memory.
+        offload_state: of a model that runs layer by layer; ``None`` if its weights are in memory.
     """
 
     module: nn.Module
     random: tuple[str, ...]
-    reading: Reading | None = None
+    offload_state: OffloadState | None = None
 
 
 def random_module(source: ModelSource, config: Any) -> nn.Module:
@@ -70,8 +67,7 @@ def pretrained_module(  # noqa: PLR0917
     """Return the module with a checkpoint's weights: in memory if they fit, else layer by layer.
 
     Raises:
-        UserError: not even a layer fits into memory, accelerate is needed and not installed, or a
-            file is bad.
+        UserError: not even a layer fits into memory, or a file is bad.
         Cancelled: by ``progress``.
     """
     like = build_on_meta(config, source.task, source.name, source.untied)
@@ -80,12 +76,12 @@ def pretrained_module(  # noqa: PLR0917
     if not source.offload and fits(whole):
         module, random = load_pretrained(like, config, checkpoint, keys, progress)
         return Loaded(without_caches(module), random)
-    planned = plan(like, architecture, keys)
-    _check_plan(planned, source, whole, _buffers(like))
-    module, random, reading = load_layer_by_layer(
-        like, config, checkpoint, keys, planned, source.untied, progress
+    plan = plan_offload(like, architecture, keys)
+    _check_plan(plan, source, whole, _buffers(like))
+    module, random, state = load_layer_by_layer(
+        like, config, checkpoint, keys, plan, source.untied, progress
     )
-    return Loaded(without_caches(module), random, reading)
+    return Loaded(without_caches(module), random, state)
 
 
 def without_caches(module: nn.Module) -> nn.Module:
@@ -107,25 +103,18 @@ def move(module: nn.Module, name: str, device: str, back: str) -> None:
         UserError: the device does not accept it, and it is back; ``name`` is the model's in the
             message.
     """
-    move_to = partial(move_rest, module) if absent_in(module) else module.to
     try:
-        move_to(device)
+        move_module(module, device)
     except (RuntimeError, AssertionError, TypeError) as error:  # MPS has no float64
-        move_to(back)  # a part may have been moved
+        move_module(module, back)  # a part may have been moved
         raise UserError(
             f"{name}: its weights cannot be moved to {device}: {library_message(error)}"
         ) from error
 
 
-def _check_plan(planned: Plan, source: ModelSource, whole: float, buffers: int) -> None:
-    # For a moment a layer is in memory as stored and as used.
-    needed = 2 * planned.largest + planned.rest + buffers
-    if not has_hooks():
-        cause = "accelerate is not installed" if source.offload else shortage(whole)
-        raise UserError(
-            f"{source.name}: {cause}; to run it layer by layer, install accelerate: "
-            f"{extra_advice('offload')}"
-        )
+def _check_plan(plan: OffloadPlan, source: ModelSource, whole: float, buffers: int) -> None:
+    # While a layer is converted it is in memory twice.
+    needed = 2 * plan.largest + plan.rest + buffers
     if not fits(needed):
         raise UserError(
             f"{source.name}: {shortage(whole)}; layer by layer it needs {needed / 1e9:.1f} GB"

@@ -1,1 +1,5 @@
-"""What is calculated of an open model when it is looked at."""
+"""Details of a recorded run, computed on request by calling parts of it again.
+
+One file for each kind of detail; all take the model, the run and its ``ActivationCache``, and use
+``runs/replay.py``.
+"""

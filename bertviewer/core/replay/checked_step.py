@@ -1,4 +1,4 @@
-"""What a step of a check compared: given, recomputed, and the element that differs the most."""
+"""A step of a check by element: recorded and recomputed values, and the largest difference."""
 
 import torch
 from torch import Tensor
@@ -7,9 +7,9 @@ from bertviewer.core.checks.check import replay_step
 from bertviewer.core.checks.comparison import Compared
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.tensors.axes import token_axes
 from bertviewer.core.tensors.parameters import from_tensor
 from bertviewer.core.tensors.values import NamedValues, Origin, Worst, difference
@@ -22,19 +22,19 @@ GIVEN, RECOMPUTED, DIFFERENCE = "given", "recomputed", "difference"
 def checked_step(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    cache: ActivationCache,
     step: CheckStep,
     progress: Progress = no_progress,
 ) -> NamedValues:
-    """Carry out a step of a check again, and return what it compared, element by element.
+    """Repeat a step of a check, and return the tensors that it compared.
 
-    Of several tensors it is the one that holds the worst difference.
+    Of several tensors it is the one with the largest difference.
 
     Raises:
-        UserError: the step cannot be carried out again, or the shapes differ.
-        Cancelled: ``progress`` said so.
+        UserError: the step cannot be repeated, or the shapes differ.
+        Cancelled: by ``progress``.
     """
-    found = replay_step(model, kept, step, progress)
+    found = replay_step(model, cache, step, progress)
     tensors = [each for each in found.tensors if each.given.numel()]
     where = f"{step.path or 'the model'}: {step.step}"
     for each in tensors:
@@ -70,12 +70,12 @@ def checked_step(
 
 
 def _whole(tensor: Tensor) -> Tensor:
-    """Return a copy: what was compared may be a part of something larger."""
+    """Return a copy on the CPU, since the tensor may be a view of a larger one."""
     return tensor.detach().cpu().clone()
 
 
 def _scores(compared: Compared, tolerance: float) -> Tensor:
-    """Return how far apart both are where this is the tolerance, in the shape of both; else -1."""
+    """Return the absolute differences of the elements with this tolerance, -1 for the others."""
     exact, given = compared.exact.detach(), compared.given.detach().double()
     apart = (exact.double() - given).abs().nan_to_num(0.0, 0.0, 0.0)
     stored = exact.to(compared.given.dtype).double()

@@ -1,10 +1,8 @@
-"""The head of a model applied to the hidden states of one token, the rest of it left out.
+"""Logit lens: the model's head applied to the hidden states of one token after each layer.
 
-nostalgebraist 2020, "interpreting GPT: the logit lens": what would the model say if it ended here?
+nostalgebraist 2020, "interpreting GPT: the logit lens".
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,9 +11,9 @@ from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.analysis.predictions import predicted_positions
-from bertviewer.core.graph.module_calls import tensors_in
+from bertviewer.core.graph.module_calls import replacing, tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.replay import replay, reporting
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -27,33 +25,34 @@ from bertviewer.core.util.progress import Progress
 def logits_by_layer(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    cache: ActivationCache,
     position: int,
     progress: Progress,
 ) -> Tensor:
-    """Return the head's scores [N + 1, V] from each hidden state of the token at ``position``.
+    """Return the head's scores [N + 1, V] for each hidden state of the token at ``position``.
 
-    The last row is what the model itself gives, which is made sure of.
+    The last row is the model's own output, which is verified.
 
     Raises:
         UserError: the head cannot be applied to the hidden states of one token.
-        Cancelled: ``progress`` said so.
+        Cancelled: by ``progress``.
     """
     module = model.running_module
     places = predicted_positions(run, model.architecture)
     row = places.index(position)
     states = _states(run, module, position)
-    last_norm = _last_norm(model, kept, states[-1], (row, len(places)), progress)
+    last_norm = _last_norm(model, cache, states[-1], (row, len(places)), progress)
     if last_norm is not None:
-        path, comes_after_all = last_norm
-        norm = module.get_submodule(path)
+        path, is_applied_last = last_norm
         with torch.no_grad():
-            normed = norm(states)
-        states = normed if comes_after_all else torch.cat([normed[:-1], states[-1:]])
-    inputs = {k: v for k, v in kept.inputs.items() if k != "output_hidden_states"}
-    givers = [module.get_submodule(path) for path in _stacks(module, model.architecture)]
+            normed = module.get_submodule(path)(states)
+        states = normed if is_applied_last else torch.cat([normed[:-1], states[-1:]])
+    inputs = {k: v for k, v in cache.inputs.items() if k != "output_hidden_states"}
+    output = _BaseOutput(states[:, None])
+    bases = [module.get_submodule(path) for path in _base_paths(module, model.architecture)]
+    replacements = [(base, lambda *_args, **_kwargs: output) for base in bases]
     try:
-        with torch.no_grad(), reporting(module, progress), _giving(givers, states[:, None]):
+        with torch.no_grad(), replacing(replacements), reporting(module, progress):
             logits = first_tensor(module(**inputs))
     except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise UserError(
@@ -65,25 +64,25 @@ def logits_by_layer(
         raise UserError(
             "the head does not return one score per vocabulary entry for one token's vector"
         )
-    scores = wide(logits[:, 0])
+    scores = widened(logits[:, 0])
     # Half precision rounds the norm in the run as well.
     tolerance = 1e-3 if states.element_size() >= 4 else 3e-2
-    # The run's norm is that of the finite scores: after a NaN the layers before it still tell.
+    # The run's norm is that of the finite scores: layers before a NaN are still of use.
     last = float(scores[-1].nan_to_num(0.0, 0.0, 0.0).norm())
     if not np.isclose(last, norms[row], rtol=tolerance):
         raise UserError("the head needs more than the token's last hidden state")
     return scores
 
 
-def wide(scores: Tensor) -> Tensor:
-    """Return scores in float32 at least: float64 keeps its digits."""
+def widened(scores: Tensor) -> Tensor:
+    """Return half-precision scores in float32, others unchanged."""
     return scores.float() if scores.element_size() < 4 else scores
 
 
 def _states(run: ActivationRun, module: nn.Module, position: int) -> Tensor:
     """Return the token's vector in each hidden state of its stack: [N + 1, D]."""
     states = [state[position] for state in run.hidden_states]
-    # An encoder with more layers than the decoder leaves rows that no module gave.
+    # The shorter one of two stacks has rows of NaN.
     while states and np.isnan(states[-1]).all() and not run.state_path(len(states) - 1, position):
         states.pop()
     if len(states) < 2:
@@ -92,11 +91,11 @@ def _states(run: ActivationRun, module: nn.Module, position: int) -> Tensor:
     return torch.from_numpy(np.stack(states)).to(parameter.device, parameter.dtype)
 
 
-def _stacks(module: nn.Module, architecture: Architecture) -> tuple[str, ...]:
-    """Return what the head is put on: the base model, or its parts where they are the model's own.
+def _base_paths(module: nn.Module, architecture: Architecture) -> tuple[str, ...]:
+    """Return what the head is put on: the base model, or its parts if the model contains these.
 
     Raises:
-        UserError: there is nothing of the kind.
+        UserError: neither is known.
     """
     base = getattr(module, "base_model", module)
     if base is not module:
@@ -108,39 +107,41 @@ def _stacks(module: nn.Module, architecture: Architecture) -> tuple[str, ...]:
 
 
 def _last_norm(
-    model: LoadedModel, kept: Capture, last: Tensor, place: tuple[int, int], progress: Progress
+    model: LoadedModel,
+    cache: ActivationCache,
+    last: Tensor,
+    place: tuple[int, int],
+    progress: Progress,
 ) -> tuple[str, bool] | None:
-    """Return the norm behind the last layer of pre-norm models, ``None`` if there is none.
+    """Return the path of the norm after the last layer of a pre-norm model, ``None`` without one.
 
-    It is the one that gave the last hidden state, or that takes it: then, as the second value
-    says, the last hidden state has not been through it. ``place`` is the token's row in
-    its stack, and how many rows there are.
+    The norm returned the last hidden state, or takes it: then the second value is true. ``place``
+    is the token's row in its stack, and the number of rows.
     """
     row, length = place
-    module = model.running_module
-    inside = _stacks(module, model.architecture)
+    inside = tuple(f"{path}." for path in _base_paths(model.running_module, model.architecture))
     candidates = [
         node.path
         for node in model.architecture.modules
         if "Norm" in node.class_name
-        and node.path.startswith(tuple(f"{path}." for path in inside))
+        and node.path.startswith(inside)
         and not any(part.isdecimal() for part in node.path.split("."))
         and not model.architecture.children(node.path)
     ]
-    calls = replay(model, kept, candidates, progress).calls
+    calls = replay(model, cache, candidates, progress).calls
     for path in reversed(candidates):
         for call in calls.get(path, ()):
             taken = next(iter(tensors_in((call.args, call.kwargs))), None)
-            for tensor, comes_after_all in ((call.output, False), (taken, True)):
+            for tensor, is_applied_last in ((call.output, False), (taken, True)):
                 if not isinstance(tensor, Tensor) or tensor.shape != (1, length, len(last)):
                     continue
                 if torch.allclose(tensor[0, row], last, rtol=1e-4, atol=1e-6, equal_nan=True):
-                    return path, comes_after_all
+                    return path, is_applied_last
     return None
 
 
-class _Given:
-    """What a base model gives, of which a head reads the hidden states [B, S, D] or the first."""
+class _BaseOutput:
+    """The output of a base model, of which heads read the hidden states [B, S, D] or the first."""
 
     def __init__(self, states: Tensor) -> None:
         self.last_hidden_state = states
@@ -150,21 +151,4 @@ class _Given:
         return (self.last_hidden_state, self.pooler_output)[place]
 
     def __getattr__(self, name: str) -> None:
-        """Whatever else there may be, it has not."""
-
-
-@contextmanager
-def _giving(modules: Sequence[nn.Module], states: Tensor) -> Iterator[None]:
-    """Let modules give these states for anything, inside the ``with``."""
-    given = _Given(states)
-    before = [vars(module).get("forward") for module in modules]
-    try:
-        for module in modules:
-            vars(module)["forward"] = lambda *_args, **_kwargs: given
-        yield
-    finally:
-        for module, forward in zip(modules, before, strict=True):
-            if forward is None:
-                vars(module).pop("forward", None)
-            else:
-                vars(module)["forward"] = forward
+        """Return ``None`` for everything else."""

@@ -1,6 +1,7 @@
-"""What the head over the vocabulary predicts at one place of a run, and after each layer."""
+"""Predictions of the language-model head: for one token, after each layer, and for all tokens."""
 
-import torch
+from math import isfinite
+
 from torch import Tensor
 
 from bertviewer.core.analysis.predictions import (
@@ -12,45 +13,47 @@ from bertviewer.core.analysis.predictions import (
     predicted_positions,
 )
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.replay.logit_lens import logits_by_layer, wide
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.replay.logit_lens import logits_by_layer, widened
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.recording import first_tensor
-from bertviewer.core.runs.replay import reporting
+from bertviewer.core.runs.replay import call_model
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
+
+_NO_HEAD = "the model has no head that predicts tokens"
 
 
 def predictions_at(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    cache: ActivationCache,
     position: int,
     progress: Progress = no_progress,
     *,
     top: int = 10,
 ) -> Predictions:
-    """Return the ``top`` likeliest tokens at the place ``position``, by the model and its layers.
+    """Return the ``top`` most probable tokens at a position, after each layer and at the end.
 
     Raises:
-        UserError: the model has no head over the vocabulary, or none of that token.
-        Cancelled: ``progress`` said so.
+        UserError: the model has no head over the vocabulary, or none for that token.
+        Cancelled: by ``progress``.
     """
-    architecture = model.with_flows(progress)  # they say whether the next token is predicted
+    architecture = model.with_flows(progress)  # it shows whether the next token is predicted
     places = predicted_positions(run, architecture)
     if not places:
-        raise UserError("the model has no head that predicts tokens")
+        raise UserError(_NO_HEAD)
     if position not in places:
         raise UserError("only the decoder's tokens have predictions")
     expected = expected_positions(run, architecture)[position]
-    # A run since then may have been on another device.
+    # A later run may have been on another device.
     model.module(random_weights=True, progress=progress, device=run.device)
     no_layers = ""
     try:
-        logits = logits_by_layer(model, run, kept, position, progress)
+        logits = logits_by_layer(model, run, cache, position, progress)
     except UserError as error:
         no_layers = str(error)
-        logits = _own_logits(model, kept, places.index(position), progress)
+        logits = widened(_logits(model, cache, progress)[:, places.index(position)])
     progress(0, 0, "Ranking the vocabulary")
     wanted = None if expected is None else run.tokens[expected].id
     guesses = _guesses(model, run, logits, wanted, top)
@@ -60,19 +63,50 @@ def predictions_at(
         guesses[-1],
         () if no_layers else guesses,
         no_layers,
-        # Beside the way: what judges pairs of sentences.
+        # Not those that classify pairs of sentences.
         run.source.random_outside("pooler", "seq_relationship", "sop_classifier"),
         VocabularyScores(logits.cpu().numpy(), logits.cpu().double().logsumexp(-1).numpy()),
     )
 
 
-def _own_logits(model: LoadedModel, kept: Capture, row: int, progress: Progress) -> Tensor:
-    """Run the whole model again and return its scores at a row: [1, V]."""
-    module = model.running_module
-    with torch.no_grad(), reporting(module, progress):
-        logits = first_tensor(module(**kept.inputs))
+def token_probabilities(
+    model: LoadedModel,
+    run: ActivationRun,
+    cache: ActivationCache,
+    progress: Progress = no_progress,
+) -> tuple[float | None, ...]:
+    """Return the probability of each of the run's tokens at its position; ``None`` if it has none.
+
+    A model that predicts the next token has it one position before, and none for the first token.
+    A token that the model reads unmasked is mostly easy to predict.
+
+    Raises:
+        UserError: the model has no head over the vocabulary.
+        Cancelled: by ``progress``.
+    """
+    expected = expected_positions(run, model.with_flows(progress))
+    if not expected:
+        raise UserError(_NO_HEAD)
+    model.module(random_weights=True, progress=progress, device=run.device)
+    logits = _logits(model, cache, progress)
+    found: list[float | None] = [None] * len(run.tokens)
+    # Row by row, since the scores of all tokens in float64 would be large.
+    for row, token in enumerate(expected.values()):
+        progress(row, len(expected), "Scoring the tokens")
+        if token is None:
+            continue
+        scores = widened(logits[0, row]).double()
+        share = float((scores[run.tokens[token].id] - scores.logsumexp(-1)).exp())
+        found[token] = share if isfinite(share) else None
+    return tuple(found)
+
+
+def _logits(model: LoadedModel, cache: ActivationCache, progress: Progress) -> Tensor:
+    """Run the whole model again and return its scores: [1, S, V]."""
+    problem = f"{model.source.name}: the run cannot be replayed"
+    logits = first_tensor(call_model(model, cache.inputs, progress, problem))
     assert logits is not None, "the run has seen its shape"
-    return wide(logits[:, row])
+    return logits
 
 
 def _guesses(
@@ -82,7 +116,7 @@ def _guesses(
     scores = logits.cpu().double()
     probabilities = scores.softmax(-1)
     best = scores.topk(min(top, scores.shape[-1]), dim=-1).indices
-    # A stand-in knows the words of the sentence and no others.
+    # A placeholder tokenizer knows the sentence's tokens only.
     texts = {token.id: token.text for token in run.tokens}
     tokenizer = model.tokenizer()
     guesses = []

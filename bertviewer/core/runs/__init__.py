@@ -1,1 +1,5 @@
-"""One sentence through the model: tokens, the forward pass, and the figures of every module."""
+"""One sentence through a model, and parts of that run again.
+
+Start with ``running.py``: it calls the model, which ``recording.py`` observes. ``replay.py`` calls
+modules again with the inputs in an ``ActivationCache``; the folder ``replay`` has what uses it.
+"""

@@ -1,4 +1,4 @@
-"""Where a sentence can be run: the CPU, and the accelerators that torch can use here."""
+"""Devices on which a sentence can be run: the CPU and the accelerators that torch can use."""
 
 import platform
 from collections.abc import Iterable
@@ -11,15 +11,15 @@ CPU = "cpu"
 
 
 class Device(Struct, frozen=True):
-    """``name`` is torch's, ``title`` is what a person calls it."""
+    """A device: torch's name, and a title for the user."""
 
     name: str
     title: str
 
 
-def chosen_device(wish: str, available: Iterable[Device]) -> str:
-    """Return the device that is wished for if there is one of that name, else the CPU."""
-    return wish if any(device.name == wish for device in available) else CPU
+def chosen_device(wanted: str, available: Iterable[Device]) -> str:
+    """Return the wanted device if it is available, else the CPU."""
+    return wanted if any(device.name == wanted for device in available) else CPU
 
 
 def find_device(name: str) -> str:
@@ -41,7 +41,7 @@ def find_device(name: str) -> str:
 
 
 def available_devices() -> tuple[Device, ...]:
-    """Return the CPU, each CUDA device and Apple's MPS, those that there are."""
+    """Return the CPU, all CUDA devices and Apple's MPS, as far as they exist."""
     from bertviewer.core.building.backend import torch
 
     devices = [Device(CPU, f"CPU ({platform.machine()})")]

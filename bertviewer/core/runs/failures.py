@@ -1,4 +1,4 @@
-"""Whose an error in a forward pass is: the model's, which can be told in a line, or our own."""
+"""Errors of forward passes: those of a model become a ``UserError``, our own are raised."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,16 +12,16 @@ from bertviewer.core.graph.module_calls import is_wrapper_frame
 from bertviewer.core.graph.products import is_product_mode
 from bertviewer.core.util.errors import UserError, describe_error
 
-# On the CPU, on Windows' and on MPS torch has no class for it.
-_WANT = ("can't allocate memory", "not enough memory", "MPS backend out of memory")
+# torch raises a plain RuntimeError for the CPU, on Windows and for MPS.
+_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "MPS backend out of memory")
 _OUR_PACKAGE = __name__.partition(".")[0]
 
 
 @contextmanager
 def as_user_error(model: nn.Module, problem: str) -> Iterator[None]:
-    """Tell in a line if the model fails inside the ``with``; ``problem`` is how the line begins.
+    """Convert errors of a model inside the ``with`` to one line that starts with ``problem``.
 
-    What fails of this program itself comes through as it is.
+    Errors of this program are raised unchanged.
 
     Raises:
         UserError: the model failed.
@@ -31,28 +31,28 @@ def as_user_error(model: nn.Module, problem: str) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        if (cause := cause_of(error, model)) is None:
+        if (reason := failure_reason(error, model)) is None:
             raise
-        raise UserError(f"{problem}: {cause}") from error
+        raise UserError(f"{problem}: {reason}") from error
 
 
-def cause_of(error: BaseException, model: nn.Module) -> str | None:
-    """Return why a model failed, in one line; ``None`` if it was no model that failed.
+def failure_reason(error: BaseException, model: nn.Module) -> str | None:
+    """Return in one line why a model failed; ``None`` if the error is not the model's.
 
-    Want of memory and a failure of the device are told as such, wherever they were noticed.
+    Lack of memory and failures of the device count as the model's wherever they are raised.
     """
-    if is_want_of_memory(error):
+    if is_out_of_memory(error):
         return f"not enough memory: {describe_error(error)}"
     if isinstance(error, torch.AcceleratorError):
-        # It works on behind, so what comes of it is noticed anywhere.
+        # Accelerators work asynchronously, so any later call may raise it.
         return f"the device failed: {describe_error(error)}"
-    place = place_of(error, model)
-    return None if place is None else f"{place}: {describe_error(error)}"
+    name = failing_module_name(error, model)
+    return None if name is None else f"{name}: {describe_error(error)}"
 
 
-def place_of(error: BaseException, model: nn.Module) -> str | None:
-    """Return the path and the class of the module that raised an error, ``None`` if none did."""
-    failed = failing_module(error)
+def failing_module_name(error: BaseException, model: nn.Module) -> str | None:
+    """Return path and class of the module that raised an error; ``None`` if none did."""
+    failed = _failing_module(error)
     if failed is None:
         return None
     path = next((path for path, inner in model.named_modules() if inner is failed), "")
@@ -60,12 +60,18 @@ def place_of(error: BaseException, model: nn.Module) -> str | None:
     return f"{path} ({name})" if path else name
 
 
-def failing_module(error: BaseException) -> nn.Module | None:
-    """Return the module in whose code an error was raised; ``None`` if that was this program's.
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error means lack of memory, on any device."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY)
+
+
+def _failing_module(error: BaseException) -> nn.Module | None:
+    """Return the module whose code raised an error; ``None`` if this program's did.
 
     The innermost frame decides that is either a module's method or a function of this program:
-    what torch does it does for one of the two. What stands in for a module's ``forward`` is
-    neither, and what counts its products is not, either.
+    torch's functions work for one of the two. Wrappers of ``forward`` are neither.
     """
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     for frame in reversed(frames):
@@ -81,10 +87,3 @@ def failing_module(error: BaseException) -> nn.Module | None:
 def _is_ours(frame: FrameType) -> bool:
     name: str = frame.f_globals.get("__name__", "")
     return name.partition(".")[0] == _OUR_PACKAGE
-
-
-def is_want_of_memory(error: BaseException) -> bool:
-    """Tell whether an error means that memory was wanted, on whatever device."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in _WANT)

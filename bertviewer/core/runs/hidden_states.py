@@ -1,4 +1,4 @@
-"""The hidden states in a model's output, and which modules gave them."""
+"""Hidden states and small outputs of a forward pass, and the modules that produced them."""
 
 from itertools import zip_longest
 from typing import Any
@@ -13,17 +13,18 @@ from bertviewer.core.schema.modules import ancestors
 
 State = NDArray[np.floating[Any]]
 Stack = tuple[Tensor, ...]
+"""The hidden states of an encoder, a decoder, or a model that is one of them."""
 
-# What is kept of the other outputs: class scores, but not those of a vocabulary.
 MOST_ELEMENTS = 1_000_000
+"""Larger outputs are not kept."""
 _NOT_KEPT = frozenset({"hidden_states", "attentions", "last_hidden_state", "past_key_values"})
 
 
 def stacks_of(output: Any) -> tuple[Stack, ...]:
     """Return the hidden states of the model, or those of its encoder and of its decoder.
 
-    There are none where one of them cannot be measured, or is no tensor: Pegasus-X's encoder
-    gives its local and its global tokens apart. A model without layers may give none either.
+    None if one of them is no tensor or cannot be measured (Pegasus-X returns local and global
+    tokens separately), or if the model returns none.
     """
     if (own := output.get("hidden_states")) is not None:
         stacks: tuple[Stack, ...] = (tuple(own),)
@@ -37,8 +38,8 @@ def stacks_of(output: Any) -> tuple[Stack, ...]:
 
 
 def token_norms(stacks: tuple[Stack, ...]) -> tuple[tuple[float | None, ...], ...]:
-    """Return ‖h‖₂ of each token in each hidden state: (N + 1) × S."""
-    absent = tuple(tuple([None] * stack[0].shape[1]) for stack in stacks)
+    """Return the Euclidean norm of each token in each hidden state: (N + 1) × S."""
+    absent = [[None] * stack[0].shape[1] for stack in stacks]
     return tuple(
         tuple(
             norm
@@ -50,14 +51,14 @@ def token_norms(stacks: tuple[Stack, ...]) -> tuple[tuple[float | None, ...], ..
 
 
 def hidden_states(stacks: tuple[Stack, ...]) -> tuple[State, ...]:
-    """Return the states as [S, D], encoder and decoder one below the other; () if sizes differ."""
+    """Return the states as [S, D], the encoder's tokens before the decoder's; () if D differs."""
     sizes = {state.shape[1:] for stack in stacks for state in stack}
     widths = {size[-1] for size in sizes}
     if len(widths) != 1 or any(len({s.shape for s in stack}) != 1 for stack in stacks):
         return ()
     if len(stacks) == 1:
         return tuple(_array(state[0]) for state in stacks[0])
-    absent = tuple(np.full(stack[0].shape[1:], np.nan, dtype=np.float32) for stack in stacks)
+    absent = [np.full(stack[0].shape[1:], np.nan, dtype=np.float32) for stack in stacks]
     return tuple(
         np.concatenate(
             [
@@ -70,18 +71,18 @@ def hidden_states(stacks: tuple[Stack, ...]) -> tuple[State, ...]:
 
 
 def state_paths(stacks: tuple[Stack, ...], recorder: Recorder) -> tuple[tuple[str, ...], ...]:
-    """Return for each hidden state the modules that gave it, one for each stack.
+    """Return for each hidden state the paths of its producers, one for each stack.
 
-    The first module that gave it made it, and a layer around that one hands it on. It is the
-    outermost of these, but not one that another state is made in. "" stands for none at all.
+    The producer is the outermost module around the first one that returned the state, but not one
+    in which another state is produced, too. "" if there is none.
     """
     rows = [
-        [_makers([] if state is None else recorder.givers(state)) for state in states]
+        [_around_first([] if state is None else recorder.producers(state)) for state in states]
         for states in zip_longest(*stacks)
     ]
     known = [paths for row in rows for paths in row if paths]
 
-    def giver(paths: list[str]) -> str:
+    def producer(paths: list[str]) -> str:
         alone = [
             path
             for path in paths
@@ -89,16 +90,16 @@ def state_paths(stacks: tuple[Stack, ...], recorder: Recorder) -> tuple[tuple[st
         ]
         return min(alone, key=len, default="")
 
-    return tuple(tuple(giver(paths) for paths in row) for row in rows)
+    return tuple(tuple(producer(paths) for paths in row) for row in rows)
 
 
-def _makers(givers: list[str]) -> list[str]:
-    """Return the first giver, and those of the others that it lies in."""
-    return [path for path in givers if path in ancestors(givers[0])]
+def _around_first(producers: list[str]) -> list[str]:
+    """Return the first producer, and those of the others that contain it."""
+    return [path for path in producers if path in ancestors(producers[0])]
 
 
 def small_outputs(output: Any, vocabulary: object) -> dict[str, NDArray[Any]]:
-    """Return the model's small outputs by name, hidden states and word scores left out."""
+    """Return the model's small outputs by name, without hidden states and vocabulary scores."""
     return {
         name: _array(value)
         for name, value in output.items()
@@ -118,7 +119,7 @@ def _norms(state: Tensor) -> list[float | None]:
 
 
 def _array(tensor: Tensor) -> NDArray[Any]:
-    """Return a tensor as numpy's array, which has no bfloat16; on the CPU nothing is copied."""
+    """Return a tensor as an array, which cannot be bfloat16; on the CPU nothing is copied."""
     values = tensor.detach()
     if values.is_floating_point() and values.element_size() < 4:
         values = values.float()

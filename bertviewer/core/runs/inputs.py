@@ -1,4 +1,4 @@
-"""What a model is called with to run tokens through it."""
+"""The arguments that a model is called with for tokens."""
 
 import inspect
 from collections.abc import Collection, Mapping
@@ -13,65 +13,73 @@ from bertviewer.core.sources.configuration import segment_kinds
 from bertviewer.core.util.errors import Stopped
 
 SEGMENTS = "token_type_ids"
-_KNOWN: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
+# Models by whether they make segments themselves: asking takes a part of a forward pass.
+_MAKES_SEGMENTS: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 _ALWAYS = ("output_hidden_states", "return_dict")
 
 
 def model_inputs(module: nn.Module, given: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Return what a model's ``forward`` takes of what is given, and that it gives hidden states."""
+    """Return those of the given arguments that ``forward`` takes, and ask for hidden states."""
     accepted = parameters_of(module)
     inputs = {
         "output_hidden_states": True,
         "return_dict": True,
-        # Nothing is generated, and a cache would be changed after it was seen.
+        # Nothing is generated, and a cache would be changed after it was recorded.
         "use_cache": False,
         **given,
     }
-    # Heads hand it on as one of their **kwargs.
+    # Heads pass them on in their **kwargs.
     return {k: v for k, v in inputs.items() if k in accepted or k in _ALWAYS}
 
 
 def text_inputs(
     module: nn.Module, ids: Tensor, mask: Tensor, segments: Tensor, config: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the inputs of a model of one stack, for texts [B, S]."""
+    """Return the arguments for texts, [B, S] each, of a model that is no encoder-decoder."""
     given = {"input_ids": ids, "attention_mask": mask}
-    # Only where there is a table for them: GPT-2 would look segments up among its words.
-    if segment_kinds(config) and (segments.any() or not _has_own(module, given)):
+    # Only models with a table of segments: GPT-2 would look them up in its vocabulary.
+    if segment_kinds(config) and (segments.any() or not _makes_segments(module, given)):
         given[SEGMENTS] = segments
     return model_inputs(module, given)
 
 
-def _has_own(module: nn.Module, given: Mapping[str, Tensor]) -> bool:
-    """Tell whether a model that is given no segments makes some that are not all 0.
+def accepted_by(module: nn.Module, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the options that ``forward`` takes, also as one of its ``**kwargs``."""
+    parameters = inspect.signature(module.forward).parameters
+    takes_any = any(it.kind == it.VAR_KEYWORD for it in parameters.values())
+    return {key: value for key, value in options.items() if takes_any or key in parameters}
 
-    BigBird's question answering gives the text another segment than the question. The model is
-    called up to its base model, and no further.
+
+def parameters_of(module: nn.Module) -> Collection[str]:
+    """Return the names of the arguments of a module's ``forward``."""
+    return inspect.signature(module.forward).parameters
+
+
+def _makes_segments(module: nn.Module, given: Mapping[str, Tensor]) -> bool:
+    """Return whether a model called without segments makes some that are not all 0.
+
+    BigBird's question answering gives question and text different segments. The model is called
+    up to its base model.
     """
-    if module not in _KNOWN:
+    if module not in _MAKES_SEGMENTS:
         seen: list[Tensor | None] = []
 
-        def see(*args: Any, **kwargs: Any) -> Any:
+        def stop(*args: Any, **kwargs: Any) -> Any:
             seen.append(kwargs.get(SEGMENTS))
             raise _SeenError
 
         inner = getattr(module, "base_model", module)
         if inner is not module and all(SEGMENTS in parameters_of(it) for it in (inner, module)):
             try:
-                with torch.no_grad(), replacing([(inner, see)]):
+                with torch.no_grad(), replacing([(inner, stop)]):
                     module(**model_inputs(module, given))
             except Stopped:
                 raise
-            except Exception:  # noqa: BLE001 - what fails here fails in the run too, which says why
+            except Exception:  # noqa: BLE001 - what fails here fails in the run too, which reports it
                 pass
-        _KNOWN[module] = any(own is not None and bool(own.any()) for own in seen)
-    return _KNOWN[module]
+        _MAKES_SEGMENTS[module] = any(own is not None and bool(own.any()) for own in seen)
+    return _MAKES_SEGMENTS[module]
 
 
 class _SeenError(Exception):
-    """The segments have been seen."""
-
-
-def parameters_of(module: nn.Module) -> Collection[str]:
-    """Return the names of what a model's ``forward`` takes."""
-    return inspect.signature(module.forward).parameters
+    """The base model was reached."""

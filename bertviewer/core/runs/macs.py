@@ -1,7 +1,7 @@
-"""Multiply-adds of a run: by the model's derived formulas, or those of a trace of the run itself.
+"""Multiply-adds of a run: from the model's formulas, or counted while it runs.
 
-What is counted in a run is what was done for its tokens: by a mixture those of the experts that
-they were sent to, by BigBird those of the attention that it puts in another's place.
+A counted run has the multiply-adds of its own tokens: of a mixture of experts those of the experts
+that they were routed to, of BigBird those of the attention that it switches to.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +15,16 @@ from bertviewer.core.graph.trace import macs_by_module, operations_by_module
 from bertviewer.core.graph.tracing import CallTracer
 from bertviewer.core.schema.activation_run import Token
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.bindings import values_for
+from bertviewer.core.schema.bindings import bindings_for
 from bertviewer.core.schema.costs import Costs
 
 
 class Macs(Struct, frozen=True):
-    """The multiply-adds of all calls of a module; ``None`` where they are not known.
+    """The multiply-adds of all calls of a module.
 
-    ``reason`` says why they are not, or why it was this run that they were counted in.
+    Attributes:
+        count: their number; ``None`` if it is not known.
+        reason: why it is not known, or why it had to be counted.
     """
 
     count: int | None
@@ -33,22 +35,21 @@ NOT_COUNTED = Macs(None, "nothing was counted")
 
 
 def formula_macs(architecture: Architecture, tokens: Sequence[Token]) -> Mapping[str, Macs] | None:
-    """Return what the derived formulas give for one sentence, by module path.
+    """Return the multiply-adds for one sentence by module path.
 
-    ``None`` where they are not there (yet), or not for each module, or say nothing of so many
-    tokens.
+    ``None`` if a module has no formula (yet), or none for this number of tokens.
     """
     costs = architecture.costs
     if costs is None or costs.reason:
         return None
-    values = values_for(architecture, tokens)
+    values = bindings_for(architecture, tokens)
     found = {path: costs.macs(path, values) for path in costs.modules}
     known = {path: Macs(count) for path, count in found.items() if count is not None}
     return known if len(known) == len(found) else None
 
 
 class RunCounter:
-    """Counts what a model multiplies while it runs, fused attention's products too."""
+    """Counts the multiply-adds of a model inside ``with counter.counting():``."""
 
     def __init__(self, model: nn.Module) -> None:
         self._tracer = CallTracer(model)
@@ -57,15 +58,15 @@ class RunCounter:
         )
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
+    def counting(self) -> Iterator[None]:
         """Count inside the ``with``."""
         with self._tracer.watching(), self._mode:
             yield
 
     def macs(self, costs: Costs | None = None) -> Mapping[str, Macs]:
-        """Return the multiply-adds of each module that was called, and of those that hold them.
+        """Return the multiply-adds of all modules that were called or contain one that was.
 
-        ``costs`` says why a module has no formula.
+        ``costs`` has the reasons why modules have no formula.
         """
         trace, unknown = self._tracer.trace(), self._tracer.unknown
         found = {
@@ -74,12 +75,11 @@ class RunCounter:
         }
         if not unknown:
             return found
-        workers = trace.innermost
         for path, parts in operations_by_module(trace).items():
             number = next((n for n in unknown if any(n in part for part in parts)), None)
             if number is not None:
-                worker = workers[number]
-                inner = path if worker is None else trace.calls[worker].path
+                call = trace.innermost[number]
+                inner = path if call is None else trace.calls[call].path
                 reason = unknown[number]
                 found[path] = Macs(None, reason if inner == path else f"{inner}: {reason}")
         return found

@@ -1,4 +1,4 @@
-"""Watches every module of a model during a forward pass."""
+"""Records the output statistics of every module in a forward pass."""
 
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -9,9 +9,9 @@ from weakref import ref
 
 from torch import Tensor, nn
 
-from bertviewer.core.graph.module_calls import Arguments, Watch, watching
+from bertviewer.core.graph.module_calls import Arguments, CallObserver, observing
 from bertviewer.core.runs.macs import NOT_COUNTED, Macs
-from bertviewer.core.runs.measuring import Norms, add_up, left_out
+from bertviewer.core.runs.measuring import Figures, Norms, add_up, left_out
 from bertviewer.core.schema.activation_run import ModuleActivation
 from bertviewer.core.schema.statistics import NOTHING, Statistics
 from bertviewer.core.util.progress import Progress
@@ -21,7 +21,7 @@ _UNKNOWN = -1
 
 
 def first_tensor(value: Any) -> Tensor | None:
-    """Return a module's output as one tensor: the first, if it gives several."""
+    """Return the first tensor of a module's output, ``None`` if it has none."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, dict):
@@ -32,206 +32,177 @@ def first_tensor(value: Any) -> Tensor | None:
 
 
 class Recorder:
-    """Collects what every called module took and gave; keeps figures, not tensors.
-
-    With ``paths`` it watches only the modules of ``model`` at these.
-    """
+    """Records statistics, not tensors, of the modules of a model, or of those at ``paths``."""
 
     def __init__(
-        self,
-        model: nn.Module,
-        progress: Progress,
-        paths: Collection[str] | None = None,
+        self, model: nn.Module, progress: Progress, paths: Collection[str] | None = None
     ) -> None:
         self._progress = progress
-        self._watches = [
-            _Watched(path, module)
+        self._modules = [
+            _RecordedModule(path, module)
             for path, module in model.named_modules()
             if paths is None or path in paths
         ]
         self._called = 0
-        # Dropouts and containers hand on the very tensor that their last child gave, so the
-        # last few measurements serve most modules.
-        self._recent: deque[_Given | _LeftOut] = deque(maxlen=4)
-        self._givers: list[tuple[str, _Given | _LeftOut]] = []
+        # Dropouts and containers return the tensor of their last child, so that the last few
+        # measurements serve most modules.
+        self._recent: deque[_Output] = deque(maxlen=4)
+        self._outputs: list[tuple[str, _Output]] = []
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Watch all modules inside the ``with``; they are as before after it, whatever happens."""
+    def recording(self) -> Iterator[None]:
+        """Record the calls inside the ``with``."""
         try:
-            with watching(
-                Watch(watched.module, partial(self._see, watched)) for watched in self._watches
-            ):
+            with observing(CallObserver(it.module, partial(self._see, it)) for it in self._modules):
                 yield
         finally:
             self._recent.clear()
 
     @property
     def called(self) -> frozenset[str]:
-        """The modules that were called."""
-        return frozenset(watch.path for watch in self._watches if watch.given)
+        """The paths of the modules that were called."""
+        return frozenset(module.path for module in self._modules if module.outputs)
 
     def activations(self, macs: Mapping[str, Macs] | None = None) -> tuple[ModuleActivation, ...]:
-        """Return what was recorded, in the order of ``named_modules()``.
-
-        ``macs`` has the multiply-adds of each module.
-        """
+        """Return the records in the order of ``named_modules()``; ``macs`` are by path."""
         macs = macs or {}
         return tuple(
-            watch.activation(macs.get(watch.path, NOT_COUNTED))
-            for watch in self._watches
-            if watch.given
+            module.activation(macs.get(module.path, NOT_COUNTED))
+            for module in self._modules
+            if module.outputs
         )
 
-    def givers(self, tensor: Tensor) -> list[str]:
-        """Return the paths of the modules that gave just these numbers, the first one first.
+    def producers(self, tensor: Tensor) -> list[str]:
+        """Return the paths of the modules that returned the elements of a tensor, in order.
 
-        Their tensor may have had another shape, as GPT-2 gives its last one a new view, or its axes
-        in another order, as SqueezeBERT's convolutions give [1, D, S].
+        Their tensor may have had another shape (GPT-2 returns its last state as a new view) or
+        another order of axes (SqueezeBERT's convolutions return [1, D, S]).
         """
-        return [path for path, given in self._givers if given.is_of(tensor)]
+        return [path for path, output in self._outputs if output.has_same_elements(tensor)]
 
-    def _see(self, watch: "_Watched", taken: Arguments, output: Any, _noted: None) -> None:
+    def _see(
+        self, module: "_RecordedModule", arguments: Arguments, output: Any, _before: None
+    ) -> None:
         self._called += 1
-        self._progress(self._called, len(self._watches), watch.name)
+        self._progress(self._called, len(self._modules), module.name)
         tensor = first_tensor(output)
         if tensor is not None and not tensor.is_meta:
-            args, kwargs = taken
-            watch.inputs.append(_shapes((*args, *kwargs.values())))
-            given = self._measured(tensor)
-            watch.given.append(given)
-            self._givers.append((watch.path, given))
+            args, kwargs = arguments
+            module.inputs.append(_shapes((*args, *kwargs.values())))
+            measured = self._measured(tensor)
+            module.outputs.append(measured)
+            self._outputs.append((module.path, measured))
 
-    def _measured(self, tensor: Tensor) -> "_Given | _LeftOut":
-        """Return what is known of a tensor; it is measured if it is none of the last few."""
-        for given in self._recent:
-            if given.is_still(tensor):
-                return given
-        try:
-            given = _Given(tensor)
-        except (RuntimeError, TypeError):
-            # Asked only now: nearly every tensor can be measured.
-            if not left_out(tensor):
-                raise
-            given = _LeftOut(tensor)
-        self._recent.appendleft(given)
-        return given
+    def _measured(self, tensor: Tensor) -> "_Output":
+        """Return the record of a tensor: one of the last few, or a new one."""
+        for output in self._recent:
+            if output.is_still(tensor):
+                return output
+        output = _Output(tensor)
+        self._recent.appendleft(output)
+        return output
 
 
-class _Given:
-    """A tensor that was given: its figures of that moment, but not the tensor itself."""
+class _Output:
+    """The statistics of a tensor at the time of a call, and its identity.
+
+    Attributes:
+        shape: of the tensor.
+        skip_reason: why it was not measured, as "complex64".
+    """
 
     __slots__ = (
         *("_figures", "_found", "_offset", "_storage", "_strides", "_tensor", "_version"),
-        "shape",
+        *("shape", "skip_reason"),
     )
-    left_out = ""
 
     def __init__(self, tensor: Tensor) -> None:
         self._tensor = ref(tensor)
-        self._storage = ref(tensor.untyped_storage())
-        self._offset = tensor.storage_offset()
-        self._strides = tensor.stride()
         self._version = _version(tensor)
-        self.shape: Shape = tensor.shape
-        self._figures = add_up(tensor)
         self._found: tuple[Statistics, Norms | None] | None = None
+        self.skip_reason = ""
+        try:
+            self._storage = ref(tensor.untyped_storage())
+            self._offset = tensor.storage_offset()
+            self._strides = tensor.stride()
+            self.shape: Shape = tensor.shape
+            self._figures: Figures = add_up(tensor)
+        except (RuntimeError, TypeError):
+            # Only asked for now, since nearly every tensor can be measured.
+            self.skip_reason = left_out(tensor)
+            if not self.skip_reason:
+                raise
+            self.shape = _shape(tensor)
+            self._found = NOTHING, None
 
     def is_still(self, tensor: Tensor) -> bool:
-        """Whether this is the same tensor, and was not changed in place meanwhile."""
+        """Whether this is the same tensor, not changed in place since."""
         return self._tensor() is tensor and self._version == _version(tensor) != _UNKNOWN
 
-    def is_of(self, tensor: Tensor) -> bool:
-        """Whether this was all of the same numbers, in any shape and order."""
+    def has_same_elements(self, tensor: Tensor) -> bool:
+        """Whether a tensor has the same elements in the same memory, in any shape and order."""
         return (
-            self._storage() is tensor.untyped_storage()
+            not self.skip_reason
+            and self._storage() is tensor.untyped_storage()
             and self._offset == tensor.storage_offset()
             and self._version == _version(tensor)
             and _places(self.shape, self._strides) == _places(tensor.shape, tensor.stride())
         )
 
     def figures(self) -> tuple[Statistics, Norms | None]:
-        """Return the statistics, and the norms of the tokens where the rows are tokens."""
+        """Return the statistics, and the norms of the rows if these are tokens: [1, S, D]."""
         if self._found is None:
             statistics, norms = self._figures()
-            # The rows of [1, S, D] are the vectors of one sentence's tokens. A copy, as the norms
-            # may be a part of a larger array.
             is_by_token = len(self.shape) == 3 and self.shape[0] == 1
+            # A copy, since the norms may be a view of a larger array.
             self._found = statistics, norms.copy() if is_by_token else None
         return self._found
 
 
-class _LeftOut:
-    """A tensor that was given and is none of those that are measured: what it is, in one word."""
+class _RecordedModule:
+    """The inputs and outputs of one module in each of its calls."""
 
-    __slots__ = ("_tensor", "_version", "left_out", "shape")
-
-    def __init__(self, tensor: Tensor) -> None:
-        self._tensor = ref(tensor)
-        self._version = _version(tensor)
-        self.left_out = left_out(tensor)
-        self.shape = _shape(tensor)
-
-    def is_still(self, tensor: Tensor) -> bool:
-        """Whether this is the same tensor."""
-        return self._tensor() is tensor and self._version == _version(tensor) != _UNKNOWN
-
-    def is_of(self, _tensor: Tensor) -> bool:
-        """Nothing is known of its numbers."""
-        return False
-
-    def figures(self) -> tuple[Statistics, Norms | None]:
-        """Return statistics of no elements."""
-        return NOTHING, None
-
-
-class _Watched:
-    """What one module took and gave in each of its calls."""
-
-    __slots__ = ("given", "inputs", "module", "name", "path")
+    __slots__ = ("inputs", "module", "name", "outputs", "path")
 
     def __init__(self, path: str, module: nn.Module) -> None:
         self.path = path
         self.name = path or type(module).__name__
         self.module = module
         self.inputs: list[tuple[Shape, ...]] = []
-        self.given: list[_Given | _LeftOut] = []
+        self.outputs: list[_Output] = []
 
     def activation(self, macs: Macs) -> ModuleActivation:
-        """Return what was seen, as plain data."""
-        inputs, last = self.inputs[-1], self.given[-1]
-        figures = [given.figures() for given in self.given]
+        inputs, figures = self.inputs[-1], [output.figures() for output in self.outputs]
         return ModuleActivation(
-            self.path,
-            type(self.module).__name__,
-            tuple(inputs[0]) if inputs else None,
-            tuple(last.shape),
-            tuple(statistics for statistics, _ in figures),
-            macs.count,
-            figures[-1][1],
-            next((given.left_out for given in self.given if given.left_out), ""),
-            macs.reason,
+            path=self.path,
+            class_name=type(self.module).__name__,
+            input_shape=tuple(inputs[0]) if inputs else None,
+            output_shape=tuple(self.outputs[-1].shape),
+            calls=tuple(statistics for statistics, _ in figures),
+            macs=macs.count,
+            token_norms=figures[-1][1],
+            skip_reason=next((it.skip_reason for it in self.outputs if it.skip_reason), ""),
+            macs_reason=macs.reason,
         )
 
 
 def _version(tensor: Tensor) -> int:
-    """Return how often a tensor was changed in place."""
+    """Return how many times a tensor was changed in place."""
     try:
         return tensor._version
-    except RuntimeError:  # a tensor that was made in inference mode does not count it
+    except RuntimeError:  # it was made in inference mode
         return _UNKNOWN
 
 
 def _shapes(values: Sequence[Any]) -> tuple[Shape, ...]:
-    """Return the shapes of the tensors among a call's arguments."""
     try:
         return tuple([t.shape for value in values if (t := first_tensor(value)) is not None])
-    except RuntimeError:  # a nested one has none
+    except RuntimeError:  # one of them is nested
         return tuple([_shape(t) for value in values if (t := first_tensor(value)) is not None])
 
 
 def _shape(tensor: Tensor) -> Shape:
-    """Return a tensor's shape; a nested one, whose rows differ, has none."""
+    """Return a tensor's shape, () for a nested one."""
     try:
         shape: Shape = tensor.shape
     except RuntimeError:
@@ -240,10 +211,7 @@ def _shape(tensor: Tensor) -> Shape:
 
 
 def _places(shape: Shape, strides: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return which elements of its memory a view has, in whatever order: sizes and strides.
-
-    Axes that follow one another without a gap are one.
-    """
+    """Return strides and sizes of a view in canonical order, with contiguous axes merged."""
     merged: list[tuple[int, int]] = []
     for stride, size in sorted(zip(strides, shape, strict=True), reverse=True):
         if size == 1:

@@ -1,7 +1,7 @@
-"""Calls parts of a model again as a run did, to see what was not kept of it.
+"""Replay: calling modules of a recorded run again with their recorded inputs.
 
-In eval mode a module gives the same for the same arguments, so that nothing but the arguments of
-the layers has to be kept of a run: a histogram, the attention or a check are made on demand.
+In eval mode a module returns the same for the same arguments. So a run keeps the arguments of its
+layers only, and everything else is computed on demand.
 """
 
 import math
@@ -10,177 +10,173 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from bertviewer.core.analysis.layers import unit_of, unit_paths
-from bertviewer.core.graph.module_calls import Arguments, Watch, tensors_in, watching
+from bertviewer.core.graph.module_calls import Arguments, CallObserver, observing, tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.big_bird_attention import choose_attention
-from bertviewer.core.runs.capture import Capture, KeptCall
+from bertviewer.core.runs.activation_cache import ActivationCache, RecordedCall
+from bertviewer.core.runs.attention_implementation import reset_model_state
 from bertviewer.core.runs.failures import as_user_error
+from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.util.progress import Progress, no_progress
 
-Taken = TypeVar("Taken")
-Given = TypeVar("Given")
+Before = TypeVar("Before")
+After = TypeVar("After")
+
+Piece = tuple[nn.Module, tuple[Any, ...], Mapping[str, Any]]
+"""A module to call, and its arguments."""
 
 _PLAIN = (torch.Tensor, torch.dtype, torch.device, bool, int, float, str)
 
 
 def replay(
     model: LoadedModel,
-    kept: Capture,
+    cache: ActivationCache,
     paths: Iterable[str],
     progress: Progress = no_progress,
     budget: float = math.inf,
-) -> Capture:
-    """Return the calls of the modules at ``paths`` in the run that ``kept`` was filled by.
+) -> ActivationCache:
+    """Return the calls of the modules at ``paths`` in the run that filled ``cache``.
 
-    Only the layers that hold them are called, or the whole model where one of them lies above
-    the layers. A module that the run did not call has no calls. The model goes back to the
-    device of that run.
+    Only the layers that contain them are called, or the whole model if one of them is above the
+    layers. The model moves to the device of that run.
 
     Raises:
-        UserError: a module cannot be called once more, as for want of memory.
-        Cancelled: ``progress`` said so.
+        UserError: a module cannot be called again, for example for lack of memory.
+        Cancelled: by ``progress``.
     """
-    module = _on_the_device(model, kept, progress)
-    found = Capture(budget=budget)
-    found.inputs = kept.inputs
-    watched = {path: module.get_submodule(path) for path in paths}
-    with (
-        torch.no_grad(),
-        as_user_error(module, _failure(model)),
-        reporting(module, progress),
-        found.watching(watched),
-    ):
-        units = _units(model, kept, watched)
-        if units is None:
-            module(**kept.inputs)
-        else:
-            for unit in units:
-                for call in kept.calls[unit]:
-                    module.get_submodule(unit)(*call.args, **call.kwargs)
+    module = _prepared(model, cache, progress)
+    found = ActivationCache(budget=budget)
+    found.inputs = cache.inputs
+    modules = {path: module.get_submodule(path) for path in paths}
+    with found.recording(modules):
+        _call(model, _pieces(model, cache, tuple(modules)), progress)
     return found
 
 
-def look_at_call(  # noqa: PLR0917
+def replay_outputs(
     model: LoadedModel,
-    kept: Capture,
+    cache: ActivationCache,
+    paths: Iterable[str],
+    measure: Callable[[Tensor], After],
+    progress: Progress,
+) -> dict[str, list[After]]:
+    """Return ``measure`` of the first output tensor of every call of the modules at ``paths``.
+
+    It is called when the module returns, before the model can change the tensor in place. Modules
+    without an output tensor are left out.
+
+    Raises:
+        As ``replay``.
+    """
+    module = _prepared(model, cache, progress)
+    found: dict[str, list[After]] = {}
+
+    def observer(path: str) -> CallObserver:
+        def after(_arguments: Arguments, output: Any, _before: None) -> None:
+            if (tensor := first_tensor(output)) is not None:
+                found.setdefault(path, []).append(measure(tensor.detach()))
+
+        return CallObserver(module.get_submodule(path), after)
+
+    chosen = tuple(dict.fromkeys(paths))
+    with observing(map(observer, chosen)):
+        _call(model, _pieces(model, cache, chosen), progress)
+    return found
+
+
+def replay_call(  # noqa: PLR0917
+    model: LoadedModel,
+    cache: ActivationCache,
     path: str,
-    look_before: Callable[[Arguments], Taken],
-    look_after: Callable[[Any], Given] | None,
+    before: Callable[[Arguments], Before],
+    after: Callable[[Any], After] | None,
     progress: Progress = no_progress,
     *,
     number: int = 0,
     count: int = 1,
-) -> tuple[Taken, Given | None]:
-    """Return what is made of the arguments and of the output of one call of a module in a run.
+) -> tuple[Before, After | None]:
+    """Return the results of two functions for one call of a module in a run.
 
-    They are seen at the moment when the module takes and gives them, and nothing is called any
-    more after that: what is handed out stays as it is. Of a layer that was called several times,
-    just one call is made again; it is one that calls the module as often as each of the others
-    does.
+    They get the arguments and the output at the time of the call, and nothing is called after
+    that. Of a layer that was called several times only the call with that number is repeated, if
+    each of them calls the module equally often.
 
     Args:
         model: the model of the run.
-        kept: what the run filled.
+        cache: what the run recorded.
         path: the module.
-        look_before: takes the arguments.
-        look_after: takes the output; ``None`` stops before the module does anything.
-        progress: told of every module that is called.
-        number: the call of the module that is meant.
-        count: how many calls of it there were in the run.
+        before: takes the arguments.
+        after: takes the output; ``None`` stops before the module computes anything.
+        progress: is called for every module.
+        number: the call of the module.
+        count: how many calls of the module the run has.
 
     Raises:
         LookupError: there was no such call.
-        UserError: a module cannot be called once more.
-        Cancelled: ``progress`` said so.
+        UserError: a module cannot be called again.
+        Cancelled: by ``progress``.
     """
-    module = _on_the_device(model, kept, progress)
-    units = _units(model, kept, (path,))
-    if units is None:
-        pieces, skipped = [(module, KeptCall((), kept.inputs, None, ()))], 0
-    else:
-        (unit,) = units
-        layer, calls = module.get_submodule(unit), kept.calls[unit]
-        each = count // len(calls) if count % len(calls) == 0 else 0
-        first = number // each if each else 0
-        pieces, skipped = [(layer, call) for call in calls[first:]], first * each
-    waiting = number - skipped
-    seen: list[tuple[Taken, Given | None]] = []
+    module = _prepared(model, cache, progress)
+    pieces = _pieces(model, cache, (path,))
+    each = count // len(pieces) if count % len(pieces) == 0 else 0
+    first = number // each if each else 0
+    remaining = number - first * each
+    found: list[tuple[Before, After | None]] = []
 
-    def before(taken: Arguments) -> Taken | None:
-        nonlocal waiting
-        waiting -= 1
-        if waiting >= 0:
+    def enter(arguments: Arguments) -> Before | None:
+        nonlocal remaining
+        remaining -= 1
+        if remaining >= 0:
             return None
-        found = look_before(taken)
-        if look_after is None:
-            seen.append((found, None))
+        result = before(arguments)
+        if after is None:
+            found.append((result, None))
             raise _EnoughError
-        return found
+        return result
 
-    def after(_taken: Arguments, output: Any, found: Taken) -> None:
-        if waiting < 0 and look_after is not None:
-            seen.append((found, look_after(output)))
+    def leave(_arguments: Arguments, output: Any, result: Before) -> None:
+        if remaining < 0 and after is not None:
+            found.append((result, after(output)))
             raise _EnoughError
 
-    with (
-        torch.no_grad(),
-        as_user_error(module, _failure(model)),
-        reporting(module, progress),
-        suppress(_EnoughError),
-        watching([Watch(module.get_submodule(path), after, before)]),
-    ):
-        for called, call in pieces:
-            called(*call.args, **call.kwargs)
-    if not seen:
+    observer = CallObserver(module.get_submodule(path), leave, enter)
+    with suppress(_EnoughError), observing([observer]):
+        _call(model, pieces[first:], progress)
+    if not found:
         raise LookupError(f"{path} was not called that many times")
-    return seen[0]
+    return found[0]
 
 
 class _EnoughError(Exception):
-    """What was to be seen has been."""
+    """The call was seen; nothing else needs to be computed."""
 
 
-def _on_the_device(model: LoadedModel, kept: Capture, progress: Progress) -> nn.Module:
-    """Return the model on the device of the run that ``kept`` was filled by, with its attention."""
-    device = next((str(tensor.device) for tensor in tensors_in(kept.inputs)), None)
-    module = model.module(random_weights=True, progress=progress, device=device)
-    choose_attention(module, kept.inputs)
-    return module
+def call_model(
+    model: LoadedModel, inputs: Mapping[str, Any], progress: Progress, problem: str
+) -> Any:
+    """Call the whole model, and return its output.
 
-
-def _units(model: LoadedModel, kept: Capture, paths: Iterable[str]) -> list[str] | None:
-    """Return the units to call, ``None`` if that would not do."""
-    paths = tuple(paths)
-    known = kept.calls if kept.scope == "units" else unit_paths(model.architecture)
-    kept_units = tuple(path for path in known if path in kept.calls and path not in kept.refused)
-    units = {unit_of(path, kept_units): None for path in paths}
-    if any(unit is None or not all(map(_can_be_repeated, kept.calls[unit])) for unit in units):
-        return None
-    module = model.running_module
-    within = {
-        id(module.get_submodule(path)): unit
-        for path in paths
-        if (unit := unit_of(path, kept_units)) != path
-    }
-    for other, inner in module.named_modules(remove_duplicate=False):
-        # XLM's layers hold one activation: it is listed in the first, and called by all.
-        if id(inner) in within and unit_of(other, kept_units) != within[id(inner)]:
-            return None
-    return [unit for unit in units if unit is not None]
-
-
-def is_repeatable_alone(model: LoadedModel, capture: Capture, path: str) -> bool:
-    """Return whether the captured calls of a module can be made again by calling it alone.
-
-    They cannot where an argument may have changed, or where modules outside of it hold one that it
-    holds, so that the captured calls of that one are not all its own.
+    Raises:
+        UserError: it fails; the message starts with ``problem``.
+        Cancelled: by ``progress``.
     """
-    if not path or path in capture.refused:
+    module = model.running_module
+    reset_model_state(module, inputs)
+    with torch.no_grad(), as_user_error(module, problem), reporting(module, progress):
+        return module(**inputs)
+
+
+def is_repeatable_alone(model: LoadedModel, cache: ActivationCache, path: str) -> bool:
+    """Return whether calling a module alone repeats its recorded calls.
+
+    It does not if an argument may have changed, or if a submodule is shared with other modules, so
+    that not all of its recorded calls come from this module.
+    """
+    if not path or path in cache.refused:
         return False
-    if not all(map(_can_be_repeated, capture.calls.get(path, ()))):
+    if not all(map(_is_repeatable, cache.calls.get(path, ()))):
         return False
     inside: set[int] = set()
     outside: set[int] = set()
@@ -190,8 +186,79 @@ def is_repeatable_alone(model: LoadedModel, capture: Capture, path: str) -> bool
     return inside.isdisjoint(outside)
 
 
-def _can_be_repeated(call: KeptCall) -> bool:
-    # Anything else may have changed, as a cache has, which the call itself has put something into.
+@contextmanager
+def reporting(module: nn.Module, progress: Progress) -> Iterator[None]:
+    """Report the call of every submodule, which can be cancelled there, inside the ``with``."""
+    names = {inner: path or type(module).__name__ for path, inner in module.named_modules()}
+    count = 0
+
+    def observer(inner: nn.Module, name: str) -> CallObserver:
+        def before(_arguments: Arguments) -> None:
+            nonlocal count
+            count += 1
+            progress(min(count, len(names)), len(names), name)
+
+        return CallObserver(inner, before=before)
+
+    with observing(observer(inner, name) for inner, name in names.items()):
+        yield
+
+
+def _prepared(model: LoadedModel, cache: ActivationCache, progress: Progress) -> nn.Module:
+    """Return the model as it was before the run: on its device, with its attention."""
+    device = next((str(tensor.device) for tensor in tensors_in(cache.inputs)), None)
+    module = model.module(random_weights=True, progress=progress, device=device)
+    reset_model_state(module, cache.inputs)
+    return module
+
+
+def _call(model: LoadedModel, pieces: Iterable[Piece], progress: Progress) -> None:
+    module = model.running_module
+    with (
+        torch.no_grad(),
+        as_user_error(module, f"{model.source.name}: part of the run cannot be replayed"),
+        reporting(module, progress),
+    ):
+        for called, args, kwargs in pieces:
+            called(*args, **kwargs)
+
+
+def _pieces(model: LoadedModel, cache: ActivationCache, paths: tuple[str, ...]) -> list[Piece]:
+    """Return the calls that call the modules at ``paths`` as the run did."""
+    module = model.running_module
+    units = _units(model, cache, paths)
+    if units is None:
+        return [(module, (), cache.inputs)]
+    return [
+        (module.get_submodule(unit), call.args, call.kwargs)
+        for unit in units
+        for call in cache.calls[unit]
+    ]
+
+
+def _units(model: LoadedModel, cache: ActivationCache, paths: tuple[str, ...]) -> list[str] | None:
+    """Return the units to call, ``None`` if the whole model has to be called."""
+    known = cache.calls if cache.scope == "units" else unit_paths(model.architecture)
+    recorded = tuple(path for path in known if path in cache.calls and path not in cache.refused)
+    unit_by_path = {path: unit_of(path, recorded) for path in paths}
+    units = list(dict.fromkeys(unit for unit in unit_by_path.values() if unit is not None))
+    if None in unit_by_path.values():
+        return None
+    if not all(_is_repeatable(call) for unit in units for call in cache.calls[unit]):
+        return None
+    module = model.running_module
+    within = {
+        id(module.get_submodule(path)): unit for path, unit in unit_by_path.items() if unit != path
+    }
+    for other, inner in module.named_modules(remove_duplicate=False):
+        # XLM's layers share one activation, which is listed in the first one.
+        if id(inner) in within and unit_of(other, recorded) != within[id(inner)]:
+            return None
+    return units
+
+
+def _is_repeatable(call: RecordedCall) -> bool:
+    # Other objects may have changed: a call adds to a key/value cache.
     return call.is_intact and _is_plain((call.args, call.kwargs))
 
 
@@ -201,26 +268,3 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, tuple | list):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, _PLAIN)
-
-
-def _failure(model: LoadedModel) -> str:
-    return f"{model.source.name}: part of the run cannot be replayed"
-
-
-@contextmanager
-def reporting(module: nn.Module, progress: Progress) -> Iterator[None]:
-    """Report every module that is called, so that the work can be stopped between them."""
-    names = {inner: path or type(module).__name__ for path, inner in module.named_modules()}
-    count = 0
-
-    def tell(inner: nn.Module, _args: Any) -> None:
-        nonlocal count
-        count += 1
-        progress(min(count, len(names)), len(names), names[inner])
-
-    handles = [inner.register_forward_pre_hook(tell) for inner in names]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -1,7 +1,7 @@
-"""Runs one sentence through a model and watches every module."""
+"""Running one sentence through a model, with the statistics of every module."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import Any
 
@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from bertviewer.core.analysis.layers import unit_paths
 from bertviewer.core.building.models import encoder_tasks
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.big_bird_attention import choose_attention
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.attention_implementation import reset_model_state
 from bertviewer.core.runs.device import CPU
 from bertviewer.core.runs.failures import as_user_error
 from bertviewer.core.runs.hidden_states import (
@@ -27,7 +27,6 @@ from bertviewer.core.runs.inputs import model_inputs, parameters_of, text_inputs
 from bertviewer.core.runs.macs import RunCounter, formula_macs
 from bertviewer.core.runs.recording import Recorder
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence, Token
-from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.tokenization.sentence import check_text
 from bertviewer.core.tokenization.tokenization import (
     check_score_memory,
@@ -46,17 +45,17 @@ def run_sentence(
     progress: Progress = no_progress,
     *,
     random_weights: bool = False,
-    capture: Capture | None = None,
+    cache: ActivationCache | None = None,
     device: str = CPU,
 ) -> ActivationRun:
-    """Run ``sentence`` in eval mode, batch size 1, and return the figures of every module.
+    """Run a sentence in eval mode, batch size 1, and return the statistics of every module.
 
-    ``capture`` is filled with what its scope asks for; without it nothing is kept.
+    ``cache`` is filled with the calls that its scope asks for.
 
     Raises:
-        UserError: the text is empty or too long, the model reads none, or there are no weights to
-            run.
-        Cancelled: ``progress`` said so, before or in the middle of the forward pass.
+        UserError: the text is empty or too long, the model does not read text, or it has no
+            weights.
+        Cancelled: by ``progress``, also during the forward pass.
     """
     started = perf_counter()
     check_text(sentence)
@@ -74,19 +73,25 @@ def run_sentence(
     module = model.module(random_weights, progress, device)
     inputs = _inputs(module, tokens, config)
     inputs = {k: v.to(device) if isinstance(v, Tensor) else v for k, v in inputs.items()}
-    choose_attention(module, inputs)
+    reset_model_state(module, inputs)
     macs = formula_macs(model.architecture, tokens)
-    modules = _inspected(module, model.architecture)
+    # A module that was replaced, as BigBird's attention, may contain others than are listed.
+    listed = {node.path for node in model.architecture.modules}
+    modules = {path: inner for path, inner in module.named_modules() if path in listed}
     recorder = Recorder(module, progress, modules)
     counter = RunCounter(module) if macs is None else None
-    capture, kept = _kept(capture, inputs, modules, model.architecture)
+    recording: AbstractContextManager[None] = nullcontext()
+    if cache is not None:
+        cache.inputs = inputs
+        units = modules if cache.scope == "everything" else unit_paths(model.architecture)
+        recording = cache.recording({path: modules[path] for path in units})
     forward_started = perf_counter()
-    # Not inference_mode(): its tensors do not tell whether they were changed in place.
-    with torch.no_grad(), recorder.watching(), capture.watching(kept):
+    # Not inference_mode(): its tensors do not count in-place changes.
+    with torch.no_grad(), recorder.recording(), recording:
         output = _called(model, module, inputs, counter)
     forward = perf_counter() - forward_started
     if macs is not None and not recorder.called <= macs.keys():
-        # The formulas are of a model in which something else was called.
+        # The formulas belong to a model in which other modules were called.
         counter = RunCounter(module)
         with torch.no_grad():
             _called(model, module, inputs, counter)
@@ -117,14 +122,14 @@ def _called(
     inputs: Mapping[str, Any],
     counter: RunCounter | None,
 ) -> Any:
-    """Return what the model gives.
+    """Return the model's output.
 
     Raises:
-        UserError: it fails.
+        UserError: the model fails.
     """
     problem = f"{model.source.name}: the model cannot run this sentence"
     try:
-        with as_user_error(module, problem), counter.watching() if counter else nullcontext():
+        with as_user_error(module, problem), counter.counting() if counter else nullcontext():
             return module(**inputs)
     except UserError as error:
         if why := _without_decoder_text(module, model.config):
@@ -133,10 +138,10 @@ def _called(
 
 
 def _without_decoder_text(module: nn.Module, config: Any) -> str:
-    """Return why a decoder had nothing to read, "" if it had, or there is none.
+    """Return why a decoder had no input; "" if it had one, or there is no decoder.
 
-    An encoder that was stored with a head says that it is no encoder-decoder, as
-    T5ForTokenClassification does. Without the head it is opened as T5Model, which is one.
+    An encoder that was stored with a head, as T5ForTokenClassification, is no encoder-decoder by
+    its configuration. Without the head it is opened as T5Model, which is one.
     """
     if config.is_encoder_decoder or "decoder_input_ids" not in parameters_of(module):
         return ""
@@ -148,47 +153,17 @@ def _without_decoder_text(module: nn.Module, config: Any) -> str:
     return f"{cause}; its encoder alone opens with the task {tasks} (--task)" if tasks else cause
 
 
-def _inspected(module: nn.Module, architecture: Architecture) -> dict[str, nn.Module]:
-    """Return the modules by path that the architecture lists; an exchanged one may hold others."""
-    listed = {node.path for node in architecture.modules}
-    return {path: inner for path, inner in module.named_modules() if path in listed}
-
-
-def _kept(
-    capture: Capture | None,
-    inputs: Mapping[str, Any],
-    modules: dict[str, nn.Module],
-    architecture: Architecture,
-) -> tuple[Capture, dict[str, nn.Module]]:
-    """Return where calls are kept, and the modules whose calls are."""
-    if capture is None:
-        return Capture(), {}
-    capture.inputs = inputs
-    if capture.scope == "everything":
-        return capture, modules
-    return capture, {path: modules[path] for path in unit_paths(architecture)}
-
-
 def _inputs(
     module: nn.Module, tokens: tuple[Token, ...], config: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what the model is called with, ids as [1, S].
+    """Return the model's arguments, ids as [1, S].
 
     An encoder-decoder's tokens are the encoder's, segment 0, and the decoder's, segment 1.
     """
     if config.get("is_encoder_decoder"):
-        sides = ("input_ids", "decoder_input_ids")
-        return model_inputs(
-            module,
-            {
-                name: _row([token.id for token in tokens if token.segment == segment])
-                for segment, name in enumerate(sides)
-            },
-        )
-    ids = _row([token.id for token in tokens])
-    segments = _row([token.segment for token in tokens])
+        sides = [[it.id for it in tokens if it.segment == segment] for segment in (0, 1)]
+        source, target = (torch.tensor([ids]) for ids in sides)
+        return model_inputs(module, {"input_ids": source, "decoder_input_ids": target})
+    ids = torch.tensor([[token.id for token in tokens]])
+    segments = torch.tensor([[token.segment for token in tokens]])
     return text_inputs(module, ids, torch.ones_like(ids), segments, config)
-
-
-def _row(values: Sequence[int]) -> Tensor:
-    return torch.tensor([list(values)])

@@ -9,7 +9,7 @@ from msgspec import Struct, ValidationError, field
 from bertviewer.core.building.versions import versions
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.check import Check
 from bertviewer.core.sources.model_source import ModelSource, parse_hub_name
 from bertviewer.core.sources.presets import DEMO_SHA256
 from bertviewer.core.util.errors import UserError

@@ -1,17 +1,18 @@
-"""What one sentence did to the model: plain data, free of torch."""
+"""A run of one sentence through a model: tokens and statistics as plain data."""
 
 from collections.abc import Mapping
+from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.check import Check
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.util.serialization import NonNegative, NonNegativeFloat, PartialEquality
 
 if TYPE_CHECKING:
-    # Whoever asks for the program's version does not wait for numpy.
+    # ``--version`` must not import NumPy.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -19,12 +20,12 @@ SCHEMA = "bertviewer.run/1"
 """The document that ``run --format json`` prints.
 
 ``modules`` are those that were called, in the order of the architecture, with the statistics of
-their output over its finite elements: all calls together, ``null`` where there is no such element
-or the output was ``not_measured``. ``hidden_states.layers`` counts the states: N + 1 of a model of
-N layers; ``token_norms`` has a row for each of them, ``null`` for what is not finite or not there.
-``check`` lists the steps, ``null`` without ``--check``; ``unchecked`` what has none, and why.
-``macs`` are multiply-adds, ``seconds`` those of the forward pass alone and of all of it. Whether
-weights are random, and which, stands in ``source``.
+the finite elements of their output over all calls; ``null`` if there are none or the output was
+``not_measured``. ``hidden_states.layers`` is the number of states, N + 1 for N layers;
+``token_norms`` has a row for each of them, with ``null`` for norms that are not finite or do not
+exist. ``check`` lists the steps, ``null`` without ``--check``; ``unchecked`` the modules without
+steps, and why. ``macs`` are multiply-adds, ``seconds`` those of the forward pass and in total.
+``source`` says which weights are random.
 """
 
 _Id = Annotated[int, Meta(ge=0, lt=2**31)]
@@ -32,13 +33,13 @@ _Shape = Annotated[tuple[Annotated[int, Meta(ge=0, lt=2**48)], ...], Meta(max_le
 _Seconds = Annotated[float, Meta(ge=0, lt=1e9)]
 
 TokenizerKind = Literal["model", "bert", "stand-in"]
-"""Whose the tokens are: the model's own, BERT's by the model's vocab.txt, or of no vocabulary."""
+"""The model's own, BERT's with the model's vocab.txt, or a placeholder without a vocabulary."""
 
 
 class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the user typed: a text, and a second one for models that read pairs.
+    """The user's input: a text, and a second one for models of sentence pairs.
 
-    ``cut`` asks for as much of it as the model has positions for.
+    ``cut`` truncates it to the model's maximum length.
     """
 
     text: str
@@ -47,13 +48,19 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Token(PartialEquality, Struct, frozen=True, forbid_unknown_fields=True):
-    """A piece of the sentence: its id in the vocabulary, its text, and its segment, 0 or 1.
+    """A token of the sentence.
 
-    ``word`` numbers the words of the sentence, or of the pair: pieces of one word share it. It is
-    ``None`` for special tokens, and for those of spaces alone. ``written`` is the part of the text
-    that the token stands for: what an unknown one hides. It is empty where that is not known.
-    ``sentence`` is 0 for a token of the first text that was typed and 1 for one of the second: many
-    families have one segment for both. It is ``None`` for what a tokenizer puts around them.
+    Attributes:
+        id: its number in the vocabulary.
+        text: its text in the vocabulary.
+        segment: 0 or 1, as the model gets it.
+        word: the number of its word in the sentence or pair; ``None`` for special tokens and for
+            spaces.
+        is_special: whether it is a special token.
+        is_unknown: whether it stands for text that the vocabulary lacks.
+        written: the part of the text that it stands for, "" if that is not known.
+        sentence: 0 for the first text, 1 for the second one, also where both have one segment;
+            ``None`` for tokens that the tokenizer adds.
     """
 
     NOT_COMPARED = ("written", "sentence")
@@ -69,18 +76,20 @@ class Token(PartialEquality, Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModuleActivation(PartialEquality, Struct, frozen=True, forbid_unknown_fields=True):
-    """What a module took and gave.
+    """The statistics of a module's outputs.
 
-    ``calls`` has the output's statistics for each time the module was called: a shared layer, as
-    ALBERT's, is called once per step. ``input_shape`` and ``output_shape`` are those of the last
-    call. ``token_norms`` are the Euclidean norms of that call's output, one for each
-    token, if it is [1, S, D].
-    ``macs`` counts multiply-adds of all calls, of the modules below too; ``None`` where they are
-    not known, and ``macs_reason`` says why. Where they are known, it says why they had to be
-    counted, if no formula gives them: they are those of this sentence then, of the experts that its
-    tokens were sent to.
-    ``left_out`` says in one word, as "complex64", what kept an output from being measured, and is
-    "" where all were; the statistics of such a call are those of no elements.
+    Attributes:
+        path: the module.
+        class_name: its class.
+        input_shape: of the first input of the last call.
+        output_shape: of the output of the last call.
+        calls: the statistics of the output of each call: a shared layer, as ALBERT's, is called
+            once per step. Those of a call that was not measured have no elements.
+        macs: multiply-adds of all calls, including submodules; ``None`` if they are not known.
+        token_norms: the Euclidean norm of each token in the last call's output, if it is [1, S, D].
+        skip_reason: why an output was not measured, as "complex64"; "" if all were.
+        macs_reason: why ``macs`` is not known, or why it was counted in this run: then it is that
+            of this sentence, of the experts that its tokens were routed to.
     """
 
     NOT_COMPARED = ("token_norms",)
@@ -92,12 +101,12 @@ class ModuleActivation(PartialEquality, Struct, frozen=True, forbid_unknown_fiel
     calls: Annotated[tuple[Statistics, ...], Meta(min_length=1)]
     macs: NonNegative | None
     token_norms: "NDArray[np.floating[Any]] | None" = None
-    left_out: str = ""
+    skip_reason: str = field(name="left_out", default="")
     macs_reason: str = ""
 
     @property
     def statistics(self) -> Statistics:
-        """The statistics of all calls together."""
+        """The merged statistics of all calls."""
         merged = self.calls[0]
         for statistics in self.calls[1:]:
             merged = merged.merge(statistics)
@@ -105,19 +114,25 @@ class ModuleActivation(PartialEquality, Struct, frozen=True, forbid_unknown_fiel
 
 
 class ActivationRun(PartialEquality, Struct, frozen=True, forbid_unknown_fields=True):
-    """One sentence's way through the model.
+    """A run of one sentence through a model.
 
-    ``token_norms[i][j]`` is the Euclidean norm of token ``j``'s vector in hidden state ``i``;
-    hidden state 0 is the embedding output, so a model of N layers has N + 1 of them. They are
-    those that transformers gives; GPT-2's last one is taken after the final layer norm. ``None``
-    stands for a norm that is not finite, and where an encoder and a decoder have different
-    numbers of layers. ``check`` is ``None`` where the run was not checked.
-
-    ``hidden_states`` are those states themselves, [S, D] each; there are none where they differ in
-    size. Rows that do not exist, as the last ones of a shorter encoder, are NaN.
-    ``state_paths[i]`` has the modules that gave state ``i``: one, or one for the encoder's tokens
-    and one for the decoder's. ``outputs`` are the model's small outputs by name, batch size 1
-    included: class logits, but not the scores of a whole vocabulary.
+    Attributes:
+        source: the model.
+        sentence: the user's input.
+        tokenizer: the kind of tokenizer.
+        tokens: the tokens; of an encoder-decoder the decoder's after the encoder's.
+        modules: the modules that were called.
+        token_norms: by hidden state and token, Euclidean; ``None`` for a norm that is not finite,
+            and where an encoder and a decoder have different numbers of layers.
+        seconds_forward: the time of the forward pass.
+        seconds_total: the time of the whole run.
+        check: the result of a check; ``None`` without one.
+        device: torch's name of the device.
+        hidden_states: as transformers returns them, [S, D] each: the embeddings, and one for each
+            layer (GPT-2's last one after the final norm). () if they differ in size. Rows that do
+            not exist, as the last ones of a shorter encoder, are NaN.
+        state_paths: the modules that produced each state: one, or the encoder's and the decoder's.
+        outputs: small outputs of the model by name, such as class logits, with the batch dimension.
     """
 
     NOT_COMPARED = ("hidden_states", "outputs")
@@ -137,26 +152,21 @@ class ActivationRun(PartialEquality, Struct, frozen=True, forbid_unknown_fields=
     outputs: "Mapping[str, NDArray[Any]]" = field(default_factory=dict)
 
     def state_path(self, state: int, token: int) -> str | None:
-        """Return the module that gave a token's vector in a hidden state, ``None`` if unknown."""
+        """Return the module that produced a token's hidden state, ``None`` if unknown."""
         if not 0 <= state < len(self.state_paths) or not (paths := self.state_paths[state]):
             return None
-        # An encoder-decoder's second segment is the decoder's.
+        # An encoder-decoder's segments are its stacks.
         return paths[min(self.tokens[token].segment, len(paths) - 1)] or None
 
     def state_of(self, path: str) -> int | None:
-        """Return the hidden state that a module has a part in: the last one whose giver holds it.
-
-        ``None`` stands for modules outside of all of these.
-        """
+        """Return the last hidden state whose producer is or contains a module, ``None`` if none."""
         for state in reversed(range(len(self.state_paths))):
-            if any(
-                giver and f"{path}.".startswith(f"{giver}.") for giver in self.state_paths[state]
-            ):
+            if any(it and f"{path}.".startswith(f"{it}.") for it in self.state_paths[state]):
                 return state
         return None
 
     def activation(self, path: str) -> ModuleActivation | None:
-        """Return what the module at ``path`` gave, ``None`` if it was not called."""
+        """Return the statistics of the module at ``path``, ``None`` if it was not called."""
         for module in self.modules:
             if module.path == path:
                 return module
@@ -182,6 +192,45 @@ class ActivationRun(PartialEquality, Struct, frozen=True, forbid_unknown_fields=
         }
 
 
+Side = Literal["input", "output"]
+
+
+class TensorKey(Struct, frozen=True):
+    """A tensor among the inputs and outputs of a call.
+
+    Attributes:
+        side: whether it is an input or an output.
+        name: the argument's name, or the place in the output: ``hidden_states``, ``past.0.1``.
+    """
+
+    side: Side
+    name: str
+
+
+class ModuleTensor(Struct, frozen=True):
+    """The description of an input or output of one call.
+
+    Attributes:
+        key: which tensor it is.
+        shape: its dimensions; () for a nested tensor.
+        dtype: torch's name of the dtype.
+        symbolic_shape: the dimensions as formulas where they are known, else as numbers; ``None``
+            if none is known.
+        skip_reason: why its values cannot be shown, as "complex64".
+    """
+
+    key: TensorKey
+    shape: tuple[int, ...]
+    dtype: str
+    symbolic_shape: tuple[str, ...] | None = None
+    skip_reason: str = ""
+
+    @property
+    def numel(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+
 def _module_to_json(module: ModuleActivation) -> dict[str, Any]:
     statistics = module.statistics
     return {
@@ -189,8 +238,11 @@ def _module_to_json(module: ModuleActivation) -> dict[str, Any]:
         "class": module.class_name,
         "input_shape": None if module.input_shape is None else list(module.input_shape),
         "output_shape": list(module.output_shape),
-        **{name: None if module.left_out else figure(statistics, name) for name in STATISTIC_NAMES},
-        "not_measured": module.left_out or None,
+        **{
+            name: None if module.skip_reason else figure(statistics, name)
+            for name in STATISTIC_NAMES
+        },
+        "not_measured": module.skip_reason or None,
         "macs": module.macs,
         "macs_reason": module.macs_reason or None,
     }

@@ -1,4 +1,4 @@
-"""What the letters of a model's formulas stand for: its configuration's numbers, and a run's."""
+"""Values of the symbols in a model's formulas: from its configuration and from a run."""
 
 from collections.abc import Sequence
 
@@ -6,28 +6,29 @@ from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.schema.architecture import Architecture
 
 
-def letter_values(architecture: Architecture, run: ActivationRun | None = None) -> dict[str, int]:
-    """Return a value for each letter of a model's formulas.
+def bindings(architecture: Architecture, run: ActivationRun | None = None) -> dict[str, int]:
+    """Return the value of each symbol by its letter.
 
     Args:
         architecture: the model.
-        run: its last run; B, S and S_d are that run's, else those that costs are given for.
+        run: its last run, which determines B, S and S_d; else they have the values that costs are
+            given for.
     """
     values = {symbol.letter: symbol.value for symbol in architecture.symbols}
     if architecture.costs is not None:
         values |= {symbol.letter: symbol.value for symbol in architecture.costs.symbols}
-    return values if run is None else values | _sides(architecture, run.tokens)
+    return values if run is None else values | _lengths(architecture, run.tokens)
 
 
-def values_for(architecture: Architecture, tokens: Sequence[Token]) -> dict[str, int]:
-    """Return the same for a sentence of these tokens, or the two of an encoder-decoder."""
-    return letter_values(architecture) | _sides(architecture, tokens)
+def bindings_for(architecture: Architecture, tokens: Sequence[Token]) -> dict[str, int]:
+    """Return the same for a sentence of these tokens, or an encoder-decoder's two."""
+    return bindings(architecture) | _lengths(architecture, tokens)
 
 
-def two_sides(
+def split_source_target(
     architecture: Architecture, tokens: Sequence[Token]
 ) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
-    """Return what the encoder and what the decoder reads; all for the one where there is one."""
+    """Return an encoder's and a decoder's tokens; all and () if the model is not both."""
     if not architecture.is_encoder_decoder:
         return tuple(tokens), ()
     return (
@@ -36,6 +37,6 @@ def two_sides(
     )
 
 
-def _sides(architecture: Architecture, tokens: Sequence[Token]) -> dict[str, int]:
-    source, target = two_sides(architecture, tokens)
+def _lengths(architecture: Architecture, tokens: Sequence[Token]) -> dict[str, int]:
+    source, target = split_source_target(architecture, tokens)
     return {"B": 1, "S": len(source)} | ({"S_d": len(target)} if target else {})

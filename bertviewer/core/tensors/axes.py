@@ -10,7 +10,7 @@ from bertviewer.core.analysis.attention_modules import Positions, attention_toke
 from bertviewer.core.analysis.tokens import positions_of
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.row_statistics import TokenStatistics, measure_rows
 from bertviewer.core.sources.families import PROJECTIONS, reads_encoder
 
@@ -110,7 +110,7 @@ def token_axes(  # noqa: PLR0917
         shape: its dimensions.
         dtype: the type of its elements.
     """
-    values = letter_values(architecture, run)
+    values = bindings(architecture, run)
     widths = {size for letter, size in values.items() if letter not in _TOKEN_SIZES}
     rows_of, columns_of = _candidates(run, architecture, path, name)
     size = tuple(shape[1:] if len(shape) == 2 and shape[0] == 1 else shape)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.checkpoints.stored import TORCH_NAMES
+from bertviewer.core.schema.modules import TensorInfo
+from bertviewer.core.tensors.axes import TokenIndex
 from bertviewer.core.tensors.values import Origin, TensorValues, file_values, memory_values
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 # Types without a numpy equivalent are shared as integers and decoded like stored ones.
 _CODES = {name: code for code, name in TORCH_NAMES.items() if "float" in name}
+_REPORT_EACH = 2000
+"""Tokens between two progress reports."""
 
 
 def tensor_values(
@@ -103,3 +107,32 @@ def as_arrays(tensors: "Mapping[str, torch.Tensor]") -> dict[str, NDArray[Any]]:
             tensor if has_type or not tensor.is_floating_point() else tensor.float()
         ).numpy()
     return found
+
+
+def token_rows(
+    model: "LoadedModel", tensor: TensorInfo, progress: Progress = no_progress
+) -> TokenIndex:
+    """Return the tokens of a parameter's rows.
+
+    It is empty if the rows are no tokens, or the model has no vocabulary.
+
+    Raises:
+        Cancelled: by ``progress``.
+    """
+    rows, symbols = tensor.shape[:1], tensor.symbolic_shape
+    # Without the symbol V the size is equal by chance.
+    is_vocabulary = rows == (model.architecture.config.get("vocab_size"),)
+    if not is_vocabulary or (symbols is not None and "V" not in symbols[0]):
+        return TokenIndex(())
+    try:
+        tokenizer = model.tokenizer(progress)
+    except UserError:
+        return TokenIndex(())  # without a tokenizer the rows have numbers
+    if tokenizer.kind == "stand-in":
+        return TokenIndex(())
+    names = []
+    for number in range(tensor.shape[0]):
+        if number % _REPORT_EACH == 0:
+            progress(number, tensor.shape[0], "Reading the vocabulary")
+        names.append(tokenizer.text_of(number))
+    return TokenIndex(names)

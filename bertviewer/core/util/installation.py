@@ -6,7 +6,6 @@ from importlib.util import find_spec
 
 EXTRAS = {
     "corpus": ("pyarrow>=17",),
-    "offload": ("accelerate>=1.0",),
     "sentencepiece": ("protobuf>=4.25", "sentencepiece>=0.2"),
 }
 """The requirements of each extra, as in pyproject.toml; bertviewer is in no package index."""

@@ -13,7 +13,7 @@ from bertviewer.core.formulas.embedding import index_kind
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.bindings import letter_values, two_sides
+from bertviewer.core.schema.bindings import bindings, split_source_target
 from bertviewer.core.schema.flow import Edge, Flow, Node
 from bertviewer.core.walkthrough.node_groups import (
     BLOCKS,
@@ -36,14 +36,16 @@ class ShapeReader:
     """
 
     def __init__(self, architecture: Architecture, run: ActivationRun | None) -> None:
-        self.tokens, self._target = two_sides(architecture, run.tokens) if run else ((), ())
+        self.tokens, self._target = (
+            split_source_target(architecture, run.tokens) if run else ((), ())
+        )
         self._length = "S"
         flows = architecture.flows
         flow = None if flows is None else flows.flow("")
         inputs = [node.name for node in flow.nodes if node.kind == "input"] if flow else []
         self._has_text = any(name.endswith("ids") or "embeds" in name for name in inputs)
         self._lengths = {} if flows is None else flows.lengths
-        self._values = letter_values(architecture, run)
+        self._values = bindings(architecture, run)
         self._widths: dict[int, str] = {}
         for tensor in architecture.parameters:
             for size, symbol in zip(tensor.shape, tensor.symbolic_shape or (), strict=False):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.check_step import Check, CheckStep
+from bertviewer.core.schema.check import Check, CheckStep
 from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.report.blocks import (
     Block,

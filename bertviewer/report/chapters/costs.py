@@ -2,7 +2,7 @@
 
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.costs import FLOPS_PER_MAC
 from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.report.answers import answers
@@ -50,7 +50,7 @@ def _forward(subject: Subject) -> Section:
     if known.reason:
         blocks.append(Paragraph.of(f"No formula was found: {why_no_formula(architecture, '')}."))
     else:
-        values = letter_values(architecture, run)
+        values = bindings(architecture, run)
         peak = peak_text(architecture, values)
         meanings = [f"{s.letter} is the number of {s.meaning}" for s in known.symbols]
         letters = " and ".join(filter(None, (", ".join(meanings[:-1]), *meanings[-1:])))
@@ -72,7 +72,7 @@ def _forward(subject: Subject) -> Section:
 
 def _sum(row: TreeRow, architecture: Architecture, run: ActivationRun | None) -> Sum | None:
     assert architecture.costs is not None
-    steps = cost_of(row.node, architecture, letter_values(architecture, run))
+    steps = cost_of(row.node, architecture, bindings(architecture, run))
     if steps is not None:
         flops = FLOPS_PER_MAC * steps.result
         result = f"{steps.result:,} multiply-adds = {flops:,} FLOPs"
@@ -98,7 +98,7 @@ def _memory(subject: Subject) -> Section:
         See(_MEMORY), " gives the size of the weights, in memory and in a file, for common dtypes."
     )
     blocks: list[Block] = [intro, table]
-    values = letter_values(subject.architecture, subject.run)
+    values = bindings(subject.architecture, subject.run)
     if text := kv_cache_text(subject.architecture, values):
         blocks.append(Paragraph.of(f"Memory of the key/value cache: {text}."))
     blocks += answers(subject, "memory")

@@ -70,7 +70,7 @@ def _said_once(modules: Sequence[SeenModule]) -> list[tuple[Text, Corner]]:
             corners = corners[1:]  # a dropout, say, of which one is enough
         for key, corner in corners:
             named: Text = () if key.name == "output" else (" (", Code(key.name), ")")
-            side = "input" if key.side == "took" else "output"
+            side = "input" if key.side == "input" else "output"
             if not found or not _are_same(found[-1][1], corner):
                 found.append(({}, corner))
                 side = side.capitalize()

@@ -5,7 +5,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID, SMALL
-from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.check import Check
 from bertviewer.core.util.numbers import count_text, number_text
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel

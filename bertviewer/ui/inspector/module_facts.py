@@ -143,8 +143,8 @@ class ModuleFacts(QObject):
             (self.tr("Input shape"), shape_text(activation.input_shape)),
             (self.tr("Output shape"), shape_text(activation.output_shape)),
         ]
-        if activation.left_out:
-            return [*facts, (self.tr("Not measured"), activation.left_out)]
+        if activation.skip_reason:
+            return [*facts, (self.tr("Not measured"), activation.skip_reason)]
         for name in STATISTIC_NAMES:
             value = figure(activation.statistics, name)
             shown = "–" if value is None else number_text(value, 9)

@@ -6,7 +6,7 @@ from bertviewer.charts.counts import tensors_text
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.util.numbers import count_text, number_text, short_count
 from bertviewer.report.costs import cost_of, size_text, why_no_formula
@@ -25,7 +25,7 @@ def module_figures(
 
     ``is_deriving`` says that formulas are still being derived.
     """
-    values = letter_values(architecture, run)
+    values = bindings(architecture, run)
     return (
         _parameters(row, architecture),
         _macs(row, architecture, values, is_deriving=is_deriving),
@@ -128,7 +128,7 @@ def _output(row: TreeRow, architecture: Architecture, run: ActivationRun | None)
 
 def _std(run: ActivationRun, path: str) -> float | None:
     activation = run.activation(path)
-    return None if activation is None or activation.left_out else activation.statistics.std
+    return None if activation is None or activation.skip_reason else activation.statistics.std
 
 
 def _equals(path: str, architecture: Architecture) -> Iterator[str]:

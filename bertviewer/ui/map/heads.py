@@ -12,7 +12,7 @@ from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import Theme
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.map.jobs import heads_job
-from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class HeadPictures(QObject):
         self._workspace = workspace
         self._request = Request[Heads](workspace.requests, self)
         self._request.finished.connect(self._on_finished)
-        self._of: WatchedRun | None = None
+        self._of: RecordedRun | None = None
         self._values: dict[Part, Heads] = {}
         self._theme: Theme | None = None
         workspace.runs.run_changed.connect(self.forget)
@@ -94,7 +94,7 @@ class HeadPictures(QObject):
         }
 
     def _attentions(
-        self, atlas: Atlas, part: Part, watched: WatchedRun
+        self, atlas: Atlas, part: Part, watched: RecordedRun
     ) -> "Mapping[str, AttentionLayer]":
         """Return the attentions of a part that the run called, by the nodes that show them."""
         from bertviewer.core.analysis.attention_layers import attention_layers

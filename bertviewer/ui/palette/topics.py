@@ -20,7 +20,7 @@ from bertviewer.core.explain.explanation import Answer, ViewTitle
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.config_keys import KEY_MEANINGS
 from bertviewer.core.sources.families import is_cross_attention
@@ -128,7 +128,7 @@ def figures(
     ]
     for name, about, page in shown:
         yield Topic(name, about, partial(_show_page, workspace, root.path, page))
-    yield from _costs(architecture, letter_values(architecture, run), workspace)
+    yield from _costs(architecture, bindings(architecture, run), workspace)
     yield from _attention(architecture, workspace)
     if architecture.costs is None and workspace.is_deriving:
         for name in (_most_expensive(), _causal()):

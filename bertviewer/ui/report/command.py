@@ -3,8 +3,8 @@
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.report.choices import Choices
 from bertviewer.report.recipe import Recipe, SavedRun, SentenceRun, asked_task, sentence_run
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.report.material import Material
-from bertviewer.ui.watched_run import WatchedRun
 
 
 def recipe_of(
@@ -43,7 +43,7 @@ def recipe_of(
     )
 
 
-def _made(watched: WatchedRun | None, source: ModelSource) -> SentenceRun | SavedRun | None:
+def _made(watched: RecordedRun | None, source: ModelSource) -> SentenceRun | SavedRun | None:
     if watched is None:
         return None
     if watched.capture is None:

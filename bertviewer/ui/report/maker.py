@@ -13,9 +13,9 @@ from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
 from bertviewer.report.contents import CHAPTERS
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.report.drawer import Drawer, Sheet
 from bertviewer.ui.report.material import Material
-from bertviewer.ui.watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.core.corpus.corpus import Corpus
@@ -137,7 +137,7 @@ class ReportMaker:
             self._seen = self._looked(watched, order, model, progress)
 
     def _looked(
-        self, watched: WatchedRun, order: Order, model: "LoadedModel", progress: Progress
+        self, watched: RecordedRun, order: Order, model: "LoadedModel", progress: Progress
     ) -> _Seen:
         """Look at what was not looked at yet: other layers may be all."""
         from bertviewer.report.looking import looked_at, of_layers

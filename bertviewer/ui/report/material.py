@@ -7,12 +7,11 @@ from msgspec import Struct
 from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.check_step import Check
-from bertviewer.core.schema.united_checks import united
+from bertviewer.core.schema.check import Check, merge_checks
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.report.layers import layer_count
 from bertviewer.report.subject import STATISTIC
-from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ class Material(Struct, frozen=True, eq=False):
     source: ModelSource
     architecture: Architecture
     keys: LoadReport | None
-    watched: WatchedRun | None
-    watched_a: WatchedRun | None
+    watched: RecordedRun | None
+    watched_a: RecordedRun | None
     check: Check | None
     checked: tuple[str, ...]
     comparison: "Comparison | None"
@@ -80,7 +79,7 @@ def material_of(workspace: Workspace, statistic: str | None) -> Material:
         keys=workspace.keys,
         watched=runs.watched,
         watched_a=run_a if is_other else None,
-        check=united(runs.checks, architecture) or (runs.run.check if runs.run else None),
+        check=merge_checks(runs.checks, architecture) or (runs.run.check if runs.run else None),
         checked=tuple(runs.checks),
         comparison=workspace.comparison.comparison,
         statistic=statistic or STATISTIC,

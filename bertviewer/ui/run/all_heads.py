@@ -14,12 +14,12 @@ from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.choice_box import ChoiceBox, offer
 from bertviewer.ui.layouts import in_column, tool_button
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.run.head_survey import HeadSurvey
 from bertviewer.ui.run.offers import after_error
 from bertviewer.ui.run.view import View
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
-from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
 TOLD = 5
@@ -131,7 +131,7 @@ class AllHeads(View):
         self._grids.append(grid)
         return grid
 
-    def _chart(self, run: WatchedRun) -> GridChart:
+    def _chart(self, run: RecordedRun) -> GridChart:
         pieces = self._survey.pieces(run)
         pictures = {layer: piece.pictures for layer, piece in pieces.items()}
         return figures_chart(

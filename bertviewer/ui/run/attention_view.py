@@ -13,6 +13,7 @@ from bertviewer.ui.attention_request import AttentionRequest
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.layouts import in_column, stacked, tool_button
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.head_panel import HeadPanel
@@ -21,7 +22,6 @@ from bertviewer.ui.run.picture_choice import PictureChoice, RootColors
 from bertviewer.ui.run.shown_attention import ShownAttention
 from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.turning_splitter import TurningSplitter
-from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
 
@@ -31,7 +31,7 @@ class AttentionView(View):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         self._layers: tuple[AttentionLayer, ...] = ()
-        self._layers_of: WatchedRun | None = None
+        self._layers_of: RecordedRun | None = None
         self._layer: AttentionLayer | None = None
         self._request = AttentionRequest(workspace, self)
         self._pair: AttentionPair | None = None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure, RankedHead
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.util.progress import Progress
-    from bertviewer.ui.watched_run import WatchedRun
+    from bertviewer.ui.recorded_run import RecordedRun
     from bertviewer.ui.workspace import Workspace
 
 
@@ -31,7 +31,7 @@ class HeadPiece(Struct, frozen=True, eq=False):
 
 
 def head_piece_job(
-    layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
+    layer: AttentionLayer, model: LoadedModel, watched: RecordedRun, progress: Progress
 ) -> HeadPiece:
     """Calculate an attention, and keep just figures and a small picture of each head."""
     from bertviewer.core.analysis.attention_maps import head_measures
@@ -56,7 +56,7 @@ class HeadSurvey(QObject):
         super().__init__(parent)
         self.layers: tuple[AttentionLayer, ...] = ()
         self._workspace = workspace
-        self._known: dict[WatchedRun, dict[AttentionLayer, HeadPiece]] = {}
+        self._known: dict[RecordedRun, dict[AttentionLayer, HeadPiece]] = {}
         self._request = RunRequest[HeadPiece](workspace, self)
         self._wanted: AttentionLayer | None = None
         self._is_looking = False
@@ -84,11 +84,11 @@ class HeadSurvey(QObject):
         self._is_looking = False
         self._request.cancel()
 
-    def pieces(self, run: WatchedRun) -> Mapping[AttentionLayer, HeadPiece]:
+    def pieces(self, run: RecordedRun) -> Mapping[AttentionLayer, HeadPiece]:
         """Return what is known of a run."""
         return self._known.get(run, {})
 
-    def figures(self, run: WatchedRun) -> dict[AttentionLayer, HeadMeasures]:
+    def figures(self, run: RecordedRun) -> dict[AttentionLayer, HeadMeasures]:
         """Return the figures that are known of a run."""
         return {layer: piece.figures for layer, piece in self.pieces(run).items()}
 

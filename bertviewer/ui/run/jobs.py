@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from bertviewer.core.schema.activation_run import ActivationRun
     from bertviewer.core.schema.architecture import Architecture
     from bertviewer.core.util.progress import Progress
+    from bertviewer.ui.recorded_run import RecordedRun
     from bertviewer.ui.run.view import InSight
-    from bertviewer.ui.watched_run import WatchedRun
 
 
 def measure_tokens_job(
-    paths: Sequence[str], model: LoadedModel, watched: WatchedRun, progress: Progress
+    paths: Sequence[str], model: LoadedModel, watched: RecordedRun, progress: Progress
 ) -> Measured:
     """Measure what modules gave in a run token by token; the hidden states need no replay."""
     from bertviewer.core.replay.outputs import call_statistics
@@ -76,23 +76,23 @@ def compare_sentences_job(  # noqa: PLR0917
     progress: Progress,
 ) -> SentenceComparison:
     """Run two sentences and unrelated ones, and compare their vectors."""
-    from bertviewer.core.replay.sentences import compare_sentences
+    from bertviewer.core.runs.sentence_comparison import compare_sentences
 
     return compare_sentences(
         model, first, second, progress, random_weights=is_random, device=device
     )
 
 
-def pad_job(watched: WatchedRun, length: int, model: LoadedModel, progress: Progress) -> Padding:
+def pad_job(watched: RecordedRun, length: int, model: LoadedModel, progress: Progress) -> Padding:
     """Run a run's sentence padded to a length, with the mask and without."""
-    from bertviewer.core.replay.padding import look_at_padding
+    from bertviewer.core.runs.padding import compare_padding
 
     kept = watched.kept
-    return look_at_padding(watched.model or model, watched.run, kept, length, progress)
+    return compare_padding(watched.model or model, watched.run, kept, length, progress)
 
 
 def received_job(
-    layer: AttentionLayer, watched: WatchedRun, model: LoadedModel, progress: Progress
+    layer: AttentionLayer, watched: RecordedRun, model: LoadedModel, progress: Progress
 ) -> Received:
     """Calculate what share of each head's attention the tokens receive."""
     from bertviewer.core.analysis.attention_maps import received
@@ -102,10 +102,10 @@ def received_job(
 
 
 def probabilities_job(
-    watched: WatchedRun, model: LoadedModel, progress: Progress
+    watched: RecordedRun, model: LoadedModel, progress: Progress
 ) -> tuple[float | None, ...]:
     """Calculate what probability the head gives each token in its place."""
-    from bertviewer.core.replay.token_probabilities import token_probabilities
+    from bertviewer.core.replay.predictions import token_probabilities
 
     return token_probabilities(model, watched.run, watched.kept, progress)
 
@@ -114,7 +114,7 @@ def histogram_job(
     path: str,
     bounds: Range | None,
     model: LoadedModel,
-    watched: WatchedRun,
+    watched: RecordedRun,
     progress: Progress,
 ) -> Histogram | None:
     """Count what a module gave in bins between these bounds; ``None`` if it was not called."""
@@ -126,9 +126,9 @@ def histogram_job(
 
 
 def predictions_job(
-    positions: Mapping[WatchedRun, int],
+    positions: Mapping[RecordedRun, int],
     model: LoadedModel,
-    watched: WatchedRun,
+    watched: RecordedRun,
     progress: Progress,
 ) -> Predictions | None:
     """Find what a model predicts at a run's position; ``None`` if the run has none."""

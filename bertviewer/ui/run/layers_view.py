@@ -24,6 +24,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.layouts import in_column
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.run.equal_note import EqualNote
 from bertviewer.ui.run.layer_controls import ALL, LayerControls
 from bertviewer.ui.run.norms_grid import NormsGrid
@@ -33,7 +34,6 @@ from bertviewer.ui.run.outlier_bar import OutlierBar
 from bertviewer.ui.run.part_measures import PartMeasures
 from bertviewer.ui.run.view import View
 from bertviewer.ui.turning_splitter import TurningSplitter
-from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
 Made = TypeVar("Made")
@@ -117,13 +117,13 @@ class LayersView(View):
         else:
             self._norms.show_feature(feature, self.partners())
 
-    def _feature(self, watched: WatchedRun) -> int | None:
+    def _feature(self, watched: RecordedRun) -> int | None:
         """Return the selected feature, ``None`` if a run has no such one."""
         feature, states = self.workspace.selection.feature, watched.run.hidden_states
         is_there = feature is not None and bool(states) and feature < states[0].shape[1]
         return feature if is_there else None
 
-    def _show_part(self, watched: WatchedRun) -> None:
+    def _show_part(self, watched: RecordedRun) -> None:
         lines = self._line_series(watched)
         grid = self._norms.series(watched, self._controls.part)
         of_tokens = lines if self._controls.token_class != ALL else ()
@@ -168,7 +168,7 @@ class LayersView(View):
         others = ", ".join(part for part in parts if part)
         return self.tr("{0} and of {1}").format(title, others) if others else title
 
-    def _line_chart(self, watched: WatchedRun) -> LineChart:
+    def _line_chart(self, watched: RecordedRun) -> LineChart:
         run, statistic = watched.run, self.statistic
         series = self._line_series(watched)
         if self._controls.token_class == ALL:
@@ -179,7 +179,7 @@ class LayersView(View):
     def _show_feature(self, feature: int) -> None:
         self._layers.set_title(self.tr("Feature {0} of the hidden states").format(feature))
 
-        def lines(watched: WatchedRun) -> LineChart:
+        def lines(watched: RecordedRun) -> LineChart:
             classes = self._controls.chosen(token_classes(watched.run))
             # Run A's limits would be drawn over B's, and without their band.
             levels = self._outliers.levels if watched is self.workspace.runs.watched else ()
@@ -187,7 +187,7 @@ class LayersView(View):
 
         self._layers.show_charts(*self._both(lines))
 
-    def _line_series(self, watched: WatchedRun) -> tuple[Series, ...]:
+    def _line_series(self, watched: RecordedRun) -> tuple[Series, ...]:
         """Return what there are lines of: the chosen part, or the layers and the selected one."""
         architecture, part = self._architecture, self._controls.part
         if part is not None:
@@ -208,7 +208,7 @@ class LayersView(View):
         row = self.workspace.selection.row
         return "" if row is None else row.node.path
 
-    def _both(self, make: Callable[[WatchedRun], Made]) -> tuple[Made, Made | None]:
+    def _both(self, make: Callable[[RecordedRun], Made]) -> tuple[Made, Made | None]:
         """Return what is made of the last run, and of run A if there is one."""
         made = [make(run) for run in self.workspace.runs.both]
         assert made, "a view without a run"

@@ -13,8 +13,8 @@ from bertviewer.core.analysis.layers import Series, layer_series
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.run.part_measures import PartMeasures
-from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
 
@@ -29,7 +29,7 @@ class NormsGrid(ChartPanel):
         self._measures = measures
         self._drawn: object = None  # what is shown
 
-    def series(self, watched: WatchedRun, part: str | None) -> tuple[Series, ...]:
+    def series(self, watched: RecordedRun, part: str | None) -> tuple[Series, ...]:
         """Return the layers' part whose norms are shown of a run; () is the hidden states.
 
         These stay while a person walks about the tree, where ``part`` is ``None``.
@@ -40,14 +40,14 @@ class NormsGrid(ChartPanel):
         return ()
 
     def show_norms(
-        self, watched: WatchedRun, part: str | None, partners: Partners, offer: Offer
+        self, watched: RecordedRun, part: str | None, partners: Partners, offer: Offer
     ) -> None:
         """Show the norms of a part, which are measured by now; without one, the hidden states'.
 
         ``offer`` is what can be done where it has none.
         """
 
-        def chart(run: WatchedRun) -> GridChart:
+        def chart(run: RecordedRun) -> GridChart:
             series = self.series(run, part)
             if not series:
                 return norms_chart(run.run)
@@ -75,7 +75,7 @@ class NormsGrid(ChartPanel):
         )
         self._draw(feature, lambda run: feature_grid(run.run, feature), partners)
 
-    def _norm_tip(self, watched: WatchedRun | None) -> str:
+    def _norm_tip(self, watched: RecordedRun | None) -> str:
         """Return what the last row is, where it is not what the last layer gives."""
         norm = "" if watched is None else norm_after(watched.run)
         if not norm:
@@ -90,7 +90,7 @@ class NormsGrid(ChartPanel):
         self._drawn = None
 
     def _draw(
-        self, what: object, make: Callable[[WatchedRun], GridChart], partners: Partners
+        self, what: object, make: Callable[[RecordedRun], GridChart], partners: Partners
     ) -> None:
         workspace, before = self._workspace, self._drawn
         b, a = workspace.runs.watched, workspace.runs.watched_a

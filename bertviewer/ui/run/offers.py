@@ -5,8 +5,8 @@ from typing import Any
 
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.charts.message import Offer
+from bertviewer.ui.recorded_run import FROM_FILE
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.watched_run import FROM_FILE
 from bertviewer.ui.workspace import Workspace
 
 _AGAIN = QT_TRANSLATE_NOOP("offers", "Run here")

@@ -11,10 +11,10 @@ from bertviewer.core.analysis.padding import MOST_TOKENS, Padding, usual_length
 from bertviewer.core.sources.length_limits import table_room
 from bertviewer.ui.labels import heading_label, quiet_label
 from bertviewer.ui.layouts import in_column, in_row, named, number_field
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.sentence_part import SentencePart
 from bertviewer.ui.translation import translate
-from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
 
@@ -25,7 +25,7 @@ class PaddingPanel(SentencePart[Padding]):
         says = translate("PaddingPanel", "Effect of padding by layer")
         super().__init__(workspace, "paddingWords", "paddingTable", says)
         self.waiting = self.tr("Running the padded sentence…")
-        self._of: WatchedRun | None = None
+        self._of: RecordedRun | None = None
         tip = self.tr("Length in tokens to pad the sentence to")
         self._length = number_field("paddedLength", self.tr("Padded length in tokens"), tip)
         self._length.setKeyboardTracking(False)

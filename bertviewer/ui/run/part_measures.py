@@ -6,10 +6,10 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.charts.layers import Measured
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run_request import RunRequest
-from bertviewer.ui.watched_run import WatchedRun
 
 
 class PartMeasures(QObject):
@@ -26,7 +26,7 @@ class PartMeasures(QObject):
     def __init__(self, view: View) -> None:
         super().__init__(view)
         self._runs = view.workspace.runs
-        self._known: dict[WatchedRun, Measured] = {}
+        self._known: dict[RecordedRun, Measured] = {}
         self._request = RunRequest[Measured](view.workspace, self)
         self._request.finished.connect(self._take)
         self._request.late.connect(self.late)
@@ -34,7 +34,7 @@ class PartMeasures(QObject):
         self._runs.run_changed.connect(self._on_runs)
         self._runs.comparison_changed.connect(self._on_runs)
 
-    def of(self, run: WatchedRun) -> Measured:
+    def of(self, run: RecordedRun) -> Measured:
         """Return what is known of a run; a module that gives no token a vector has no calls."""
         return self._known.get(run, {})
 

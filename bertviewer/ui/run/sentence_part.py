@@ -10,7 +10,7 @@ from bertviewer.ui.background.requests import ModelWork, Request
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.labels import quiet_label
 from bertviewer.ui.layouts import named
-from bertviewer.ui.watched_run import FROM_FILE, WatchedRun
+from bertviewer.ui.recorded_run import FROM_FILE, RecordedRun
 from bertviewer.ui.workspace import Workspace
 
 Found = TypeVar("Found")
@@ -43,7 +43,7 @@ class SentencePart(QWidget, Generic[Found]):
         raise NotImplementedError
 
     def want(
-        self, key: Hashable, work: ModelWork[Found], watched: WatchedRun, why_not: str = ""
+        self, key: Hashable, work: ModelWork[Found], watched: RecordedRun, why_not: str = ""
     ) -> None:
         """Have it found of a run, or say why it cannot be."""
         why_not = why_not or (FROM_FILE if watched.capture is None else "")

@@ -23,10 +23,10 @@ from bertviewer.core.analysis.attention_maps import Received
 from bertviewer.core.analysis.predictions import predicted_positions
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.layouts import in_column, in_row
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.measure_choice import MeasureChoice
 from bertviewer.ui.run.token_chips import TokenChips
-from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
 
@@ -88,7 +88,7 @@ class TokenLine(QWidget):
             self._chips.show_measure(measure)
             self._choice.show_title(measure.title, self._error())
 
-    def _measure(self, watched: WatchedRun) -> TokenMeasure | None:
+    def _measure(self, watched: RecordedRun) -> TokenMeasure | None:
         """Return the figures that are chosen, ``None`` while they are on their way."""
         run, name = watched.run, self._choice.name
         state = state_for(run, self._workspace.selection.place.path)
@@ -110,7 +110,7 @@ class TokenLine(QWidget):
             return probability_measure(self._probabilities.result or ())
         return no_measure()
 
-    def _attention(self, watched: WatchedRun) -> TokenMeasure | None:
+    def _attention(self, watched: RecordedRun) -> TokenMeasure | None:
         architecture, selection = self._workspace.architecture, self._workspace.selection
         assert architecture is not None
         path = selection.place.path or ""

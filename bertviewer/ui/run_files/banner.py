@@ -13,7 +13,7 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_row, named
-from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.weights_words import weights_words
 from bertviewer.ui.workspace import Workspace
 
@@ -35,7 +35,7 @@ class SavedBanner(QWidget):
         self.setObjectName("savedBanner")
         self._workspace = workspace
         self._opening = opening
-        self._waiting: tuple[RunFile, WatchedRun] | None = None
+        self._waiting: tuple[RunFile, RecordedRun] | None = None
         self._text = named(plain_label(""), "savedText")
         self._open = QPushButton(self.tr("Open its model"))
         self._open.setObjectName("openSavedModel")

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.histogram_data import Histogram
     from bertviewer.core.checkpoints.reading import Span
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.schema.check_step import CheckStep
+    from bertviewer.core.schema.activation_run import ModuleTensor, TensorKey
+    from bertviewer.core.schema.check import CheckStep
     from bertviewer.core.schema.modules import TensorInfo
     from bertviewer.core.schema.statistics import Statistics
-    from bertviewer.core.schema.traced_tensor import SeenName, SeenTensor
     from bertviewer.core.sources.model_source import ModelSource
     from bertviewer.core.tensors.axes import TokenIndex
     from bertviewer.core.tensors.matrix import Matrix, TensorPart
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bertviewer.core.tensors.spectrum import Spectrum
     from bertviewer.core.tensors.values import NamedValues
     from bertviewer.core.util.progress import Progress
-    from bertviewer.ui.watched_run import WatchedRun
+    from bertviewer.ui.recorded_run import RecordedRun
 
 
 def tensor_values_job(name: str, model: LoadedModel, progress: Progress) -> NamedValues | None:
@@ -45,30 +45,30 @@ def tensor_values_job(name: str, model: LoadedModel, progress: Progress) -> Name
 
 
 def seen_tensors_job(
-    watched: WatchedRun, path: str, call: int, model: LoadedModel, progress: Progress
-) -> tuple[SeenTensor, ...]:
+    watched: RecordedRun, path: str, call: int, model: LoadedModel, progress: Progress
+) -> tuple[ModuleTensor, ...]:
     """List what a module took and gave in a call of a run."""
-    from bertviewer.core.replay.seen_tensors import seen_tensors
+    from bertviewer.core.replay.module_tensors import list_tensors
 
-    return seen_tensors(model, watched.run, watched.kept, path, progress, call=call)
+    return list_tensors(model, watched.run, watched.kept, path, progress, call=call)
 
 
 def seen_values_job(  # noqa: PLR0917
-    watched: WatchedRun,
+    watched: RecordedRun,
     path: str,
     call: int,
-    key: SeenName,
+    key: TensorKey,
     model: LoadedModel,
     progress: Progress,
 ) -> NamedValues:
     """Find the values of what a module took or gave in a call of a run."""
-    from bertviewer.core.replay.seen_tensors import seen_values
+    from bertviewer.core.replay.module_tensors import values_of
 
-    return seen_values(model, watched.run, watched.kept, path, key, progress, call=call)
+    return values_of(model, watched.run, watched.kept, path, key, progress, call=call)
 
 
 def checked_step_job(
-    watched: WatchedRun, step: CheckStep, model: LoadedModel, progress: Progress
+    watched: RecordedRun, step: CheckStep, model: LoadedModel, progress: Progress
 ) -> NamedValues:
     """Find what a step of a check compared."""
     from bertviewer.core.replay.checked_step import checked_step
@@ -79,7 +79,7 @@ def checked_step_job(
 def token_rows_job(tensor: TensorInfo, model: LoadedModel, progress: Progress) -> TokenIndex:
     """Find which tokens a tensor's rows stand for, if they do."""
     libraries.load(progress)
-    from bertviewer.core.replay.token_rows import token_rows
+    from bertviewer.core.tensors.parameters import token_rows
 
     return token_rows(model, tensor, progress)
 

@@ -5,15 +5,15 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QComboBox
 
-from bertviewer.core.schema.traced_tensor import SeenTensor
+from bertviewer.core.schema.activation_run import ModuleTensor
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.charts.choice_box import offer
 from bertviewer.ui.layouts import named
+from bertviewer.ui.recorded_run import FROM_FILE
 from bertviewer.ui.tensors import jobs
-from bertviewer.ui.watched_run import FROM_FILE
 from bertviewer.ui.workspace import Workspace
 
-Seen = tuple[SeenTensor, ...]
+Seen = tuple[ModuleTensor, ...]
 
 
 class SeenList(QObject):

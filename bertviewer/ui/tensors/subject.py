@@ -6,22 +6,22 @@ from functools import partial
 from msgspec import Struct
 
 from bertviewer.core.analysis.heads import HeadLayout, head_layout, seen_heads
+from bertviewer.core.schema.activation_run import ModuleTensor
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.schema.modules import TensorInfo
-from bertviewer.core.schema.traced_tensor import SeenTensor
 from bertviewer.core.tensors.axes import TokenIndex
 from bertviewer.core.tensors.values import NamedValues
 from bertviewer.ui.background.requests import ModelWork
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.watched_run import WatchedRun
 
 Shape = tuple[int, ...]
 
 SIDES = {
-    "took": QT_TRANSLATE_NOOP("Subject", "input {0}"),
-    "gave": QT_TRANSLATE_NOOP("Subject", "output {0}"),
+    "input": QT_TRANSLATE_NOOP("Subject", "input {0}"),
+    "output": QT_TRANSLATE_NOOP("Subject", "output {0}"),
 }
 
 
@@ -44,7 +44,7 @@ class Subject(Struct, frozen=True, eq=False):
     find: ModelWork[NamedValues | None]
     heads: Callable[[Shape], HeadLayout | None]
     rows: ModelWork[TokenIndex] | None = None
-    watched: WatchedRun | None = None
+    watched: RecordedRun | None = None
 
 
 def of_parameter(tensor: TensorInfo, architecture: Architecture) -> Subject:
@@ -60,10 +60,10 @@ def of_parameter(tensor: TensorInfo, architecture: Architecture) -> Subject:
 
 
 def of_run(
-    seen: SeenTensor, watched: WatchedRun, path: str, call: int, architecture: Architecture
+    seen: ModuleTensor, watched: RecordedRun, path: str, call: int, architecture: Architecture
 ) -> Subject:
     """Return what a module took or gave in a call as something to look into."""
-    is_given = seen.key.side == "gave"
+    is_given = seen.key.side == "output"
     title = translate("Subject", SIDES[seen.key.side]).format(seen.key.name)
     if seen.key.name.partition(".")[0] == ("output" if is_given else "input"):
         title = seen.key.name  # rather than "output output"
@@ -77,7 +77,7 @@ def of_run(
     )
 
 
-def of_step(step: CheckStep, watched: WatchedRun, architecture: Architecture) -> Subject:
+def of_step(step: CheckStep, watched: RecordedRun, architecture: Architecture) -> Subject:
     """Return what a step of a check compared as something to look into."""
     return Subject(
         (watched, step),

@@ -8,10 +8,10 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QWidget
 
 from bertviewer.charts.counts import tensors_text
-from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.schema.activation_run import TensorKey
+from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.modules import TensorInfo
-from bertviewer.core.schema.traced_tensor import SeenName
 from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_column, in_row
@@ -119,7 +119,7 @@ class TensorsTab(QWidget):
         """Return what the last run had of a module, and what was checked of it."""
         took, gave = (
             tuple(one for one in self._seen.tensors if one.key.side == side)
-            for side in ("took", "gave")
+            for side in ("input", "output")
         )
         check = self._workspace.runs.checks.get(path)
         return (
@@ -143,7 +143,7 @@ class TensorsTab(QWidget):
         """Select what a person chose, or else the tensor that says most."""
         listed = [self._model.listed(row) for row in range(self._model.rowCount())]
         place = place_of(self._wish, listed, self._prefix)
-        if place is None and isinstance(self._wish, SeenName) and self._seen.is_waiting:
+        if place is None and isinstance(self._wish, TensorKey) and self._seen.is_waiting:
             return  # it is on its way
         if place is None:
             place = None if self._is_closed else self._usual()
@@ -163,7 +163,7 @@ class TensorsTab(QWidget):
         architecture = self._workspace.architecture
         has_values = architecture is not None and architecture.source.weights != "none"
         largest = self._model.largest() if has_values else None
-        given = next((seen for seen in self._seen.tensors if seen.key.side == "gave"), None)
+        given = next((seen for seen in self._seen.tensors if seen.key.side == "output"), None)
         return self._model.place(given) if largest is None and given is not None else largest
 
     def _on_name_wanted(self, name: str) -> None:
@@ -176,7 +176,7 @@ class TensorsTab(QWidget):
 
     def _on_late(self) -> None:
         """Show nothing of another module while this one's tensors are looked for."""
-        if isinstance(self._wish, SeenName):
+        if isinstance(self._wish, TensorKey):
             self._inspector.show_waiting()
 
     def _on_check(self) -> None:

@@ -7,18 +7,18 @@ from msgspec import Struct
 from PySide6.QtCore import QObject, Qt
 
 from bertviewer.core.expressions.symbols import shape_text
-from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.schema.activation_run import ModuleTensor
+from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.schema.traced_tensor import SeenTensor
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.report.numbers import deviation
 from bertviewer.ui.sorting import sorted_order
 from bertviewer.ui.table_copies import PATH_ROLE
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 
-Listed = TensorInfo | SeenTensor | CheckStep
+Listed = TensorInfo | ModuleTensor | CheckStep
 """What a row can be of."""
 
 
@@ -122,7 +122,7 @@ class TensorTableModel(TableModel):
     def _row(self, listed: Listed, prefix: str) -> Row:
         if isinstance(listed, TensorInfo):
             return Row(self._of_parameter(listed, prefix), hint=listed.name)
-        if isinstance(listed, SeenTensor):
+        if isinstance(listed, ModuleTensor):
             return Row(self._of_run(listed))
         return Row(self._of_step(listed, prefix), hint=listed.path, is_bold=not listed.ok)
 
@@ -143,8 +143,8 @@ class TensorTableModel(TableModel):
             note,
         )
 
-    def _of_run(self, seen: SeenTensor) -> tuple[str, ...]:
-        note = self.tr("{0}: values not shown").format(seen.left_out)
+    def _of_run(self, seen: ModuleTensor) -> tuple[str, ...]:
+        note = self.tr("{0}: values not shown").format(seen.skip_reason)
         return (
             seen.key.name,
             shape_text(seen.shape),
@@ -152,7 +152,7 @@ class TensorTableModel(TableModel):
             f"{seen.numel:,}",
             seen.dtype,
             "",
-            note if seen.left_out else "",
+            note if seen.skip_reason else "",
         )
 
     def _of_step(self, step: CheckStep, prefix: str) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.schema.activation_run import ModuleTensor, TensorKey
+from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.schema.modules import TensorInfo
-from bertviewer.core.schema.traced_tensor import SeenName, SeenTensor
 from bertviewer.ui.tensors.tensor_table import Listed
 
-Wish = str | SeenName | CheckStep | None
+Wish = str | TensorKey | CheckStep | None
 """A parameter by its name in the module, a tensor of a run by its own, a check's step."""
 
 
@@ -15,7 +15,7 @@ def wish_of(listed: Listed, prefix: str) -> Wish:
     """Return what it is to have chosen this, in the module whose parameters begin so."""
     if isinstance(listed, TensorInfo):
         return listed.name.removeprefix(prefix)
-    return listed.key if isinstance(listed, SeenTensor) else listed
+    return listed.key if isinstance(listed, ModuleTensor) else listed
 
 
 def place_of(wish: Wish, listed: Sequence[Listed | None], prefix: str) -> int | None:
@@ -28,7 +28,7 @@ def place_of(wish: Wish, listed: Sequence[Listed | None], prefix: str) -> int | 
         if isinstance(one, CheckStep) and isinstance(wish, CheckStep):
             if one.step == wish.step:
                 return place
-        elif isinstance(one, SeenTensor) and isinstance(wish, SeenName):
+        elif isinstance(one, ModuleTensor) and isinstance(wish, TensorKey):
             like = place if like is None and one.key.side == wish.side else like
             if one.key == wish:
                 return place

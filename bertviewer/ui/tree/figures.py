@@ -6,7 +6,7 @@ from functools import cached_property
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.costs import ModuleCosts
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.schema.module_tree import TreeRow
@@ -67,7 +67,7 @@ class TreeFigures:
     def statistic(self, row: TreeRow, name: str) -> float | None:
         """Return a statistic of what a module gave in the last run."""
         activation = self.activation(row)
-        if activation is None or activation.left_out:
+        if activation is None or activation.skip_reason:
             return None
         return figure(activation.statistics, name)
 
@@ -93,7 +93,7 @@ class TreeFigures:
     @cached_property
     def _values(self) -> Mapping[str, int]:
         """A value for each letter, the sentence's too."""
-        return {} if self._architecture is None else letter_values(self._architecture, self._run)
+        return {} if self._architecture is None else bindings(self._architecture, self._run)
 
     @cached_property
     def _sizes(self) -> Mapping[str, int]:

@@ -16,7 +16,7 @@ from bertviewer.ui.translation import translate
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.util.progress import Progress
-    from bertviewer.ui.watched_run import WatchedRun
+    from bertviewer.ui.recorded_run import RecordedRun
 
 
 class Answer(Struct, frozen=True):
@@ -26,7 +26,7 @@ class Answer(Struct, frozen=True):
     text: str
 
 
-def previous_head(model: LoadedModel, watched: WatchedRun, progress: Progress) -> Answer:
+def previous_head(model: LoadedModel, watched: RecordedRun, progress: Progress) -> Answer:
     """Find the head that gives most of its attention to the token before each."""
     from bertviewer.core.analysis.attention_layers import attention_layers
     from bertviewer.core.analysis.attention_maps import head_measures, ranked
@@ -58,7 +58,7 @@ def previous_head(model: LoadedModel, watched: WatchedRun, progress: Progress) -
     )
 
 
-def two_senses(_model: LoadedModel, watched: WatchedRun, _progress: Progress) -> Answer:
+def two_senses(_model: LoadedModel, watched: RecordedRun, _progress: Progress) -> Answer:
     """Find the hidden state in which the longest word that both sentences have differs most."""
     from bertviewer.charts.naming import names_of_states
     from bertviewer.core.analysis.similarity import same_words, word_path
@@ -81,7 +81,7 @@ def two_senses(_model: LoadedModel, watched: WatchedRun, _progress: Progress) ->
     )
 
 
-def outlier(_model: LoadedModel, watched: WatchedRun, _progress: Progress) -> Answer:
+def outlier(_model: LoadedModel, watched: RecordedRun, _progress: Progress) -> Answer:
     """Find the feature that is farthest from the rest in most hidden states."""
     from bertviewer.charts.naming import names_of_states, token_name
     from bertviewer.core.analysis.outliers import outlier_features

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.progress import Progress
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
-from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.welcome import answers
 from bertviewer.ui.welcome.answers import Answer
 
@@ -37,7 +37,7 @@ class Question(Struct, frozen=True):
     model: str
     sentence: Sentence
     view: str
-    find: "Callable[[LoadedModel, WatchedRun, Progress], Answer]"
+    find: "Callable[[LoadedModel, RecordedRun, Progress], Answer]"
     presses: tuple[str, ...] = ()
     chooses: tuple[tuple[str, str], ...] = ()
 

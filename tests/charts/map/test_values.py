@@ -19,7 +19,7 @@ from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Known, Values
 from bertviewer.charts.theme import DARK, LIGHT, mixed
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, Sentence
-from bertviewer.core.schema.check_step import Check, CheckStep
+from bertviewer.core.schema.check import Check, CheckStep
 from bertviewer.core.schema.flow import Node
 from bertviewer.core.schema.statistics import Statistics
 from bertviewer.core.util.text import printable

@@ -14,8 +14,8 @@ from bertviewer.core.explain.explanation import Context
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.replay.sentences import compare_sentences
 from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.runs.sentence_comparison import compare_sentences
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 

@@ -5,7 +5,7 @@ import pytest
 from bertviewer.core.analysis.costs import head_cost, outline_of, part_costs
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.schema.bindings import letter_values
+from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.outline import shipped_outlines
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import preset_names
@@ -22,7 +22,7 @@ WIDTH, HEADS, SIZE = 768, 12, 64
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_the_parts_are_the_whole_and_the_largest_comes_first(name: str) -> None:
     architecture = derived(name)
-    values = letter_values(architecture, None)
+    values = bindings(architecture, None)
     parts = part_costs(architecture, "", values)
     costs = architecture.costs
     assert costs is not None
@@ -37,7 +37,7 @@ def test_the_parts_are_the_whole_and_the_largest_comes_first(name: str) -> None:
 @pytest.mark.parametrize(("name", "path"), ATTENTIONS.items())
 def test_a_head_has_its_part_of_each_projection(name: str, path: str) -> None:
     architecture = derived(name)
-    values = letter_values(architecture, None)
+    values = bindings(architecture, None)
     cost = head_cost(architecture, path, values)
     assert cost is not None
     assert cost.heads == HEADS
@@ -53,7 +53,7 @@ def test_a_head_has_its_part_of_each_projection(name: str, path: str) -> None:
 
 def test_what_a_module_does_itself_is_one_of_its_parts() -> None:
     architecture = derived("bert-base-uncased")
-    values = letter_values(architecture, None)
+    values = bindings(architecture, None)
     parts = part_costs(architecture, "encoder.layer.0.attention.self", values)
     assert [part.label for part in parts] == ["query", "key", "value", ""]
     assert parts[3].macs == values["B"] * 2 * values["S"] ** 2 * WIDTH
@@ -61,7 +61,7 @@ def test_what_a_module_does_itself_is_one_of_its_parts() -> None:
 
 def test_no_head_has_a_part_of_the_rest() -> None:
     architecture = derived("bert-base-uncased")
-    values = letter_values(architecture, None)
+    values = bindings(architecture, None)
     for path in ("", "embeddings", "encoder.layer.0", "encoder.layer.0.output.dense"):
         assert head_cost(architecture, path, values) is None
 
@@ -69,12 +69,12 @@ def test_no_head_has_a_part_of_the_rest() -> None:
 def test_a_function_that_projects_too_is_counted_once() -> None:
     architecture = derived("transformer-base")
     path = "transformer.encoder.layers.0.self_attn"
-    cost = head_cost(architecture, path, letter_values(architecture, None))
+    cost = head_cost(architecture, path, bindings(architecture, None))
     assert cost is not None
     assert cost.output_macs == 0
     assert cost.heads * cost.macs == evaluate(
         architecture.costs.modules[path].macs or "0" if architecture.costs else "0",
-        letter_values(architecture, None),
+        bindings(architecture, None),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.check import Check
 
 Crosses = set[tuple[str, str]]
 

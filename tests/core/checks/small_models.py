@@ -1,5 +1,8 @@
 """Small models of every family with weights from a seed, opened and run for a check."""
 
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import wraps
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -10,7 +13,7 @@ import transformers
 from bertviewer.core.loading.cached_models import ModelSpec
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.meta_model import inspect_module
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.source_info import SourceInfo
@@ -87,7 +90,7 @@ def small_model(family: str, task: str = "base", **changes: Any) -> LoadedModel:
     return LoadedModel(ModelSpec(source, architecture, config=config))
 
 
-def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) -> Capture:
+def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) -> ActivationCache:
     """Run a sentence with random weights that are no longer those of the initialisation.
 
     What all modules took and gave comes back.
@@ -102,11 +105,33 @@ def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) 
             for parameter in module.parameters():
                 if parameter.requires_grad:
                     parameter.add_(0.1 * torch.randn_like(parameter))
-    capture = Capture(budget=budget)
-    run_sentence(model, sentence, random_weights=True, capture=capture)
+    capture = ActivationCache(budget=budget)
+    run_sentence(model, sentence, random_weights=True, cache=capture)
     return capture
 
 
 def hook_count(module: torch.nn.Module) -> int:
-    """Count the hooks on a model; transformers puts some of its own on it and leaves them."""
-    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules())
+    """Count the hooks and replaced forwards of a model; transformers leaves some of its own."""
+    return sum(
+        len(m._forward_hooks) + len(m._forward_pre_hooks) + ("forward" in vars(m))
+        for m in module.modules()
+    )
+
+
+def change_output(module: torch.nn.Module, change: Callable[[Any], Any]) -> ExitStack:
+    """Have a module return ``change`` of its output, until the stack is closed."""
+    forward, stack = module.forward, ExitStack()
+    before = vars(module).get("forward")
+
+    @wraps(forward)
+    def changed(*args: Any, **kwargs: Any) -> Any:
+        return change(forward(*args, **kwargs))
+
+    def restore() -> None:
+        del vars(module)["forward"]
+        if before is not None:
+            vars(module)["forward"] = before
+
+    vars(module)["forward"] = changed
+    stack.callback(restore)
+    return stack

@@ -12,7 +12,7 @@ from bertviewer.core.checks.check import check_module, check_run
 from bertviewer.core.checks.layer_steps import NEXT
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.capture import Capture, Scope
+from bertviewer.core.runs.activation_cache import ActivationCache, Scope
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.model_source import ModelSource
@@ -29,9 +29,9 @@ def demo(demo_source: ModelSource) -> LoadedModel:
     return open_model(demo_source)
 
 
-def fresh_run(model: LoadedModel) -> Capture:
-    capture = Capture()
-    run_sentence(model, Sentence("this is a 12212121 test sentence"), capture=capture)
+def fresh_run(model: LoadedModel) -> ActivationCache:
+    capture = ActivationCache()
+    run_sentence(model, Sentence("this is a 12212121 test sentence"), cache=capture)
     return capture
 
 
@@ -111,8 +111,8 @@ def test_other_results_of_single_modules(path: str, change: Callable[[Tensor], T
 def test_one_module_alone(scope: Scope) -> None:
     model = small_model("bert")
     run(model)
-    kept = Capture(scope)
-    run_sentence(model, SENTENCE, capture=kept)
+    kept = ActivationCache(scope)
+    run_sentence(model, SENTENCE, cache=kept)
     check = check_module(model, kept, "encoder.layer.1")
     assert {step.path for step in check.steps} == {
         "encoder.layer.1",
@@ -129,8 +129,8 @@ def test_one_module_alone(scope: Scope) -> None:
 def test_a_single_module_is_called_again_with_the_weights_of_this_moment(
     demo: LoadedModel,
 ) -> None:
-    kept = Capture("units")
-    run_sentence(demo, Sentence("this is a 12212121 test sentence"), capture=kept)
+    kept = ActivationCache("units")
+    run_sentence(demo, Sentence("this is a 12212121 test sentence"), cache=kept)
     attention: Any = demo.module(False).get_submodule(f"{LAYER}.attention.self")
     with changed(attention.query.weight, (70, 3), 0.5):
         # It gives something else than in the run, and just what its formula says.

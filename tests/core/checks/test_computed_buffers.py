@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from bertviewer.core.checks.check import check_module, check_run, replay_step
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from tests.core.checks.crossing import crosses
@@ -139,8 +139,8 @@ def test_a_table_in_the_checkpoint_is_a_weight(
 
 
 def _faults_of(model: LoadedModel) -> set[tuple[str, str]]:
-    capture = Capture()
-    run_sentence(model, SENTENCE, capture=capture)
+    capture = ActivationCache()
+    run_sentence(model, SENTENCE, cache=capture)
     return crosses(check_run(model, capture))
 
 

@@ -11,9 +11,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.checks.layer_steps import NEXT
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.check import Check
 from tests.core.checks.small_models import (
     SENTENCE,
     WITHOUT_FORMULAS,
@@ -125,10 +125,10 @@ def test_masked_tokens_of_esm_tick() -> None:
     model = small_model("esm")
     run(model)
     module: Any = model.module(True)
-    capture = Capture()
+    capture = ActivationCache()
     ids = torch.tensor([[1, 3, 40, 3, 50, 60, 2]])
     capture.inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    with torch.no_grad(), capture.watching(dict(module.named_modules())):
+    with torch.no_grad(), capture.recording(dict(module.named_modules())):
         module(**capture.inputs)
     check = check_run(model, capture)
     assert told(check) == []

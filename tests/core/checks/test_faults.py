@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.check import Check
 from bertviewer.core.schema.modules import ancestors
 from tests.core.checks.crossing import crosses
-from tests.core.checks.small_models import run, small_model
+from tests.core.checks.small_models import change_output, run, small_model
 
 _SIZES: dict[str, Any] = {
     **{"vocab_size": 97, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4},
@@ -213,14 +213,14 @@ def wrong_head_order(it: Sound, stack: ExitStack) -> Fault | None:
         )
         return Fault(it.attention, ("head 0",))
 
-    def returned(_module: nn.Module, _args: Any, output: Any) -> Any:
+    def returned(output: Any) -> Any:
         axis = -1 if output[0].shape[-1] % heads == 0 else 1
         size = output[0].shape[axis] // heads
         return (output[0].roll(size, axis), *output[1:])
 
     if inner.__class__.__name__.startswith("SqueezeBert"):
         return None  # it returns a dictionary
-    stack.enter_context(inner.register_forward_hook(returned))
+    stack.enter_context(change_output(inner, returned))
     return Fault(it.attention, ("output", "head 0"))
 
 

@@ -8,20 +8,21 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.checks.check import check_module, check_run, reference_of
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.check_step import Unchecked
+from bertviewer.core.schema.check import Unchecked
 from bertviewer.core.schema.modules import ancestors
 from tests.core.checks.crossing import Crosses, crosses
 from tests.core.checks.small_models import (
     SENTENCE,
+    change_output,
     hook_count,
     run,
     small_model,
 )
 
-Change = Callable[[Any], None]
+Change = Callable[[Any], object]
 
 
 def crosses_of(family: str, change: Change, **changes: Any) -> Crosses:
@@ -63,10 +64,10 @@ def fed_otherwise(path: str, change: Callable[[Tensor], Tensor]) -> Change:
 
 
 def chosen_otherwise(path: str) -> Change:
-    def hook(_module: nn.Module, _args: Any, output: Any) -> Any:
+    def change(output: Any) -> Any:
         return (*output[:-1], (output[-1] + 1) % 4)
 
-    return lambda model: model.get_submodule(path).register_forward_hook(hook)
+    return lambda model: change_output(model.get_submodule(path), change)
 
 
 def of_one_sentence_more(model: Any) -> None:
@@ -141,13 +142,13 @@ def test_a_mask_that_is_left_out_is_found() -> None:
 
     model = small_model("layoutlm", attn_implementation="eager")
     change(model.module(random_weights=True))
-    capture = Capture()
+    capture = ActivationCache()
     model.module(random_weights=True)
     run(model)
     ids = torch.tensor([[1, 5, 7, 9, 0, 0]])
     capture.inputs = {"input_ids": ids, "attention_mask": (ids > 0).long()}
     module: Any = model.module(random_weights=True)
-    with torch.no_grad(), capture.watching(dict(module.named_modules())):
+    with torch.no_grad(), capture.recording(dict(module.named_modules())):
         module(**capture.inputs)
     path = "encoder.layer.1.attention.self"
     assert (path, "output") in within(crosses(check_run(model, capture)), path)
@@ -166,7 +167,7 @@ def test_tokens_of_one_expert_may_be_in_any_order(
         found = in_order(values.flip(0), stable=True)
         return found.values, len(values) - 1 - found.indices
 
-    def reordered() -> Capture:
+    def reordered() -> ActivationCache:
         with monkeypatch.context() as patch:
             patch.setattr(torch, "sort", reversed_)
             return run(model)
@@ -175,12 +176,10 @@ def test_tokens_of_one_expert_may_be_in_any_order(
     # Rows that are mixed up are found all the same, in the run and in the undoing of the order.
     path = "layers.0.mlp.experts"
     experts: Any = model.module(random_weights=True).get_submodule(path)
-    hook = experts.register_forward_hook(lambda _module, _args, output: output.roll(1, 0))
-    assert (path, "output") in within(crosses(check_run(model, reordered())), path)
-    hook.remove()
-    hook = experts.act_fn.register_forward_hook(lambda _module, _args, output: output.flip(0))
-    assert (path, "output") in within(crosses(check := check_run(model, reordered())), path)
-    hook.remove()
+    with change_output(experts, lambda output: output.roll(1, 0)):
+        assert (path, "output") in within(crosses(check_run(model, reordered())), path)
+    with change_output(experts.act_fn, lambda output: output.flip(0)):
+        assert (path, "output") in within(crosses(check := check_run(model, reordered())), path)
     # Its rows cannot be compared one by one.
     assert check.unchecked[0] == Unchecked(
         f"{path}.act_fn", "it was called with its rows in another order"
@@ -190,8 +189,8 @@ def test_tokens_of_one_expert_may_be_in_any_order(
 def test_one_module_alone() -> None:
     model = small_model("mixtral")
     run(model)
-    kept = Capture("units")
-    run_sentence(model, SENTENCE, capture=kept, random_weights=True)
+    kept = ActivationCache("units")
+    run_sentence(model, SENTENCE, cache=kept, random_weights=True)
     check = check_module(model, kept, "layers.1.mlp")
     assert [(step.path, step.step, step.ok) for step in check.steps] == [
         ("layers.1.mlp", "input of gate", True),

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.checks.check import check_run
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from tests.core.checks.crossing import crosses, other_forward
 from tests.core.checks.small_models import SENTENCE, run, small_model
@@ -98,8 +98,8 @@ def test_attention_that_cannot_be_run_a_second_time_is_told(
         raise AssertionError("not in this way")
 
     model = small_model("bert")
-    capture = Capture()
-    run_sentence(model, SENTENCE, random_weights=True, capture=capture)
+    capture = ActivationCache()
+    run_sentence(model, SENTENCE, random_weights=True, cache=capture)
     attention = model.module(True).get_submodule("encoder.layer.0.attention.self")
     monkeypatch.setattr(attention, "forward", fail)
     check = check_run(model, capture)

@@ -16,8 +16,8 @@ from bertviewer.core.corpus import running
 from bertviewer.core.corpus.making import Part
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.plan import FOLDER
-from bertviewer.core.loading import layer_synchronizer as lockstep
-from bertviewer.core.loading.lazy_parameter import absent_in
+from bertviewer.core.loading import layer_synchronizer as synchronizer
+from bertviewer.core.loading.lazy_parameter import lazy_parameters
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.loading.pretrained import read_each
@@ -40,7 +40,7 @@ def absent(folder: Path) -> LoadedModel:
 @pytest.fixture
 def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the batches of all shards in one group."""
-    monkeypatch.setattr(lockstep.Lockstep, "largest", 10**9)
+    monkeypatch.setattr(synchronizer.LayerSynchronizer, "largest", 10**9)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_the_bytes_are_those_of_the_whole_model(
     for offload in (True, False):
         model = saved_models.opened(tmp_path / "model", family, task, offload=offload)
         made(model, data, tmp_path / f"{offload}", choices)
-        assert bool(absent_in(model.running_module)) is offload
+        assert bool(lazy_parameters(model.running_module)) is offload
         both.append(content(tmp_path / f"{offload}"))
     assert both[0] == both[1]
 
@@ -110,9 +110,14 @@ def test_a_group_keeps_no_more_than_the_largest_layer(
 
     monkeypatch.setattr("bertviewer.core.corpus.running.grouped", noted)
     made(absent, data, tmp_path, replace(FEW, limit=60, batch_size=1))
-    largest = lockstep.Lockstep(absent.running_module, absent.reading, lambda: None).largest
+    largest = synchronizer.LayerSynchronizer(
+        absent.running_module, absent.offload_state, lambda: None
+    ).largest
     assert largest == max(
-        sum(weight.nbytes for _, _, weight in absent_in(absent.running_module.get_submodule(unit)))
+        sum(
+            weight.nbytes
+            for _, _, weight in lazy_parameters(absent.running_module.get_submodule(unit))
+        )
         for unit in UNITS
     )
     assert all(kept <= largest for count, kept in sizes if count > 1)
@@ -132,7 +137,7 @@ def test_a_run_goes_on_with_and_without(
 
 def left_behind() -> list[str]:
     names = [thread.name for thread in threading.enumerate()]
-    return [name for name in names if name.startswith((lockstep.THREAD, "bertviewer-corpus"))]
+    return [name for name in names if name.startswith((synchronizer.THREAD, "bertviewer-corpus"))]
 
 
 Ending = Callable[..., None]
@@ -159,13 +164,13 @@ class TestWhatEndsOne:
     def ending(self, absent: LoadedModel, data: Path, tmp_path: Path) -> Ending:
         def run(fail: Callable[[int], None], progress: Progress = no_progress) -> None:
             module = absent.module(random_weights=False)
-            before = absent_in(module)
+            before = lazy_parameters(module)
             failing(module.get_submodule("encoder.layer.1.output.dense"), fail)
             try:
                 made(absent, data, tmp_path, FEW, progress=progress)
             finally:
                 assert left_behind() == []
-                after = absent_in(module)
+                after = lazy_parameters(module)
                 assert [slot[1:] for slot in after] == [slot[1:] for slot in before]
 
         return run

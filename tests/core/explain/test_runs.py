@@ -18,7 +18,7 @@ from bertviewer.core.explain.explanation import Answer, ViewTitle
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.attention import attention_of
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.parsing import parse_source
@@ -43,9 +43,9 @@ def fresh(family: str, layers: int = 4) -> Opened:
 
 
 def ran(model: LoadedModel, sentence: Sentence) -> Opened:
-    kept = Capture("units")
+    kept = ActivationCache("units")
     model.with_flows()
-    return Opened(model, run_sentence(model, sentence, random_weights=True, capture=kept), kept)
+    return Opened(model, run_sentence(model, sentence, random_weights=True, cache=kept), kept)
 
 
 def maps_of(one: Opened, path: str) -> AttentionMaps:

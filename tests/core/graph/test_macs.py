@@ -55,7 +55,7 @@ def test_flow_run_and_costs_say_what_torch_counts_in_each_module(family: str) ->
         model(**arguments)  # BigBird exchanges its attention in the first call
     flow = macs_by_module(traced(model, **arguments))
     counter = RunCounter(model)
-    with torch.no_grad(), counter.watching():
+    with torch.no_grad(), counter.counting():
         model(**arguments)
     assert {path: macs.count for path, macs in counter.macs().items()} == flow
     if family in ("mixtral", "qwen3_moe"):

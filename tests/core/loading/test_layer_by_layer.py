@@ -1,4 +1,4 @@
-"""A model of which one layer at a time is in memory gives what it gives when it is whole."""
+"""A model that is loaded layer by layer is bit-identical to the model in memory."""
 
 import json
 import os
@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from safetensors.torch import load_file, save_file
 
 from bertviewer.core.checks.check import check_run
-from bertviewer.core.loading.lazy_parameter import AbsentWeight, absent_in
+from bertviewer.core.loading.lazy_parameter import LazyParameter, lazy_parameters
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
@@ -25,7 +25,6 @@ from tests.core.loading.saved_models import assert_equal_runs
 
 CAT = Sentence("the cat sat on the mat")
 FREE = "bertviewer.core.util.memory.available_memory"
-HOOKS = "bertviewer.core.loading.weight_loading.has_hooks"
 
 
 @pytest.fixture
@@ -49,7 +48,7 @@ def assert_same(folder: Path, task: str = "base") -> LoadedModel:
 def absent(model: LoadedModel) -> list[str]:
     """Return the names of the weights that are in the files alone."""
     held = model.running_module.named_parameters(remove_duplicate=False)
-    return [name for name, parameter in held if isinstance(parameter, AbsentWeight)]
+    return [name for name, parameter in held if isinstance(parameter, LazyParameter)]
 
 
 @pytest.mark.parametrize(
@@ -75,11 +74,11 @@ def test_the_run_and_its_check_are_those_of_the_whole_model(
     runs, checks = [], []
     for offload in (True, False):
         model = saved_models.opened(tmp_path, family, task, offload=offload)
-        kept = Capture()
-        runs.append(run_sentence(model, SENTENCE, capture=kept))
+        kept = ActivationCache()
+        runs.append(run_sentence(model, SENTENCE, cache=kept))
         checks.append(check_run(model, kept))
         assert bool(absent(model)) == offload
-        assert (model.reading is not None) == offload
+        assert (model.offload_state is not None) == offload
     assert_equal_runs(*runs)
     assert checks[0] == checks[1]
     assert checks[0].steps
@@ -118,7 +117,7 @@ def test_numbers_are_converted_as_in_the_whole_model(
 def test_a_tied_weight_stays_one(folder: Path) -> None:
     module = assert_same(folder, "masked-lm").running_module
     table = module.get_parameter("cls.predictions.decoder.weight")
-    assert isinstance(table, AbsentWeight)
+    assert isinstance(table, LazyParameter)
     assert table is module.get_parameter("bert.embeddings.word_embeddings.weight")
 
 
@@ -146,8 +145,8 @@ def test_a_file_that_changes_after_the_first_layer(folder: Path) -> None:
 
 def test_a_file_that_is_gone_when_a_run_is_checked(folder: Path) -> None:
     model = opened(folder)
-    kept = Capture()
-    run_sentence(model, CAT, capture=kept)
+    kept = ActivationCache()
+    run_sentence(model, CAT, cache=kept)
     (folder / "model.safetensors").unlink()
     with pytest.raises(UserError, match=r"model\.safetensors: No such file"):
         check_run(model, kept)
@@ -206,13 +205,13 @@ class TestWhenItIsDone:
 
     def test_of_a_model_that_fits(self, folder: Path) -> None:
         model = opened(folder, offload=False)
-        assert absent_in(model.module(random_weights=False)) == []
+        assert lazy_parameters(model.module(random_weights=False)) == []
         assert not model.architecture.source.offloaded
 
     def test_of_one_that_does_not(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(FREE, lambda: 100_000)
         model = opened(folder, offload=False)
-        assert absent_in(model.module(random_weights=False))
+        assert lazy_parameters(model.module(random_weights=False))
         assert model.architecture.source.offloaded
         assert model.architecture.source.to_json()["offloaded"] is True
 
@@ -222,17 +221,6 @@ class TestWhenItIsDone:
         monkeypatch.setattr(FREE, lambda: 50_000)
         message = r"need 0\.0 GB of memory, but only 0\.0 GB are free; layer by layer .* 0\.0 GB"
         with pytest.raises(UserError, match=message):
-            opened(folder, offload=False).module(random_weights=False)
-
-    def test_without_accelerate(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(HOOKS, lambda: False)
-        assert opened(folder, offload=False).module(random_weights=False)
-        with pytest.raises(
-            UserError, match=r"accelerate is not installed; .* pip install .accelerate"
-        ):
-            opened(folder).module(random_weights=False)
-        monkeypatch.setattr(FREE, lambda: 100_000)
-        with pytest.raises(UserError, match=r"are free; .* pip install .accelerate"):
             opened(folder, offload=False).module(random_weights=False)
 
     def test_of_random_weights(self, folder: Path) -> None:

@@ -148,7 +148,6 @@ def test_it_is_the_same_when_it_was_seen_before(
 
 @pytest.mark.parametrize("class_name", ["BertForMaskedLM", "GPT2LMHeadModel"])
 def test_layer_by_layer_it_is_what_it_is_in_memory(tmp_path: Path, class_name: str) -> None:
-    pytest.importorskip("accelerate")
     save_model(tmp_path, class_name)
     name = next(name for known, name in HEADS if known == class_name)
     write_tensors(tmp_path, {**read_tensors(tmp_path), name: other(name)})

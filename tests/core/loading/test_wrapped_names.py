@@ -75,7 +75,6 @@ def test_they_are_mapped_and_reported(
 
 
 def test_layer_by_layer_they_are_mapped_too(tmp_path: Path) -> None:
-    pytest.importorskip("accelerate")
     save_model(tmp_path, "BertModel")
     write_tensors(tmp_path, {f"module.{name}": t for name, t in read_tensors(tmp_path).items()})
     ids = torch.arange(5)[None]

@@ -1,4 +1,4 @@
-"""One thread: small products wait for one another longer than they take."""
+"""Run these tests in one thread: synchronizing small products costs more than they take."""
 
 from tests.core.checks.conftest import _one_thread
 

@@ -1,4 +1,4 @@
-"""Predictions at a token of a small model, and what the model itself gives there."""
+"""Predictions at a token of a small model, and the model's own scores."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Small models with weights from a seed, run as the window runs them: layers' arguments kept."""
+"""Small models with seeded weights, run as in the window."""
 
 from functools import cache
 from typing import Any
@@ -10,7 +10,7 @@ from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.attention import attention_of
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from tests.core.checks.small_models import SENTENCE, run, small_model
@@ -21,7 +21,7 @@ class Opened(Struct, frozen=True):
 
     model: LoadedModel
     run: ActivationRun
-    kept: Capture
+    kept: ActivationCache
 
     @property
     def module(self) -> Any:
@@ -44,8 +44,8 @@ def opened(
 
 def ran(model: LoadedModel, sentence: Sentence = SENTENCE) -> Opened:
     """Run a sentence as the window does."""
-    kept = Capture("units")
-    return Opened(model, run_sentence(model, sentence, random_weights=True, capture=kept), kept)
+    kept = ActivationCache("units")
+    return Opened(model, run_sentence(model, sentence, random_weights=True, cache=kept), kept)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The attention that is shown is what transformers gives under eager."""
+"""Attention weights are those of transformers' eager attention."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import torch
 
 from bertviewer.core.analysis.attention_modules import attention_paths, attentions_at
 from bertviewer.core.replay.attention import attention_of
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.errors import Cancelled, UserError
@@ -138,7 +138,9 @@ def test_other_dtypes(dtype: torch.dtype) -> None:
 def test_attention_that_only_eager_shows(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     it = opened(family)
     expected = every_map(it)
-    monkeypatch.setattr("bertviewer.core.replay.attention._observed", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "bertviewer.core.replay.attention._Attention._observed", lambda *_, **__: None
+    )
     for found, wanted in zip(every_map(it), expected, strict=True):
         assert found.probabilities == pytest.approx(wanted.probabilities, abs=1e-5)
     assert it.module.config._attn_implementation == "sdpa"
@@ -153,7 +155,9 @@ def test_a_pass_that_is_cancelled_leaves_the_model_as_it_was(
 ) -> None:
     it = opened("bert")
     path = "encoder.layer.1.attention.self"
-    monkeypatch.setattr("bertviewer.core.replay.attention._observed", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "bertviewer.core.replay.attention._Attention._observed", lambda *_, **__: None
+    )
     attention_of(it.model, it.run, it.kept, path)
     hooks = hook_count(it.module)
 
@@ -231,8 +235,8 @@ def test_what_has_none_is_told() -> None:
 
 def test_a_check_may_have_kept_everything() -> None:
     it = known("bert")
-    whole = Capture("everything")
-    run = run_sentence(it.model, it.run.sentence, random_weights=True, capture=whole)
+    whole = ActivationCache("everything")
+    run = run_sentence(it.model, it.run.sentence, random_weights=True, cache=whole)
     path = "encoder.layer.0.attention.self"
     found = attention_of(it.model, run, whole, path).probabilities
     assert found == pytest.approx(

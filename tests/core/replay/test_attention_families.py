@@ -1,4 +1,4 @@
-"""Attention of families whose classes are not recomputed: seen eagerly, or refused in words."""
+"""Attention weights of more families: shown, or refused with a reason."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay import attention as module
 from bertviewer.core.replay.attention import attention_of
-from bertviewer.core.replay.seen_tensors import values
+from bertviewer.core.replay.module_tensors import module_tensors
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
 from tests.core.checks.small_models import run
@@ -118,13 +118,13 @@ def test_shares_are_those_that_the_run_used(opened: Open, monkeypatch: pytest.Mo
     path = attention_paths(it.model.architecture)[0]
     shares = torch.tensor(attention_of(it.model, it.run, it.kept, path).probabilities)[None]
     attention = it.module.get_submodule(path)
-    _, fused = values(it.model, it.run, it.kept, f"{path}.query_key_value")
+    _, fused = module_tensors(it.model, it.run, it.kept, f"{path}.query_key_value")
     value = attention._split_heads(fused["output"])[2].transpose(1, 2)
     mixed = (shares @ value).transpose(1, 2).flatten(2)
-    _, given = values(it.model, it.run, it.kept, path)
+    _, given = module_tensors(it.model, it.run, it.kept, path)
     assert torch.allclose(attention.dense(mixed), given["output.0"], atol=1e-4)
     assert not shares.triu(1).any()
     # Where neither way shows them, that is what is said.
-    monkeypatch.setattr(module, "_observed", lambda *_, **__: None)
+    monkeypatch.setattr(module._Attention, "_observed", lambda _: None)
     with pytest.raises(UserError, match="gives different values than in the run"):
         attention_of(it.model, it.run, it.kept, path)

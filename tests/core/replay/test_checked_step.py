@@ -1,4 +1,4 @@
-"""What a step of a check compared is shown element by element, the worst of them found."""
+"""The compared tensors of a check's step, and the worst element."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,11 @@ import torch
 from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.checks.check import check_module
 from bertviewer.core.replay.checked_step import DIFFERENCE, GIVEN, RECOMPUTED, checked_step
-from bertviewer.core.replay.seen_tensors import values
-from bertviewer.core.schema.check_step import CheckStep
+from bertviewer.core.replay.module_tensors import module_tensors
+from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.tensors.values import NamedValues, TensorValues
 from bertviewer.core.util.errors import UserError
+from tests.core.checks.small_models import change_output
 from tests.core.replay.model_runs import Opened, known, opened, ran
 
 
@@ -56,7 +57,7 @@ def test_what_was_given_is_what_the_run_gave() -> None:
     it = known("bert")
     path = "encoder.layer.1.output"
     step = check_module(it.model, it.kept, path).steps[-1]
-    given = values(it.model, it.run, it.kept, path)[1]["output"]
+    given = module_tensors(it.model, it.run, it.kept, path)[1]["output"]
     np.testing.assert_array_equal(whole(looked_at(it, step).interleaved[GIVEN]), given.numpy())
 
 
@@ -64,12 +65,12 @@ def test_a_fault_is_found_where_it_is() -> None:
     it = opened("bert")
     inner = it.module.encoder.layer[1].output.dense
 
-    def wrong(_module: object, _args: object, output: torch.Tensor) -> torch.Tensor:
+    def wrong(output: torch.Tensor) -> torch.Tensor:
         output = output.clone()
         output[0, 3, 7] += 0.25
         return output
 
-    inner.register_forward_hook(wrong)
+    change_output(inner, wrong)
     it = ran(it.model)
     (step,) = check_module(it.model, it.kept, "encoder.layer.1.output.dense").steps
     assert not step.ok
@@ -82,12 +83,12 @@ def test_a_fault_is_found_where_it_is() -> None:
 def test_a_number_that_should_be_none_is_the_worst() -> None:
     it = opened("bert")
 
-    def wrong(_module: object, _args: object, output: torch.Tensor) -> torch.Tensor:
+    def wrong(output: torch.Tensor) -> torch.Tensor:
         output = output.clone()
         output[0, 2, 5] = torch.nan
         return output
 
-    it.module.encoder.layer[1].output.register_forward_hook(wrong)
+    change_output(it.module.encoder.layer[1].output, wrong)
     it = ran(it.model)
     step = check_module(it.model, it.kept, "encoder.layer.1.output").steps[-1]
     assert step.max_abs_error is None

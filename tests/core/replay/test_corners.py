@@ -4,8 +4,8 @@ import numpy as np
 
 from bertviewer.core.building.backend import torch
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.replay.corners import seen_corners
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.replay.module_tensors import tensor_corners
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.model_source import ModelSource
@@ -15,14 +15,14 @@ SENTENCE = Sentence("this is a 12212121 test sentence")
 
 
 def test_they_are_those_of_transformers_bit_by_bit(demo_source: ModelSource) -> None:
-    model, kept = open_model(demo_source), Capture()
-    run = run_sentence(model, SENTENCE, capture=kept)
+    model, kept = open_model(demo_source), ActivationCache()
+    run = run_sentence(model, SENTENCE, cache=kept)
     with torch.no_grad():
         states = model.running_module(**{**kept.inputs, "output_hidden_states": True}).hidden_states
     for layer in (0, 3, 5):
-        (taken, took), (given, gave) = seen_corners(model, run, kept, f"encoder.layer.{layer}")
-        assert (taken.side, taken.name) == ("took", "hidden_states")
-        assert (given.side, given.name) == ("gave", "output")
+        (taken, took), (given, gave) = tensor_corners(model, run, kept, f"encoder.layer.{layer}")
+        assert (taken.side, taken.name) == ("input", "hidden_states")
+        assert (given.side, given.name) == ("output", "output")
         for corner, state in ((took, states[layer]), (gave, states[layer + 1])):
             assert corner.shape == (1, 11, 384)
             assert corner.rows == (0, 1, 2, 3, 9, 10)
@@ -33,10 +33,10 @@ def test_they_are_those_of_transformers_bit_by_bit(demo_source: ModelSource) -> 
 
 
 def test_a_vector_is_one_row(demo_source: ModelSource) -> None:
-    model, kept = open_model(demo_source), Capture("units")
-    run = run_sentence(model, SENTENCE, capture=kept)
-    corners = dict(seen_corners(model, run, kept, "pooler"))
-    (pooled,) = (corner for key, corner in corners.items() if key.side == "gave")
+    model, kept = open_model(demo_source), ActivationCache("units")
+    run = run_sentence(model, SENTENCE, cache=kept)
+    corners = dict(tensor_corners(model, run, kept, "pooler"))
+    (pooled,) = (corner for key, corner in corners.items() if key.side == "output")
     assert pooled.rows == (0,)
     assert pooled.values.shape == (1, 6)
     assert pooled.values[0, 5] == run.outputs["pooler_output"][0, 383]

@@ -1,4 +1,4 @@
-"""Histograms are numpy's, and know of NaN, Inf and everything that is all one value."""
+"""Histograms are NumPy's, also with NaN, Inf and constant values."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 
 from bertviewer.core.analysis.histogram_data import Histogram, histogram
 from bertviewer.core.replay.outputs import histogram_of
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.checks.small_models import hook_count
 from tests.core.replay.model_runs import Opened, known, opened, ran
@@ -163,7 +163,7 @@ def test_a_histogram_that_is_cancelled_leaves_no_hooks() -> None:
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        histogram_of(it.model, it.run, Capture(), "encoder.layer.0", stop)
+        histogram_of(it.model, it.run, ActivationCache(), "encoder.layer.0", stop)
     with pytest.raises(Cancelled):
         histogram_of(it.model, it.run, it.kept, "encoder.layer.0", stop)
     assert hook_count(it.module) == hooks

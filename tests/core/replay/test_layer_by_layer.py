@@ -1,4 +1,4 @@
-"""What is looked at in a run that was read layer by layer is what it is in the whole model."""
+"""Details of a run that was loaded layer by layer are those of the model in memory."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,31 +11,29 @@ from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.checks.check import check_module, replay_step
-from bertviewer.core.loading.lazy_parameter import absent_in
+from bertviewer.core.loading.lazy_parameter import lazy_parameters
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.attention import attention_of
+from bertviewer.core.replay.module_tensors import list_tensors, values_of
 from bertviewer.core.replay.outputs import call_statistics, histogram_of
-from bertviewer.core.replay.padding import look_at_padding
-from bertviewer.core.replay.predictions import predictions_at
-from bertviewer.core.replay.seen_tensors import seen_tensors, seen_values
-from bertviewer.core.replay.sentences import compare_sentences
-from bertviewer.core.replay.token_probabilities import token_probabilities
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.replay.predictions import predictions_at, token_probabilities
+from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.padding import compare_padding
 from bertviewer.core.runs.running import run_sentence
-from bertviewer.core.schema.activation_run import ActivationRun, Sentence
-from bertviewer.core.schema.traced_tensor import SeenName
+from bertviewer.core.runs.sentence_comparison import compare_sentences
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence, TensorKey
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.tensors.parameters import tensor_values
+from bertviewer.core.tensors.parameters import whole_tensor
 
 LAYER = "bert.encoder.layer.3"
-Looks = tuple[LoadedModel, ActivationRun, Capture]
+Looks = tuple[LoadedModel, ActivationRun, ActivationCache]
 
 
 def looked_at(offload: bool) -> Looks:
     source = replace(parse_source("demo", "masked-lm"), offload=offload)
-    model, kept = open_model(source), Capture("units")
-    run = run_sentence(model, Sentence("The cat sat on the mat."), capture=kept)
+    model, kept = open_model(source), ActivationCache("units")
+    run = run_sentence(model, Sentence("The cat sat on the mat."), cache=kept)
     return model, run, kept
 
 
@@ -78,15 +76,15 @@ LOOKS: dict[str, Any] = {
     "step of a check": lambda model, _run, kept: replay_step(
         model, kept, check_module(model, kept, f"{LAYER}.output").steps[-1]
     ),
-    "tensors of a module": lambda model, run, kept: seen_tensors(
+    "tensors of a module": lambda model, run, kept: list_tensors(
         model, run, kept, f"{LAYER}.attention.self"
     ),
-    "values of a projection": lambda model, run, kept: seen_values(
-        model, run, kept, f"{LAYER}.attention.self.query", SeenName("gave", "output")
+    "values of a projection": lambda model, run, kept: values_of(
+        model, run, kept, f"{LAYER}.attention.self.query", TensorKey("output", "output")
     ).values.block((0, 4), (0, 384)),
-    "padding": lambda model, run, kept: look_at_padding(model, run, kept, 12),
+    "padding": lambda model, run, kept: compare_padding(model, run, kept, 12),
     "sentences": lambda model, _run, _kept: compare_sentences(model, "a cat", "a dog"),
-    "random tensor": lambda model, _run, _kept: tensor_values(
+    "random tensor": lambda model, _run, _kept: whole_tensor(
         model, "cls.predictions.transform.dense.weight"
     ),
 }
@@ -95,7 +93,7 @@ LOOKS: dict[str, Any] = {
 @pytest.mark.parametrize("name", LOOKS)
 def test_a_closer_look(both: tuple[Looks, Looks], name: str) -> None:
     ours, whole = both
-    before = len(absent_in(ours[0].running_module))
+    before = len(lazy_parameters(ours[0].running_module))
     assert is_equal(LOOKS[name](*ours), LOOKS[name](*whole))
     # All that was read is given back, whether the look came to its end or stopped on the way.
-    assert len(absent_in(ours[0].running_module)) == before > 0
+    assert len(lazy_parameters(ours[0].running_module)) == before > 0

@@ -15,7 +15,7 @@ def test_what_cannot_be_called_alone_may_yet_be_seen(monkeypatch: pytest.MonkeyP
     def fail(*_args: object, **_kwargs: object) -> None:
         raise UserError("part of the run cannot be replayed")
 
-    monkeypatch.setattr("bertviewer.core.replay.attention.look_at_call", fail)
+    monkeypatch.setattr("bertviewer.core.replay.attention.replay_call", fail)
     found = attention_of(it.model, it.run, it.kept, path).probabilities
     assert found == pytest.approx(expected, abs=1e-5)
 
@@ -27,7 +27,9 @@ def test_a_model_that_fails_eagerly_says_why(monkeypatch: pytest.MonkeyPatch) ->
     def fail(*_args: object, **_kwargs: object) -> None:
         raise AssertionError("odd")
 
-    monkeypatch.setattr("bertviewer.core.replay.attention._observed", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "bertviewer.core.replay.attention._Attention._observed", lambda *_, **__: None
+    )
     monkeypatch.setattr(it.module.get_submodule("pooler"), "forward", fail)
     said = rf"^{path}: its attention weights cannot be obtained: pooler \(BertPooler\): odd$"
     with pytest.raises(UserError, match=said):

@@ -1,4 +1,4 @@
-"""What the window says of encoder-decoders is what transformers' pipelines say, from the disk."""
+"""Predictions of encoder-decoders are those of transformers' pipelines."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, processors
 from bertviewer.core.analysis.predictions import classification, expected_positions, mask_positions
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.predictions import predictions_at
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
@@ -69,8 +69,8 @@ def written(family: str, auto: Any, folder: Path) -> Path:
 
 def ran(folder: Path, task: str, sentence: Sentence) -> Opened:
     model = open_model(parse_source(str(folder), task))
-    kept = Capture("units")
-    return Opened(model, run_sentence(model, sentence, capture=kept), kept)
+    kept = ActivationCache("units")
+    return Opened(model, run_sentence(model, sentence, cache=kept), kept)
 
 
 @pytest.mark.parametrize("text", [MASKED, "<mask> cat sat", "<mask>", "the cat sat <mask>"])

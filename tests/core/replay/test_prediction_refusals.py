@@ -1,4 +1,4 @@
-"""Where there is no prediction, or less of one: what is said, and the model is left as it was."""
+"""Missing predictions have a reason, and leave the model unchanged."""
 
 from functools import partial
 from typing import Any

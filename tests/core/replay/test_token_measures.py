@@ -1,4 +1,4 @@
-"""The figures of some tokens are those of their rows."""
+"""Statistics by token, compared with those of their rows."""
 
 import numpy as np
 import pytest

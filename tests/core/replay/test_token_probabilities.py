@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.replay.token_probabilities import token_probabilities
+from bertviewer.core.replay.predictions import token_probabilities
 from bertviewer.core.util.errors import UserError
 from tests.core.replay.guesses import at, logits_of
 from tests.core.replay.model_runs import known

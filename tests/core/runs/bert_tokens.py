@@ -1,4 +1,4 @@
-"""BERT's configuration, as far as tokens go, and the texts of tokens."""
+"""BERT's token configuration and the texts of tokens."""
 
 from bertviewer.core.schema.activation_run import Token
 

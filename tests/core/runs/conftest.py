@@ -1,3 +1,3 @@
-"""One thread, as for the checks: small products wait for one another longer than they take."""
+"""Run these tests in one thread: synchronizing small products costs more than they take."""
 
 from tests.core.checks.conftest import _one_thread  # noqa: F401

@@ -1,4 +1,4 @@
-"""The figures of a tensor once more, by plain loops that share nothing with the program's sums."""
+"""Statistics of a tensor by plain loops, as a reference."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Runs of small models of which everything is kept too, and what is called in a replay of them."""
+"""Runs of small models with a complete recording, and the calls that a replay makes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,24 +8,26 @@ from torch import nn
 
 from bertviewer.core.graph.module_calls import Arguments, plain, tensors_in, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture, KeptCall
-from bertviewer.core.runs.replay import look_at_call
+from bertviewer.core.runs.activation_cache import ActivationCache, RecordedCall
+from bertviewer.core.runs.replay import replay_call
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.progress import Progress, no_progress
 from tests.core.checks.small_models import SENTENCE
 
 
-def watched(model: LoadedModel, sentence: Sentence = SENTENCE) -> tuple[Capture, Capture]:
+def watched(
+    model: LoadedModel, sentence: Sentence = SENTENCE
+) -> tuple[ActivationCache, ActivationCache]:
     """Run a sentence; return what the window keeps of it, and everything."""
     module = model.module(random_weights=True)
-    kept, everything = Capture("units"), Capture()
-    with everything.watching(dict(module.named_modules())):
-        run_sentence(model, sentence, random_weights=True, capture=kept)
+    kept, everything = ActivationCache("units"), ActivationCache()
+    with everything.recording(dict(module.named_modules())):
+        run_sentence(model, sentence, random_weights=True, cache=kept)
     return kept, everything
 
 
-def assert_same(found: Capture, everything: Capture, path: str) -> None:
+def assert_same(found: ActivationCache, everything: ActivationCache, path: str) -> None:
     again, calls = found.calls.get(path, []), everything.calls.get(path, [])
     assert len(again) == len(calls), path
     for ours, theirs in zip(again, calls, strict=True):
@@ -63,12 +65,16 @@ def calls_of(model: LoadedModel, act: Callable[[], Any]) -> list[tuple[str, int]
 
 
 def taken_by(
-    model: LoadedModel, kept: Capture, path: str, progress: Progress = no_progress, **which: int
-) -> KeptCall:
+    model: LoadedModel,
+    kept: ActivationCache,
+    path: str,
+    progress: Progress = no_progress,
+    **which: int,
+) -> RecordedCall:
     """Return what a module took in one of its calls; nothing is called after that is seen."""
 
-    def keep(taken: Arguments) -> KeptCall:
+    def keep(taken: Arguments) -> RecordedCall:
         args, kwargs = plain(taken)
-        return KeptCall(args, kwargs, None, versions((args, kwargs)))
+        return RecordedCall(args, kwargs, None, versions((args, kwargs)))
 
-    return look_at_call(model, kept, path, keep, None, progress, **which)[0]
+    return replay_call(model, kept, path, keep, None, progress, **which)[0]

@@ -1,4 +1,4 @@
-"""Any text either runs or is refused in one line: nothing else may happen."""
+"""Any text is run or refused with one line."""
 
 from functools import cache
 from pathlib import Path

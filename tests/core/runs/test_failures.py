@@ -1,4 +1,4 @@
-"""A model that fails is told in a line; what fails of this program goes to the log as it is."""
+"""Errors of a model become one line; errors of this program are raised unchanged."""
 
 import json
 from pathlib import Path
@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs import capture, recording
-from bertviewer.core.runs.capture import Capture
-from bertviewer.core.runs.failures import cause_of
+from bertviewer.core.runs import activation_cache, recording
+from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.failures import failure_reason
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
@@ -93,11 +93,11 @@ def test_what_fails_of_this_program_comes_through(
     if place == "measuring":
         monkeypatch.setattr(recording, "first_tensor", fail)
     if place == "keeping":
-        monkeypatch.setattr(capture, "plain", fail)
+        monkeypatch.setattr(activation_cache, "plain", fail)
     progress: Progress = fail if place == "progress" else no_progress
     model.module(random_weights=True)
     with pytest.raises(type(error)) as raised:
-        run_sentence(model, SENTENCE, progress, random_weights=True, capture=Capture())
+        run_sentence(model, SENTENCE, progress, random_weights=True, cache=ActivationCache())
     assert raised.value is error
 
 
@@ -133,7 +133,7 @@ def test_want_of_memory_is_told_wherever_it_is_noticed(
 def test_an_error_of_no_model_has_no_cause() -> None:
     with pytest.raises(RuntimeError) as raised:
         torch.ones(2) @ torch.ones(3)
-    assert cause_of(raised.value, nn.Identity()) is None
+    assert failure_reason(raised.value, nn.Identity()) is None
 
 
 def test_a_model_that_failed_is_as_before() -> None:

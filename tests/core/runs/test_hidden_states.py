@@ -1,4 +1,4 @@
-"""The hidden states of a run are those that the model gives when it is called plainly."""
+"""Hidden states of a run are those of a plain call of the model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.hidden_states import (
     MOST_ELEMENTS,
     hidden_states,
@@ -27,9 +27,9 @@ from tests.core.formulas.formula_models import TINY
 ENCODER_DECODERS = ("bart", "mbart", "t5", "mt5", "transformer-base")
 
 
-def run(model: LoadedModel, sentence: Sentence = SENTENCE) -> tuple[ActivationRun, Capture]:
-    capture = Capture()
-    return run_sentence(model, sentence, random_weights=True, capture=capture), capture
+def run(model: LoadedModel, sentence: Sentence = SENTENCE) -> tuple[ActivationRun, ActivationCache]:
+    capture = ActivationCache()
+    return run_sentence(model, sentence, random_weights=True, cache=capture), capture
 
 
 def plain_states(model: LoadedModel, inputs: Any) -> list[NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Whatever a module gives is measured, or named in one word; nothing ends a run."""
+"""Outputs that cannot be measured have a reason, and do not end a run."""
 
 import json
 import warnings
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.replay.outputs import call_statistics, histogram_of
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.macs import RunCounter
 from bertviewer.core.runs.measuring import left_out, measure
 from bertviewer.core.runs.recording import Recorder
@@ -44,11 +44,11 @@ def given(output: Any) -> dict[str, ModuleActivation]:
     model = nn.Sequential(Giving(output), nn.Identity(), Giving(X))
     recorder = Recorder(model, no_progress)
     counter = RunCounter(model)
-    capture = Capture()
-    watched = capture.watching(dict(model.named_modules()))
-    with torch.no_grad(), recorder.watching(), watched, counter.watching():
+    capture = ActivationCache()
+    watched = capture.recording(dict(model.named_modules()))
+    with torch.no_grad(), recorder.recording(), watched, counter.counting():
         model(X)
-    assert recorder.givers(X) == ["2", ""]
+    assert recorder.producers(X) == ["2", ""]
     assert set(capture.calls) == {"", "0", "1", "2"}
     found = {activation.path: activation for activation in recorder.activations(counter.macs())}
     assert found["2"].token_norms is not None
@@ -87,7 +87,7 @@ def test_numbers_of_any_kind_are_measured(
     output = made(MEASURED[kind])
     assert left_out(output) == ""
     found = given(output)["0"]
-    assert found.left_out == ""
+    assert found.skip_reason == ""
     assert found.output_shape == output.shape
     assert_figures(found.statistics, output.detach().double())
 
@@ -109,12 +109,12 @@ def test_what_is_left_out_is_named(kind: str) -> None:
     output = made(LEFT_OUT[kind])
     assert left_out(output) == kind
     found = given(output)
-    assert found["0"].left_out == found["1"].left_out == kind
+    assert found["0"].skip_reason == found["1"].skip_reason == kind
     assert found["0"].statistics.mean is None
     assert found["0"].token_norms is None
     assert found["0"].output_shape == (() if kind == "nested" else output.shape)
     assert found["0"].macs == 0
-    assert not found["2"].left_out
+    assert not found["2"].skip_reason
     with pytest.raises((TypeError, RuntimeError)):
         measure(output)
 
@@ -147,8 +147,8 @@ def test_a_model_with_complex_rotations(monkeypatch: pytest.MonkeyPatch) -> None
     # Llama 4 turns its queries and keys by complex numbers that a module gives.
     monkeypatch.setitem(TINY, "llama4_text", LLAMA4)
     model = small_model("llama4_text")
-    everything = Capture()
-    run = run_sentence(model, SENTENCE, random_weights=True, capture=everything)
+    everything = ActivationCache()
+    run = run_sentence(model, SENTENCE, random_weights=True, cache=everything)
     document = json.loads(json.dumps(run.to_json(), allow_nan=False))
     named = {one["path"]: one for one in document["modules"] if one["not_measured"]}
     assert set(named) == {"rotary_emb"}
@@ -159,8 +159,8 @@ def test_a_model_with_complex_rotations(monkeypatch: pytest.MonkeyPatch) -> None
     (line,) = (line for line in run_text(run).splitlines() if line.startswith("rotary_emb"))
     assert line.endswith("–  complex64")
     assert check_run(model, everything).steps
-    kept = Capture("units")
-    run = run_sentence(model, SENTENCE, random_weights=True, capture=kept)
+    kept = ActivationCache("units")
+    run = run_sentence(model, SENTENCE, random_weights=True, cache=kept)
     with pytest.raises(UserError, match=r"^not measured: complex64$"):
         histogram_of(model, run, kept, "rotary_emb")
     assert call_statistics(model, run, kept, ("rotary_emb",)) == {}

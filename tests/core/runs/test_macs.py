@@ -1,4 +1,4 @@
-"""A run's multiply-adds, against torch's counter of the products really done."""
+"""Multiply-adds of a run, compared with torch's FLOP counter."""
 
 import json
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ def inputs_of(model: Any) -> dict[str, Tensor]:
 
 def counted_by_run(model: nn.Module, **inputs: Tensor) -> Mapping[str, Macs]:
     counter = RunCounter(model)
-    with torch.no_grad(), counter.watching():
+    with torch.no_grad(), counter.counting():
         model(**inputs)
     return counter.macs()
 

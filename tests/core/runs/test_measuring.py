@@ -1,4 +1,4 @@
-"""The figures of any tensor are those of a plain loop over its elements."""
+"""Statistics of any tensor, compared with a plain loop."""
 
 import math
 from collections.abc import Iterator, Sequence

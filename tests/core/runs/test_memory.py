@@ -1,4 +1,4 @@
-"""After a run only what is shown is kept, and nothing grows from run to run."""
+"""Runs release their tensors, and memory does not grow."""
 
 import gc
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.replay import replay
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
@@ -25,10 +25,10 @@ def demo(demo_source: ModelSource) -> LoadedModel:
     return open_model(demo_source)
 
 
-def run(model: LoadedModel, sentence: Sentence) -> tuple[ActivationRun, Capture]:
+def run(model: LoadedModel, sentence: Sentence) -> tuple[ActivationRun, ActivationCache]:
     """Run a sentence as the window does."""
-    kept = Capture("units")
-    return run_sentence(model, sentence, random_weights=True, capture=kept), kept
+    kept = ActivationCache("units")
+    return run_sentence(model, sentence, random_weights=True, cache=kept), kept
 
 
 def live_storages() -> dict[int, int]:

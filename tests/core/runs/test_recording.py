@@ -1,4 +1,4 @@
-"""What every module gave is measured once, however many hand it on."""
+"""Outputs are measured once, however many modules return them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
 
 def record(model: nn.Module, x: Tensor) -> dict[str, ModuleActivation]:
     recorder = Recorder(model, no_progress)
-    with torch.no_grad(), recorder.watching():
+    with torch.no_grad(), recorder.recording():
         model.eval()(x)
     return {activation.path: activation for activation in recorder.activations()}
 
@@ -127,17 +127,17 @@ def test_givers_are_told_in_order_and_by_their_numbers() -> None:
     model = nn.Sequential(Doubling(), nn.Identity(), Turned(), Doubling())
     recorder = Recorder(model, no_progress)
     x = torch.ones(2, 6)
-    with torch.no_grad(), recorder.watching():
+    with torch.no_grad(), recorder.recording():
         first = model[:2](x)
         last = model[3](model[2](first))
-    assert recorder.givers(first) == ["0", "1", "2"]
-    assert recorder.givers(first.view(3, 4)) == ["0", "1", "2"]
-    assert recorder.givers(last) == ["3"]
+    assert recorder.producers(first) == ["0", "1", "2"]
+    assert recorder.producers(first.view(3, 4)) == ["0", "1", "2"]
+    assert recorder.producers(last) == ["3"]
     # Equal numbers elsewhere, a part of them, and these once they were changed.
-    assert recorder.givers(first.clone()) == []
-    assert recorder.givers(first[:1]) == []
+    assert recorder.producers(first.clone()) == []
+    assert recorder.producers(first[:1]) == []
     first += 1
-    assert recorder.givers(first) == []
+    assert recorder.producers(first) == []
 
 
 def test_givers_do_not_mistake_another_part_of_the_same_memory() -> None:
@@ -148,10 +148,10 @@ def test_givers_do_not_mistake_another_part_of_the_same_memory() -> None:
     halved = Halved()
     recorder = Recorder(halved, no_progress)
     x = torch.ones(1, 4, 3)
-    with torch.no_grad(), recorder.watching():
+    with torch.no_grad(), recorder.recording():
         first = halved(x)
-    assert recorder.givers(first) == [""]
-    assert recorder.givers(x[:, 2:]) == []
+    assert recorder.producers(first) == [""]
+    assert recorder.producers(x[:, 2:]) == []
 
 
 def given_by_view(view: Callable[[Tensor], Tensor]) -> tuple[list[str], list[str]]:
@@ -168,9 +168,9 @@ def given_by_view(view: Callable[[Tensor], Tensor]) -> tuple[list[str], list[str
 
     layer = Viewing()
     recorder = Recorder(layer, no_progress)
-    with torch.no_grad(), recorder.watching():
+    with torch.no_grad(), recorder.recording():
         out = layer(torch.arange(16.0).view(1, 4, 4))
-    return recorder.givers(layer.seen), recorder.givers(out)
+    return recorder.producers(layer.seen), recorder.producers(out)
 
 
 def test_givers_are_told_by_the_numbers_of_a_view_and_not_by_where_it_begins() -> None:
@@ -209,11 +209,11 @@ def test_a_view_has_the_norms_of_its_own_rows() -> None:
 def test_givers_do_not_mistake_new_tensors_in_freed_memory() -> None:
     layer = Doubling()
     recorder = Recorder(layer, no_progress)
-    with torch.no_grad(), recorder.watching():
+    with torch.no_grad(), recorder.recording():
         for _ in range(50):
             layer(torch.ones(64, 64))
     others = [torch.empty(64, 64) for _ in range(50)]
-    assert all(recorder.givers(other) == [] for other in others)
+    assert all(recorder.producers(other) == [] for other in others)
 
 
 @pytest.mark.parametrize("shape", [(1, 4, 6), (2, 4, 6), (4, 6), (6,), ()])
@@ -229,7 +229,7 @@ def test_only_one_sentences_tokens_have_norms(shape: tuple[int, ...]) -> None:
 def test_it_works_in_inference_mode_too() -> None:
     model = nn.Sequential(Shifted(5), nn.Dropout()).eval()
     recorder = Recorder(model, no_progress)
-    with torch.inference_mode(), recorder.watching():
+    with torch.inference_mode(), recorder.recording():
         model(torch.ones(1, 2, 3))
     means = {a.path: a.statistics.mean for a in recorder.activations()}
     assert means == {"0.inner": 1.0, "0": 6.0, "1": 6.0, "": 6.0}

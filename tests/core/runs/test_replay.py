@@ -1,4 +1,4 @@
-"""Calling a part again gives what the run gave, to the last bit."""
+"""Replayed calls are bit-identical to those of the run."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from bertviewer.core.analysis.layers import unit_of
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.replay import replay
 from bertviewer.core.runs.running import run_sentence
@@ -78,7 +78,7 @@ def test_each_call_of_a_shared_layer_is_made_again() -> None:
     assert_same(found, everything, path)
 
 
-def outermost_calls(model: LoadedModel, kept: Capture, *paths: str) -> list[str]:
+def outermost_calls(model: LoadedModel, kept: ActivationCache, *paths: str) -> list[str]:
     """Replay ``paths``; return what was called, without what that called itself."""
     return [
         path for path, depth in calls_of(model, lambda: replay(model, kept, paths)) if not depth
@@ -146,8 +146,8 @@ def test_a_layer_that_changes_its_argument_is_not_called_again_alone() -> None:
 def test_what_did_not_fit_is_found_by_the_whole_model() -> None:
     model = small_model("albert", num_hidden_groups=2, num_hidden_layers=4)
     whole, everything = watched(model)
-    kept = Capture("units", budget=whole.bytes - 1)
-    run_sentence(model, SENTENCE, random_weights=True, capture=kept)
+    kept = ActivationCache("units", budget=whole.bytes - 1)
+    run_sentence(model, SENTENCE, random_weights=True, cache=kept)
     (refused,) = kept.refused
     found = replay(model, kept, [refused])
     assert len(found.calls[refused]) == len(everything.calls[refused])
@@ -157,8 +157,8 @@ def test_what_did_not_fit_is_found_by_the_whole_model() -> None:
 def test_a_capture_of_everything_is_replayed_too() -> None:
     model = small_model("bert")
     _, everything = watched(model)
-    kept = Capture()
-    run_sentence(model, SENTENCE, random_weights=True, capture=kept)
+    kept = ActivationCache()
+    run_sentence(model, SENTENCE, random_weights=True, cache=kept)
     found = replay(model, kept, [LAYER])
     assert_same(found, everything, LAYER)
 
@@ -186,7 +186,9 @@ def test_a_replay_keeps_no_more_than_its_budget() -> None:
 def test_a_run_before_the_last_one_can_be_replayed() -> None:
     model = small_model("bert")
     kept, everything = watched(model)
-    run_sentence(model, Sentence("something else"), random_weights=True, capture=Capture("units"))
+    run_sentence(
+        model, Sentence("something else"), random_weights=True, cache=ActivationCache("units")
+    )
     found = replay(model, kept, [LAYER, ""])
     for path in ("", LAYER):
         assert_same(found, everything, path)
@@ -248,8 +250,8 @@ def test_layers_whose_forward_is_called_by_name_are_seen(tmp_path: Path) -> None
     values = {"vocab_size": 97, "hidden_size": 24, "embedding_size": 24, "num_hidden_layers": 2}
     heads = {"num_attention_heads": 4, "intermediate_size": 40}
     model = opened({"model_type": "squeezebert", **values, **heads}, tmp_path)
-    kept = Capture("units")
-    run = run_sentence(model, SENTENCE, random_weights=True, capture=kept)
+    kept = ActivationCache("units")
+    run = run_sentence(model, SENTENCE, random_weights=True, cache=kept)
     layer = "encoder.layers.1"
     (call,) = replay(model, kept, [layer]).calls[layer]
     output, activation = first_tensor(call.output), run.activation(layer)

@@ -1,4 +1,4 @@
-"""What a run shows is what the model does when it is called plainly."""
+"""A run's statistics are those of a plain call of the model."""
 
 import json
 from pathlib import Path
@@ -97,7 +97,7 @@ def test_what_is_changed_in_place_is_measured_again() -> None:
 
     model = Shifted()
     recorder = Recorder(model, no_progress)
-    with torch.no_grad(), recorder.watching():
+    with torch.no_grad(), recorder.recording():
         model(torch.zeros(4))
     outer, inner = recorder.activations()
     assert inner.statistics.mean == 0

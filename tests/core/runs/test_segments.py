@@ -1,4 +1,4 @@
-"""The segment that is shown for a token is the one that the model was given."""
+"""The segments of a run's tokens are the model's inputs."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""How many tokens a model takes: what is cut, counted, and refused before it sees it."""
+"""Maximum lengths: what is truncated, counted and refused."""
 
 import json
 from functools import cache

@@ -6,7 +6,7 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.saved_runs.file_format import encode_runs
 from bertviewer.core.saved_runs.run_file import RunFile, RunsToSave, create_run_file
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.check_step import Check, CheckStep
+from bertviewer.core.schema.check import Check, CheckStep
 
 CHECKS = {"": Check((CheckStep("", "output", None, 1e-6, False, "flow"),))}
 

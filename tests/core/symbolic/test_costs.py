@@ -113,7 +113,7 @@ def test_presets_with_their_heads_cost_what_torch_counts(name: str, task: str) -
         counted = counted_by_path(model, inputs)
         assert counted[""]
         counter = RunCounter(model)
-        with torch.no_grad(), counter.watching():
+        with torch.no_grad(), counter.counting():
             model(**inputs)
         # What a run counts is a third way to the same numbers.
         for path, found in counter.macs().items():
@@ -166,7 +166,7 @@ def test_experts_cost_what_each_token_asks_of_them() -> None:
     real.set_attn_implementation("eager")
     for tokens in (1, 9):
         counter = RunCounter(real)
-        with torch.no_grad(), counter.watching():
+        with torch.no_grad(), counter.counting():
             real(torch.full((1, tokens), 7), use_cache=False)
         assert costs.macs("", {**values, "B": 1, "S": tokens}) == counter.macs()[""].count
 

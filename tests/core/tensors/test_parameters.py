@@ -9,10 +9,9 @@ from numpy.testing import assert_array_equal
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.replay.token_rows import token_rows
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.parameters import from_tensor, tensor_values
+from bertviewer.core.tensors.parameters import from_tensor, tensor_values, token_rows
 from bertviewer.core.tensors.values import Origin, TensorValues
 from bertviewer.core.util.errors import UserError
 

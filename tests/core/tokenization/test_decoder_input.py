@@ -13,7 +13,7 @@ from transformers.models.pegasus import modeling_pegasus
 
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.sources.families import LAST_TOKEN_FIRST
@@ -42,10 +42,10 @@ def model_of(family: str, task: str) -> LoadedModel:
     return small_model(family, task, **changes)
 
 
-def ran(model: LoadedModel, sentence: Sentence) -> tuple[ActivationRun, Capture]:
+def ran(model: LoadedModel, sentence: Sentence) -> tuple[ActivationRun, ActivationCache]:
     run(model, sentence)  # moves the weights away from those of the initialisation
-    capture = Capture("units")
-    return run_sentence(model, sentence, random_weights=True, capture=capture), capture
+    capture = ActivationCache("units")
+    return run_sentence(model, sentence, random_weights=True, cache=capture), capture
 
 
 def ids_of(found: ActivationRun, segment: int) -> list[int]:

@@ -5,10 +5,10 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
-from bertviewer.core.schema.check_step import Check, CheckStep, Unchecked
+from bertviewer.core.schema.check import Check, CheckStep, Unchecked
 from bertviewer.core.schema.statistics import Statistics
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
@@ -128,8 +128,8 @@ def test_attention_of_chosen_layers(demo: Subject, demo_source: ModelSource) -> 
 
     first, last = "heads-encoder.layer.0.attention.self-0", "heads-encoder.layer.5.attention.self-0"
     assert shown(demo) == ["entropy", first, last, "head"]
-    model, kept = open_model(demo_source), Capture()
-    run = run_sentence(model, Sentence(TEXT), capture=kept)
+    model, kept = open_model(demo_source), ActivationCache()
+    run = run_sentence(model, Sentence(TEXT), cache=kept)
     looks = of_layers(demo.looks, model, run, kept, (5,))
     chosen = replace(demo, looks=looks)
     assert shown(chosen) == ["entropy", last, "head"]

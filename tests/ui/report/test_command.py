@@ -8,15 +8,15 @@ from msgspec.structs import replace
 
 from bertviewer.cli.arguments import parse
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.check import Check
 from bertviewer.core.sources.model_source import ModelSource, find_task
 from bertviewer.report.choices import Choices
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.report.command import recipe_of
 from bertviewer.ui.report.material import Material
-from bertviewer.ui.watched_run import WatchedRun
 
 PAIR = Sentence('--it\'s a "cat"; rm -rf $HOME', "- and\na dog`")
 
@@ -29,7 +29,7 @@ def material(opened_demo: LoadedModel) -> Material:
         source=opened_demo.source,
         architecture=opened_demo.architecture,
         keys=opened_demo.keys,
-        watched=WatchedRun(run, Capture("units")),
+        watched=RecordedRun(run, ActivationCache("units")),
         watched_a=None,
         check=None,
         checked=(),
@@ -89,7 +89,7 @@ def test_random_weights_heads_and_folders(material: Material, tmp_path: Path) ->
     source = ModelSource("pickle", str(tmp_path), tmp_path, find_task("masked-lm"), True)
     assert material.run is not None
     info = replace(material.run.source, weights="random")
-    watched = WatchedRun(replace(material.run, source=info), Capture("units"))
+    watched = RecordedRun(replace(material.run, source=info), ActivationCache("units"))
     said = command_of(replace(material, source=source, watched=watched), Choices(), None, "a.pdf")
     options = parse(shlex.split(said)[1:])
     assert (options.model, options.task) == (str(tmp_path), "masked-lm")
@@ -101,9 +101,12 @@ def test_run_a_where_and_how_it_was_run(material: Material) -> None:
     run = material.run
     assert run is not None
     cut = replace(run, sentence=replace(run.sentence, cut=True), device="cuda:0")
-    kept = WatchedRun(replace(run, sentence=Sentence("- a")), Capture("units"))
+    kept = RecordedRun(replace(run, sentence=Sentence("- a")), ActivationCache("units"))
     ours = replace(
-        material, watched=WatchedRun(cut, Capture("units")), watched_a=kept, statistic="mean ± std"
+        material,
+        watched=RecordedRun(cut, ActivationCache("units")),
+        watched_a=kept,
+        statistic="mean ± std",
     )
     options = parse(shlex.split(command_of(ours, Choices(), None, "a.pdf"))[1:])
     assert (options.device, options.against_device) == ("cuda:0", "cpu")
@@ -118,14 +121,14 @@ def test_runs_that_were_saved(material: Material) -> None:
     saved = replace(
         material,
         source=replace(material.source, kind="runs", name="two.bertviewer"),
-        watched=WatchedRun(run, None, file="two.bertviewer"),
-        watched_a=WatchedRun(run, None, file="two.bertviewer", is_saved_a=True),
+        watched=RecordedRun(run, None, file="two.bertviewer"),
+        watched_a=RecordedRun(run, None, file="two.bertviewer", is_saved_a=True),
         checked=("pooler",),
     )
     said = command_of(saved, Choices(), None, "a.pdf")
     assert said == ("bertviewer report two.bertviewer -o a.pdf --against-saved-a=two.bertviewer")
     # Its own model was opened, and run again.
-    again = replace(material, watched_a=WatchedRun(run, None, file="two.bertviewer"))
+    again = replace(material, watched_a=RecordedRun(run, None, file="two.bertviewer"))
     options = parse(shlex.split(command_of(again, Choices(), None, "a.pdf"))[1:])
     assert options.sentence == PAIR.text
     assert options.against_saved == "two.bertviewer"

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.model_source import ModelSource
@@ -12,18 +12,18 @@ from bertviewer.core.util.progress import no_progress
 from bertviewer.report import looking
 from bertviewer.report.choices import Choices
 from bertviewer.report.looks import Looks
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.report.drawer import Drawer
 from bertviewer.ui.report.maker import Order, ReportMaker
 from bertviewer.ui.report.material import Material
-from bertviewer.ui.watched_run import WatchedRun
 
 
 def test_other_layers_are_looked_at_alone(
     demo_source: ModelSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, kept = open_model(demo_source), Capture("units")
-    run = run_sentence(model, Sentence("one two"), capture=kept)
-    watched = WatchedRun(run, kept)
+    model, kept = open_model(demo_source), ActivationCache("units")
+    run = run_sentence(model, Sentence("one two"), cache=kept)
+    watched = RecordedRun(run, kept)
     material = Material(
         demo_source, model.architecture, model.keys, watched, None, None, (), None, "std"
     )
@@ -52,6 +52,6 @@ def test_other_layers_are_looked_at_alone(
     assert maker.unseen(ends) == ("run",)
     assert (len(found), shown) == (1, [(0, 5), (5,)])
     # Another run is looked at from the beginning.
-    again = replace(material, watched=WatchedRun(run, kept))
+    again = replace(material, watched=RecordedRun(run, kept))
     assert ReportMaker(again, Drawer(), maker).unseen(last) == ("run",)
     assert ReportMaker(material, Drawer(), maker).unseen(last) == ()

@@ -8,8 +8,8 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.ui.jobs import Ran
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.run.view import View
-from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 from tests.charts.runs import LAYERS
 
@@ -46,7 +46,7 @@ class Sight:
 
     def run(self, run: ActivationRun) -> None:
         """Make a run the last one."""
-        self.workspace.show_run(Ran(WatchedRun(run, cast(Any, None)), None))
+        self.workspace.show_run(Ran(RecordedRun(run, cast(Any, None)), None))
         self.draw()
 
     def keep(self, run: ActivationRun) -> None:

@@ -22,9 +22,9 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.jobs import Ran
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.part_measures import PartMeasures
-from bertviewer.ui.watched_run import WatchedRun
 from tests.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run
@@ -70,7 +70,7 @@ def test_nan_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
             for module in whole.modules
         )
         ran.workspace.show_run(
-            Ran(WatchedRun(replace(whole, modules=modules), watched.capture), None)
+            Ran(RecordedRun(replace(whole, modules=modules), watched.capture), None)
         )
         settle(ran, worker, qtbot)
         return titles(ran)[0]

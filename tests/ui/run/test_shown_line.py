@@ -14,9 +14,9 @@ from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.jobs import Ran
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.run.run_panel import RunPanel
 from bertviewer.ui.run.shown_line import ShownLine
-from bertviewer.ui.watched_run import WatchedRun
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run
 from tests.ui.run.layers_window import TEXT
@@ -124,7 +124,9 @@ def test_sentences_of_strangers_are_one_line_of_plain_text(ran: MainWindow) -> N
     assert watched is not None
     text = "<b>שלום</b>\n" + "x" * 10_000
     sentence = replace(watched.run.sentence, text=text)
-    ran.workspace.runs.set_run(WatchedRun(replace(watched.run, sentence=sentence), watched.capture))
+    ran.workspace.runs.set_run(
+        RecordedRun(replace(watched.run, sentence=sentence), watched.capture)
+    )
     ran.workspace.runs.run_changed.emit()
     label = find(ran, QLabel, "shownSentence")
     assert label.textFormat() == Qt.TextFormat.PlainText
@@ -164,7 +166,7 @@ def test_a_saved_run_brings_its_sentence(ran: MainWindow, settle: Settle) -> Non
     workspace, run = ran.workspace, last_run(ran)
     ran.set_sentence("what was typed for another model", None)
     assert said(ran)[0] == "Results are for an earlier sentence:"
-    workspace.show_run(Ran(WatchedRun(run, None), None))
+    workspace.show_run(Ran(RecordedRun(run, None), None))
     settle()
     assert find(ran, QLineEdit, "sentenceEdit").text() == run.sentence.text
     assert said(ran)[0] == ""
@@ -177,7 +179,7 @@ def test_random_tensors_are_not_called_trained(ran: MainWindow) -> None:
         (("classifier.weight",), "1 tensor random, the others trained"),
     ):
         source = replace(run.source, task="masked-lm", random_tensors=lacking)
-        ran.workspace.show_run(Ran(WatchedRun(replace(run, source=source), None), None))
+        ran.workspace.show_run(Ran(RecordedRun(replace(run, source=source), None), None))
         shown = said(ran)[1]
         assert shown.endswith(f" · masked-lm · {words}")
         assert "trained weights" not in shown

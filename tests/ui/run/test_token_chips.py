@@ -13,9 +13,9 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.theme import DARK, LIGHT, Theme, mixed
 from bertviewer.core.schema.activation_run import Token
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.run.chip_delegate import DEEPEST, KIND, PALE, PALEST
 from bertviewer.ui.run.token_chips import TokenChips
-from bertviewer.ui.watched_run import WatchedRun
 from tests.charts.colors import contrast
 from tests.ui.finding import find, last_run
 
@@ -60,7 +60,7 @@ def show_tokens(window: MainWindow, settle: Settle, *tokens: Token) -> TokenChip
         hidden_states=(),
     )
     window.workspace.selection.set_tokens(len(tokens), 0)
-    window.workspace.runs.set_run(WatchedRun(run, watched.capture))
+    window.workspace.runs.set_run(RecordedRun(run, watched.capture))
     window.workspace.runs.run_changed.emit()
     settle()
     return chips(window)

@@ -15,8 +15,8 @@ from bertviewer.ui import attention_request
 from bertviewer.ui.busy_bar import BusyBar
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.recorded_run import FROM_FILE, RecordedRun
 from bertviewer.ui.run import head_survey, jobs
-from bertviewer.ui.watched_run import FROM_FILE, WatchedRun
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import bring_view, find, last_run
 from tests.ui.run.layers_window import choose
@@ -141,7 +141,7 @@ def test_a_run_from_a_file_is_run_here(
 ) -> None:
     runs = ran.workspace.runs
     assert runs.run is not None
-    saved = WatchedRun(runs.run, None)
+    saved = RecordedRun(runs.run, None)
     runs.set_run(saved)
     runs.run_changed.emit()
     kind.ask(ran)

@@ -18,12 +18,12 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.check_step import Check
+from bertviewer.core.schema.check import Check
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import recent_names
-from bertviewer.ui.watched_run import FROM_FILE
+from bertviewer.ui.recorded_run import FROM_FILE
 from tests.core.saved_runs.saved_runs import run_file, write
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import bring_view, find, has_error, is_drawn, last_run, shown_error

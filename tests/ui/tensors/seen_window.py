@@ -8,7 +8,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.replay.seen_tensors import values
+from bertviewer.core.replay.module_tensors import module_tensors
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tensors.views import TensorViews
@@ -77,6 +77,6 @@ def given(window: MainWindow, path: str, call: int = 0) -> np.ndarray:
     watched, model = window.workspace.runs.watched, window.workspace.requests.model
     assert watched is not None
     assert model is not None
-    _, gave = values(model, watched.run, watched.kept, path, call=call)
+    _, gave = module_tensors(model, watched.run, watched.kept, path, call=call)
     found: np.ndarray = next(iter(gave.values()))[0].numpy()
     return found

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.analysis.attention_layers import attention_layers
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.attention import attention_of
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.errors import UserError
@@ -17,7 +17,7 @@ from bertviewer.core.util.progress import no_progress
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.ui.recorded_run import RecordedRun
 from bertviewer.ui.welcome import choices
 from bertviewer.ui.welcome.questions import QUESTIONS, Question
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -26,9 +26,9 @@ from tests.ui.finding import find
 PREVIOUS, SENSES, OUTLIER = QUESTIONS
 
 
-def watched(model: LoadedModel, sentence: Sentence) -> WatchedRun:
-    capture = Capture("units")
-    return WatchedRun(run_sentence(model, sentence, capture=capture), capture)
+def watched(model: LoadedModel, sentence: Sentence) -> RecordedRun:
+    capture = ActivationCache("units")
+    return RecordedRun(run_sentence(model, sentence, cache=capture), capture)
 
 
 def view(window: MainWindow) -> str:

@@ -1,4 +1,4 @@
-"""A model that exchanges its attention by itself uses the one of each sentence, and is watched."""
+"""BigBird's attention and dynamic rotary embeddings do not depend on earlier calls."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ import torch
 import transformers
 
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.big_bird_attention import choose_attention
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.attention_implementation import reset_model_state
 from bertviewer.core.runs.inputs import text_inputs
 from bertviewer.core.runs.replay import replay
 from bertviewer.core.runs.running import run_sentence
@@ -20,8 +20,10 @@ SHORT, LONG = Sentence("word " * 5), Sentence("word " * 20)
 ATTENTION = "encoder.layer.1.attention.self"
 
 
-def ran(model: LoadedModel, sentence: Sentence, capture: Capture | None = None) -> ActivationRun:
-    return run_sentence(model, sentence, random_weights=True, capture=capture)
+def ran(
+    model: LoadedModel, sentence: Sentence, capture: ActivationCache | None = None
+) -> ActivationRun:
+    return run_sentence(model, sentence, random_weights=True, cache=capture)
 
 
 def last(run: ActivationRun) -> np.ndarray:
@@ -47,7 +49,7 @@ def test_the_attention_in_use_is_watched_and_no_module_is_new(sentence: Sentence
 
 def test_a_kept_run_is_called_again_with_the_attention_that_it_had() -> None:
     model = small_model("big_bird")
-    kept, seen = Capture("units"), Capture()
+    kept, seen = ActivationCache("units"), ActivationCache()
     ran(model, SHORT, kept)
     ran(model, SHORT, seen)
     ran(model, LONG)
@@ -60,7 +62,7 @@ def test_full_attention_ends_where_transformers_ends_it(length: int) -> None:
     model = small_model("big_bird").module(True)
     theirs = small_model("big_bird").module(True)
     inputs = {"input_ids": torch.ones(1, length, dtype=torch.long)}
-    choose_attention(model, inputs)
+    reset_model_state(model, inputs)
     theirs(**inputs)
     kinds = [type(m.get_submodule(ATTENTION)).__name__ for m in (model, theirs)]
     assert kinds[0] == kinds[1]
@@ -73,7 +75,7 @@ def test_what_is_full_from_the_beginning_stays_so() -> None:
         small_model("big_bird", attention_type="original_full").module(True),
         small_model("big_bird", **changes).module(True),
     ):
-        choose_attention(model, {"input_ids": torch.ones(1, 30, dtype=torch.long)})
+        reset_model_state(model, {"input_ids": torch.ones(1, 30, dtype=torch.long)})
         assert type(model.get_submodule(ATTENTION)).__name__ == "BigBirdSelfAttention"
 
 
@@ -84,7 +86,7 @@ def test_an_encoder_decoder_is_settled_in_its_encoder() -> None:
     config = transformers.BigBirdPegasusConfig(**sizes, **heads, **blocks)
     model = transformers.BigBirdPegasusModel(config)
     for length, name in ((7, "SelfAttention"), (8, "BlockSparseAttention"), (3, "SelfAttention")):
-        choose_attention(model, {"input_ids": torch.ones(1, length, dtype=torch.long)})
+        reset_model_state(model, {"input_ids": torch.ones(1, length, dtype=torch.long)})
         attention = model.encoder.layers[0].self_attn.self
         assert type(attention).__name__ == f"BigBirdPegasus{name}"
 

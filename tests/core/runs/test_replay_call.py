@@ -1,4 +1,4 @@
-"""What a module took in a run is seen again, and no more is called than that takes."""
+"""Replaying one call finds its inputs, and calls no more than necessary."""
 
 from functools import partial
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bertviewer.core.graph.module_calls import tensors_in
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.util.errors import Cancelled
 from tests.core.checks.small_models import SENTENCE, hook_count, small_model
@@ -59,8 +59,8 @@ def test_what_was_taken_is_found_by_the_whole_model_where_a_layer_was_not_kept()
     kept, _ = watched(model)
     with torch.no_grad():
         kept.calls[LAYER][0].args[0].add_(1)
-    everything = Capture()
-    run_sentence(model, SENTENCE, random_weights=True, capture=everything)
+    everything = ActivationCache()
+    run_sentence(model, SENTENCE, random_weights=True, cache=everything)
     path = f"{LAYER}.attention.self"
     # What was changed since is made again from the start; what was kept whole gives its layer.
     for capture, start in ((kept, ""), (everything, LAYER)):

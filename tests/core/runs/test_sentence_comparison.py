@@ -1,4 +1,4 @@
-"""Sentences as one vector, beside the sum by hand, and beside unrelated ones."""
+"""Sentence vectors, compared with sums by hand and with unrelated sentences."""
 
 from functools import cache
 from itertools import combinations
@@ -11,8 +11,13 @@ from bertviewer.core.analysis.sentence_vectors import SentenceComparison, senten
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.replay.sentences import CHINESE, ENGLISH, compare_sentences, unrelated_to
 from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.runs.sentence_comparison import (
+    CHINESE,
+    ENGLISH,
+    compare_sentences,
+    unrelated_to,
+)
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import demo_folder

@@ -1,4 +1,4 @@
-"""What a run keeps: references and no copies, up to a budget, in the capture that it is given."""
+"""The activation cache: references without copies, within a budget."""
 
 import gc
 import weakref
@@ -11,16 +11,16 @@ from torch import Tensor, nn
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.graph.module_calls import tensors_in, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture, KeptCall
+from bertviewer.core.runs.activation_cache import ActivationCache, RecordedCall
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.errors import Cancelled
-from tests.core.checks.small_models import SENTENCE, hook_count, run, small_model
+from tests.core.checks.small_models import SENTENCE, change_output, hook_count, run, small_model
 
 
-def of_units(model: LoadedModel, sentence: Sentence = SENTENCE) -> Capture:
-    capture = Capture("units")
-    run_sentence(model, sentence, random_weights=True, capture=capture)
+def of_units(model: LoadedModel, sentence: Sentence = SENTENCE) -> ActivationCache:
+    capture = ActivationCache("units")
+    run_sentence(model, sentence, random_weights=True, cache=capture)
     return capture
 
 
@@ -36,8 +36,8 @@ def test_a_run_keeps_nothing_unless_it_is_asked_to() -> None:
     run_sentence(model, SENTENCE, random_weights=True)
     gc.collect()
     assert seen[0]() is None
-    kept = Capture()
-    run_sentence(model, SENTENCE, random_weights=True, capture=kept)
+    kept = ActivationCache()
+    run_sentence(model, SENTENCE, random_weights=True, cache=kept)
     handle.remove()
     assert seen[1]() is not None
 
@@ -92,9 +92,9 @@ def test_units_keep_no_more_than_hidden_states_and_masks(
 
 
 def test_bytes_count_every_storage_once() -> None:
-    capture = Capture()
+    capture = ActivationCache()
     model = nn.Sequential(nn.Identity(), nn.Flatten(), nn.Identity())
-    with torch.no_grad(), capture.watching(dict(model.named_modules())):
+    with torch.no_grad(), capture.recording(dict(model.named_modules())):
         model(torch.zeros(4, 5, 5))
     assert len(capture.calls) == 4
     assert capture.bytes == 4 * 25 * 4
@@ -135,7 +135,9 @@ def test_a_run_that_is_cancelled_leaves_other_captures_and_no_hooks() -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        run_sentence(model, Sentence("other"), stop, random_weights=True, capture=Capture("units"))
+        run_sentence(
+            model, Sentence("other"), stop, random_weights=True, cache=ActivationCache("units")
+        )
     assert before.bytes == size
     assert hook_count(model.module(True)) == hooks
     assert check_run(model, before).crosses == ()
@@ -172,9 +174,8 @@ def test_what_is_changed_in_place_is_called_again_or_told() -> None:
     (path,) = reasons
     assert path == "encoder.layer.0.intermediate.intermediate_act_fn"
     assert "inputs was modified in place" in reasons[path]
-    hook = dense.register_forward_hook(lambda _module, _args, output: output + 0.1)
-    check = check_run(model, capture)
-    hook.remove()
+    with change_output(dense, lambda output: output + 0.1):
+        check = check_run(model, capture)
     assert not all(step.ok for step in check.at("encoder.layer.0.intermediate.dense"))
 
 
@@ -184,11 +185,11 @@ def test_calls_on_the_cpu_stay_where_they_are() -> None:
 
 
 def test_calls_elsewhere_are_copied_and_what_was_changed_in_place_stays_known() -> None:
-    capture = Capture()
+    capture = ActivationCache()
     for path, offset in (("a", 0), ("b", 1)):
         tensor = torch.ones(2, device="meta")
         noted = versions((tensor, tensor))
-        capture.add(path, KeptCall((tensor,), {}, tensor, noted))
+        capture.add(path, RecordedCall((tensor,), {}, tensor, noted))
         if offset:
             tensor.add_(1)
     with pytest.MonkeyPatch.context() as patch:

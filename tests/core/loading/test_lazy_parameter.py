@@ -1,4 +1,4 @@
-"""A weight that is not there is calculated with as if it were."""
+"""Operations on a lazy parameter are those on its values."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.checkpoints.stored import StoredTensor
-from bertviewer.core.loading.lazy_parameter import AbsentWeight, absent_in, weights_in
+from bertviewer.core.loading.lazy_parameter import LazyParameter, lazy_parameters, loaded_parameters
 from bertviewer.core.loading.pretrained import read_each, unchanged
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
@@ -27,15 +27,15 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def absent(file: Path) -> AbsentWeight:
+def absent(file: Path) -> LazyParameter:
     checkpoint = find_checkpoint(file)
     assert checkpoint is not None
     (stored,) = unchanged(checkpoint.tensors.values())
-    return AbsentWeight(stored, torch.float32, torch.device("cpu"))
+    return LazyParameter(stored, torch.float32, torch.device("cpu"))
 
 
 @pytest.fixture
-def tied(absent: AbsentWeight) -> nn.Sequential:
+def tied(absent: LazyParameter) -> nn.Sequential:
     """Return two modules with one weight."""
     module = nn.Sequential(nn.Linear(4, 3, bias=False), nn.Embedding(3, 4))
     for part in module:
@@ -58,7 +58,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_it_has_all_but_its_numbers(absent: AbsentWeight, read: list[str]) -> None:
+def test_it_has_all_but_its_numbers(absent: LazyParameter, read: list[str]) -> None:
     assert isinstance(absent, nn.Parameter)
     assert tuple(absent.shape) == (3, 4)
     assert (absent.dtype, absent.device) == (torch.float32, torch.device("cpu"))
@@ -80,40 +80,40 @@ def test_it_has_all_but_its_numbers(absent: AbsentWeight, read: list[str]) -> No
     ],
 )
 def test_what_is_calculated_with_it(
-    absent: AbsentWeight, operation: Callable[[Tensor], Tensor]
+    absent: LazyParameter, operation: Callable[[Tensor], Tensor]
 ) -> None:
     with torch.no_grad():
         assert torch.equal(operation(absent), operation(WEIGHT))
 
 
-def test_it_is_not_written_to(absent: AbsentWeight) -> None:
+def test_it_is_not_written_to(absent: LazyParameter) -> None:
     with torch.no_grad(), pytest.raises(UserError, match=r"^w is changed by the model as it runs"):
         absent.div_(2)
 
 
 def test_weights_are_there_once_for_many_calls(tied: nn.Sequential, read: list[str]) -> None:
-    with torch.no_grad(), weights_in(tied):
-        assert absent_in(tied) == []
+    with torch.no_grad(), loaded_parameters(tied):
+        assert lazy_parameters(tied) == []
         assert tied[0].weight is tied[1].weight
-        with weights_in(tied[0]):  # what is there stays
+        with loaded_parameters(tied[0]):  # what is there stays
             assert torch.equal(tied[0](torch.eye(4)), WEIGHT.t())
         assert torch.equal(tied[1](torch.tensor([1])), WEIGHT[1:2])
     assert read == ["w"]
-    assert len(absent_in(tied)) == 2
+    assert len(lazy_parameters(tied)) == 2
     assert tied[0].weight is tied[1].weight
 
 
 def test_weights_are_given_back_after_an_error(tied: nn.Sequential) -> None:
-    with pytest.raises(ValueError, match="stop"), weights_in(tied):
+    with pytest.raises(ValueError, match="stop"), loaded_parameters(tied):
         raise ValueError("stop")
-    assert len(absent_in(tied)) == 2
+    assert len(lazy_parameters(tied)) == 2
 
 
 def test_a_file_that_was_written_anew(tied: nn.Sequential, file: Path) -> None:
     os.utime(file, (1, 1))
     with (
         pytest.raises(UserError, match="the file has changed since it was opened"),
-        weights_in(tied),
+        loaded_parameters(tied),
     ):
         raise AssertionError("it was read")
-    assert len(absent_in(tied)) == 2
+    assert len(lazy_parameters(tied)) == 2

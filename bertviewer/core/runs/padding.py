@@ -1,6 +1,5 @@
-"""A run's sentence padded to more tokens, with the mask and without: what the mask is for."""
+"""The effect of padding: a run's sentence alone, padded with the mask, and padded without it."""
 
-import inspect
 from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -17,37 +16,39 @@ from bertviewer.core.analysis.padding import (
     rounding_of,
 )
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.replay.attention import are_probabilities
-from bertviewer.core.replay.eager_attention import eager, is_close
-from bertviewer.core.runs.big_bird_attention import choose_attention
-from bertviewer.core.runs.capture import Capture
-from bertviewer.core.runs.failures import as_user_error
-from bertviewer.core.runs.replay import reporting
+from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.attention_implementation import (
+    are_probabilities,
+    eager_attention,
+    is_close,
+)
+from bertviewer.core.runs.inputs import accepted_by, parameters_of
+from bertviewer.core.runs.replay import call_model
 from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
 _PAD_KEYS = ("pad_token_id", "eos_token_id")
-_FILLED = {"input_ids": None, "attention_mask": 0, "token_type_ids": 0}
-"""What is as long as the sentence, and what stands there for padding; the ids have their own."""
+_PADDING = {"input_ids": None, "attention_mask": 0, "token_type_ids": 0}
+"""The arguments that are as long as the sentence, and their values for padding."""
 
 
-def look_at_padding(
+def compare_padding(
     model: LoadedModel,
     run: ActivationRun,
-    kept: Capture,
+    cache: ActivationCache,
     length: int,
     progress: Progress = no_progress,
 ) -> Padding:
-    """Pad a run's sentence to ``length`` tokens, and run it alone, with the mask and without.
+    """Compare a run's sentence alone with the same padded to ``length`` tokens.
 
-    All three are run as the model calculates attention step by step, so that they differ in
-    nothing else; or in its own way, where the other gives other numbers (Falcon with ALiBi). Of an
-    encoder-decoder it is the encoder's sentence that is padded.
+    All passes use eager attention, so that they differ in nothing else; or the model's usual
+    implementation if eager attention computes something else (Falcon with ALiBi). Of an
+    encoder-decoder the encoder's sentence is padded.
 
     Raises:
-        UserError: the model takes no mask or gives no hidden states, or there is no such length.
-        Cancelled: ``progress`` said so.
+        UserError: the model accepts no mask or returns no hidden states, or the length is invalid.
+        Cancelled: by ``progress``.
     """
     module = model.module(random_weights=True, progress=progress, device=run.device)
     config = model.architecture.config
@@ -55,19 +56,26 @@ def look_at_padding(
     tokens = tuple(token for token in run.tokens if not is_pair or token.segment == 0)
     _check(module, len(tokens), length, model.length_limits().source)
     pad = _pad_token(model, config)
-    alone = {**kept.inputs, "attention_mask": _ones(kept.inputs)}
+    alone = {**cache.inputs, "attention_mask": torch.ones_like(cache.inputs["input_ids"])}
     masked = _padded(alone, length, pad.id)
     unmasked = {**masked, "attention_mask": torch.ones_like(masked["attention_mask"])}
     dtype = next(module.parameters()).dtype
     lengths = (len(tokens), length, length)
+    problem = f"{model.source.name}: the padded sentence cannot be run"
     outputs: list[Any] = []
     states: list[tuple[Tensor, ...]] = []
-    for shows_attention in (True, False):
-        with eager(module) if shows_attention else nullcontext():
+    for is_eager in (True, False):
+        options = {
+            "output_attentions": is_eager,
+            "output_hidden_states": True,
+            "return_dict": True,
+        }
+        with eager_attention(module) if is_eager else nullcontext():
             outputs = []
             for number, inputs in enumerate((alone, masked, unmasked)):
                 progress(number, 3, "Running the padded sentence")
-                outputs.append(_called(module, inputs, model, progress, shows_attention))
+                asked = {**inputs, **accepted_by(module, options)}
+                outputs.append(call_model(model, asked, progress, problem))
         states = [_states(output, count) for output, count in zip(outputs, lengths, strict=True)]
         if _is_as_in(run, states[0], dtype):
             break
@@ -85,9 +93,8 @@ def look_at_padding(
 
 
 def _check(module: nn.Module, count: int, length: int, limit: int | None) -> None:
-    name = type(module).__name__
-    if "attention_mask" not in inspect.signature(module.forward).parameters:
-        raise UserError(f"{name} accepts no attention mask")
+    if "attention_mask" not in parameters_of(module):
+        raise UserError(f"{type(module).__name__} accepts no attention mask")
     most = MOST_TOKENS if limit is None else limit
     if not count < length <= most:
         raise UserError(
@@ -96,59 +103,33 @@ def _check(module: nn.Module, count: int, length: int, limit: int | None) -> Non
 
 
 def _pad_token(model: LoadedModel, config: Mapping[str, Any]) -> Token:
-    """Return the token that pads: the family's own, else that which ends a text, else the first."""
+    """Return the padding token, else the token that ends a text, else the first one."""
     ids = (config.get(key) for key in _PAD_KEYS)
     number = next((found for found in ids if isinstance(found, int) and found >= 0), 0)
     return Token(number, model.tokenizer().text_of(number), 0, is_special=True)
 
 
-def _ones(inputs: Mapping[str, Any]) -> Tensor:
-    ids: Tensor = inputs["input_ids"]
-    return torch.ones_like(ids)
-
-
 def _padded(inputs: Mapping[str, Any], length: int, pad: int) -> dict[str, Any]:
     padded = dict(inputs)
-    for name, filling in _FILLED.items():
+    for name, value in _PADDING.items():
         if (row := inputs.get(name)) is not None:
-            rest = row.new_full((1, length - row.shape[1]), pad if filling is None else filling)
+            rest = row.new_full((1, length - row.shape[1]), pad if value is None else value)
             padded[name] = torch.cat([row, rest], dim=1)
     return padded
 
 
 def _is_as_in(run: ActivationRun, states: tuple[Tensor, ...], dtype: torch.dtype) -> bool:
-    """Tell whether the last state is that of the run, but for roundings."""
+    """Return whether the last state is that of the run, up to rounding."""
     if len(states) != len(run.hidden_states) or states[-1].shape != run.hidden_states[-1].shape:
-        return True  # an encoder's, say, where the run has those of both sides
+        return True  # the run has the states of both stacks
     return is_close(states[-1].to(dtype), torch.from_numpy(run.hidden_states[-1]))
-
-
-def _called(
-    module: Any,
-    inputs: Mapping[str, Any],
-    model: LoadedModel,
-    progress: Progress,
-    shows_attention: bool,
-) -> Any:
-    choose_attention(module, inputs)
-    more = {"output_attentions": shows_attention, "output_hidden_states": True, "return_dict": True}
-    parameters = inspect.signature(module.forward).parameters.values()
-    takes_any = any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters)
-    names = {parameter.name for parameter in parameters}
-    more = {key: value for key, value in more.items() if takes_any or key in names}
-    with (
-        torch.no_grad(),
-        as_user_error(module, f"{model.source.name}: the padded sentence cannot be run"),
-        reporting(module, progress),
-    ):
-        return module(**{**inputs, **more})
 
 
 def _states(output: Any, count: int) -> tuple[Tensor, ...]:
     """Return the hidden states of a sentence of ``count`` tokens: [S, D] each.
 
     Raises:
-        UserError: there are none, or they have another length, as in a model that pads by itself.
+        UserError: there are none, or they have another length, as in a model that pads itself.
     """
     found = output.get("hidden_states")
     found = output.get("encoder_hidden_states") if found is None else found
@@ -176,20 +157,20 @@ def _state(
     )
 
 
-def _maps(output: Any) -> tuple[Tensor, ...]:
-    """Return the probabilities [A, S, S] of each layer, () where they are not given."""
+def _attentions(masked: Any, unmasked: Any, count: int) -> tuple[PaddedAttention, ...]:
+    def share(weights: Tensor) -> float:
+        return float(weights[:, :count, count:].sum(-1).mean())
+
+    pairs = zip(_weights(masked), _weights(unmasked), strict=True)
+    return tuple(PaddedAttention(share(one), share(other)) for one, other in pairs)
+
+
+def _weights(output: Any) -> tuple[Tensor, ...]:
+    """Return the attention weights [A, S, S] of each layer, () if the output has none."""
     found = output.get("attentions")
     found = output.get("encoder_attentions") if found is None else found
-    maps = tuple(found or ())
-    # SqueezeBERT gives the scores by that name, Longformer the probabilities within its windows.
-    is_square = all(one.shape[-1] == one.shape[-2] for one in maps)
-    is_known = is_square and all(map(are_probabilities, maps))
-    return tuple(one[0].double() for one in maps) if is_known else ()
-
-
-def _attentions(masked: Any, unmasked: Any, count: int) -> tuple[PaddedAttention, ...]:
-    def share(maps: Tensor) -> float:
-        return float(maps[:, :count, count:].sum(-1).mean())
-
-    pairs = zip(_maps(masked), _maps(unmasked), strict=True)
-    return tuple(PaddedAttention(share(one), share(other)) for one, other in pairs)
+    weights = tuple(found or ())
+    # SqueezeBERT returns scores by that name, Longformer weights within its windows.
+    is_square = all(one.shape[-1] == one.shape[-2] for one in weights)
+    is_known = is_square and all(map(are_probabilities, weights))
+    return tuple(one[0].double() for one in weights) if is_known else ()

@@ -1,8 +1,7 @@
 """All checks that were made of a run are one."""
 
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.schema.check_step import Check, CheckStep, Unchecked
-from bertviewer.core.schema.united_checks import united
+from bertviewer.core.schema.check import Check, CheckStep, Unchecked, merge_checks
 from bertviewer.core.sources.model_source import ModelSource
 
 
@@ -19,7 +18,7 @@ def test_checks_of_several_modules(demo_source: ModelSource) -> None:
         "encoder.layer.0.attention.self": Check((inner,)),
         "embeddings": Check((step("embeddings"),)),
     }
-    found = united(checks, open_model(demo_source).architecture)
+    found = merge_checks(checks, open_model(demo_source).architecture)
     assert found is not None
     assert found.steps == (step("embeddings"), layer, inner, pooler)
     assert found.unchecked == ()
@@ -28,7 +27,7 @@ def test_checks_of_several_modules(demo_source: ModelSource) -> None:
 
 def test_what_could_not_be_checked_is_kept(demo_source: ModelSource) -> None:
     why = Unchecked("pooler", "it gave nothing")
-    assert united({"pooler": Check((), (why,))}, open_model(demo_source).architecture) == Check(
-        (), (why,)
-    )
-    assert united({}, open_model(demo_source).architecture) is None
+    assert merge_checks(
+        {"pooler": Check((), (why,))}, open_model(demo_source).architecture
+    ) == Check((), (why,))
+    assert merge_checks({}, open_model(demo_source).architecture) is None

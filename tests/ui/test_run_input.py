@@ -8,7 +8,7 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.next_run import NextRun
+from bertviewer.ui.run_input import RunInput
 from tests.core.analysis.runs import run_of, tokens_of
 
 SENTENCE = Sentence("a test")
@@ -28,7 +28,7 @@ def bare(trained: Architecture) -> Architecture:
 def test_it_says_what_is_missing(
     trained: Architecture, bare: Architecture, qapp: QApplication
 ) -> None:
-    next_run = NextRun()
+    next_run = RunInput()
     assert next_run.lacking == "No model is open."
     next_run.set_model(parse_source("demo"), trained)
     assert next_run.lacking == "Type a sentence first."
@@ -45,7 +45,7 @@ def test_it_says_what_is_missing(
 def test_random_weights_are_chosen_for_all_heads_of_one_model(
     trained: Architecture, bare: Architecture, qapp: QApplication
 ) -> None:
-    next_run = NextRun()
+    next_run = RunInput()
     next_run.set_model(parse_source("bert-base-uncased"), bare)
     next_run.set_random_weights(True)
     next_run.set_model(parse_source("bert-base-uncased", "masked-lm"), bare)
@@ -58,7 +58,7 @@ def test_random_weights_are_chosen_for_all_heads_of_one_model(
 
 
 def test_the_choice_is_that_of_the_results(bare: Architecture, qapp: QApplication) -> None:
-    next_run = NextRun()
+    next_run = RunInput()
     next_run.set_model(parse_source("bert-base-uncased"), bare)
     run = run_of(tokens_of("a", "test"))
     next_run.take_over(replace(run, sentence=SENTENCE))
@@ -67,7 +67,7 @@ def test_the_choice_is_that_of_the_results(bare: Architecture, qapp: QApplicatio
 
 
 def test_it_tells_of_a_change_once(qapp: QApplication) -> None:
-    next_run = NextRun()
+    next_run = RunInput()
     heard: list[Sentence] = []
     next_run.changed.connect(lambda: heard.append(next_run.sentence))
     for _ in range(2):

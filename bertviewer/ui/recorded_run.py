@@ -11,13 +11,13 @@ from bertviewer.core.util.progress import Progress
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.runs.capture import Capture
+    from bertviewer.core.runs.activation_cache import ActivationCache
 
 
 FROM_FILE = "This run was loaded from a file. For details, open its model and run it again."
 
 
-class WatchedRun(Struct, frozen=True, eq=False):
+class RecordedRun(Struct, frozen=True, eq=False):
     """``capture`` belongs to the worker's thread: jobs take it, and nobody else looks into it.
 
     A run that was read from a file has none: its figures are all that there is. ``model`` is what
@@ -26,13 +26,13 @@ class WatchedRun(Struct, frozen=True, eq=False):
     """
 
     run: ActivationRun
-    capture: "Capture | None"
+    capture: "ActivationCache | None"
     model: "LoadedModel | None" = None
     file: str = ""
     is_saved_a: bool = False
 
     @property
-    def kept(self) -> "Capture":
+    def kept(self) -> "ActivationCache":
         """The capture of a run that was made here.
 
         Raises:
@@ -44,5 +44,5 @@ class WatchedRun(Struct, frozen=True, eq=False):
 
 
 Found = TypeVar("Found")
-RunWork = Callable[["LoadedModel", WatchedRun, Progress], Found]
+RunWork = Callable[["LoadedModel", RecordedRun, Progress], Found]
 """Looks closer at a run."""

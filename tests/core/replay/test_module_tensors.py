@@ -1,4 +1,4 @@
-"""What modules took and gave is, bit by bit, what transformers and plain hooks show."""
+"""Inputs and outputs of modules are bit-identical to those that forward hooks see."""
 
 import json
 from pathlib import Path
@@ -12,10 +12,9 @@ from torch import Tensor, nn
 from bertviewer.core.graph.module_calls import named_in
 from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.replay.seen_tensors import seen_tensors, seen_values, values
+from bertviewer.core.replay.module_tensors import list_tensors, module_tensors, values_of
 from bertviewer.core.runs.replay import replay
-from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.traced_tensor import SeenName
+from bertviewer.core.schema.activation_run import Sentence, TensorKey
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.checks.small_models import hook_count
@@ -66,7 +65,7 @@ def test_every_module_gave_what_a_hook_sees(family: str) -> None:
             continue
         assert len(activation.calls) == len(calls)
         for number, (taken, given) in enumerate(calls):
-            took, gave = values(it.model, it.run, it.kept, path, call=number)
+            took, gave = module_tensors(it.model, it.run, it.kept, path, call=number)
             # By name they may stand in another order.
             for ours, theirs in ((took, taken), (gave, given)):
                 assert len(ours) == len(theirs), path
@@ -82,21 +81,21 @@ def test_every_module_gave_what_a_hook_sees(family: str) -> None:
 def test_the_model_itself_gives_transformers_hidden_states(family: str) -> None:
     it = known(family)
     expected = it.plain(output_hidden_states=True)
-    _, gave = values(it.model, it.run, it.kept)
+    _, gave = module_tensors(it.model, it.run, it.kept)
     assert torch.equal(gave["last_hidden_state"], expected.last_hidden_state)
     for number, state in enumerate(expected.hidden_states):
         assert torch.equal(gave[f"hidden_states.{number}"], state)
         (giver,) = it.run.state_paths[number]
         # Each call of a shared layer gave one of them.
         calls = range(len(it.run.activation(giver).calls))  # type: ignore[union-attr]
-        given = [values(it.model, it.run, it.kept, giver, call=call)[1] for call in calls]
+        given = [module_tensors(it.model, it.run, it.kept, giver, call=call)[1] for call in calls]
         assert any(torch.equal(next(iter(each.values())), state) for each in given)
 
 
 def test_both_sides_of_an_encoder_decoder() -> None:
     it = known("t5")
     expected = it.plain(output_hidden_states=True)
-    _, gave = values(it.model, it.run, it.kept)
+    _, gave = module_tensors(it.model, it.run, it.kept)
     for side in ("encoder", "decoder"):
         for number, state in enumerate(expected[f"{side}_hidden_states"]):
             assert torch.equal(gave[f"{side}_hidden_states.{number}"], state)
@@ -106,7 +105,7 @@ def test_the_demo() -> None:
     it = ran(open_model(parse_source("demo")), Sentence("The bank raised its rates."))
     expected = it.plain(output_hidden_states=True).hidden_states
     for layer in range(6):
-        took, gave = values(it.model, it.run, it.kept, f"encoder.layer.{layer}")
+        took, gave = module_tensors(it.model, it.run, it.kept, f"encoder.layer.{layer}")
         assert torch.equal(took["hidden_states"], expected[layer])
         assert torch.equal(gave["output"], expected[layer + 1])
 
@@ -165,7 +164,7 @@ ODD = "encoder.layer.1.intermediate.dense.odd"
 
 
 def test_a_stranger_is_seen_at_the_moment_of_its_call(strange: Opened) -> None:
-    took, gave = values(strange.model, strange.run, strange.kept, ODD)
+    took, gave = module_tensors(strange.model, strange.run, strange.kept, ODD)
     (_, theirs), *_ = hooked(strange)[ODD]
     assert list(took) == ["states", "more.0", "past.0", "past.1.a", "extra"]
     # What it took was changed in place after that: a hook after the call sees it too late.
@@ -178,8 +177,8 @@ def test_a_stranger_is_seen_at_the_moment_of_its_call(strange: Opened) -> None:
 
 
 def test_what_is_no_plain_number_says_so(strange: Opened) -> None:
-    listed = {s.key.name: s for s in listing(strange, ODD) if s.key.side == "gave"}
-    assert listed["wave"].left_out == "complex64"
+    listed = {s.key.name: s for s in listing(strange, ODD) if s.key.side == "output"}
+    assert listed["wave"].skip_reason == "complex64"
     assert (listed["flags"].dtype, listed["count"].shape) == ("bool", ())
     with pytest.raises(UserError, match="wave is complex64, so its elements"):
         one(strange, ODD, "wave")
@@ -191,25 +190,25 @@ def test_what_is_no_plain_number_says_so(strange: Opened) -> None:
 
 
 def listing(it: Opened, path: str, call: int = 0) -> tuple[Any, ...]:
-    return seen_tensors(it.model, it.run, it.kept, path, call=call)
+    return list_tensors(it.model, it.run, it.kept, path, call=call)
 
 
-def one(it: Opened, path: str, name: str = "output", side: str = "gave", call: int = 0) -> Any:
-    key = SeenName(side, name)  # type: ignore[arg-type]
-    return seen_values(it.model, it.run, it.kept, path, key, call=call)
+def one(it: Opened, path: str, name: str = "output", side: str = "output", call: int = 0) -> Any:
+    key = TensorKey(side, name)  # type: ignore[arg-type]
+    return values_of(it.model, it.run, it.kept, path, key, call=call)
 
 
 def test_the_list_has_names_shapes_and_letters() -> None:
     listed = listing(known("bert"), "encoder.layer.1")
     assert [(s.key.side, s.key.name) for s in listed] == [
-        ("took", "hidden_states"),
-        ("gave", "output"),
+        ("input", "hidden_states"),
+        ("output", "output"),
     ]
     assert listed[0].shape == (1, 9, 24)
     assert listed[0].symbolic_shape == ("1", "S", "D")
     assert listed[0].numel == 9 * 24
     cross = listing(known("t5"), "decoder.block.1")
-    assert {s.key.name for s in cross if s.key.side == "took"} == {
+    assert {s.key.name for s in cross if s.key.side == "input"} == {
         "hidden_states",
         "position_bias",
         "encoder_hidden_states",
@@ -223,7 +222,7 @@ def test_values_of_any_precision_are_the_models_own(dtype: torch.dtype) -> None:
     it.module.to(dtype)
     it = ran(it.model)
     found = one(it, "encoder.layer.1")
-    expected = values(it.model, it.run, it.kept, "encoder.layer.1")[1]["output"]
+    expected = module_tensors(it.model, it.run, it.kept, "encoder.layer.1")[1]["output"]
     assert found.values.dtype == str(dtype).removeprefix("torch.")
     block = found.values.block((0, 9), (0, 24))
     assert np.array_equal(block, expected[0].to(torch.float64).numpy().astype(block.dtype))
@@ -243,7 +242,7 @@ def test_each_call_of_a_shared_layer() -> None:
 def test_values_are_a_copy_that_keeps_nothing_else_alive() -> None:
     it = known("bert")
     path = "encoder.layer.1"
-    elements = one(it, path, "hidden_states", "took").values.elements
+    elements = one(it, path, "hidden_states", "input").values.elements
     assert elements is not None
     before = elements.copy()
     with torch.no_grad():
@@ -278,7 +277,7 @@ def test_cancelled() -> None:
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        seen_tensors(it.model, it.run, it.kept, "encoder.layer.0", stop)
+        list_tensors(it.model, it.run, it.kept, "encoder.layer.0", stop)
     assert hook_count(it.module) == hooks
     assert "forward" not in vars(it.module.encoder.layer[0])
 
@@ -291,7 +290,7 @@ def test_an_activation_that_all_layers_hold_is_seen_in_each_of_its_calls(tmp_pat
     path = "ffns.0.act"
     seen = [next(iter(given.values())) for _, given in hooked(it)[path]]
     for number, expected in enumerate(seen):
-        _, gave = values(it.model, it.run, it.kept, path, call=number)
+        _, gave = module_tensors(it.model, it.run, it.kept, path, call=number)
         assert torch.equal(gave["output"], expected)
     assert len(seen) == 2
     assert len(replay(it.model, it.kept, [path]).calls[path]) == 2

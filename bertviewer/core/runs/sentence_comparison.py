@@ -1,4 +1,4 @@
-"""Two sentences by their vectors, beside plain ones that have nothing to do with one another."""
+"""Comparison of two sentences by their vectors, with unrelated sentences as a reference."""
 
 import re
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ from bertviewer.core.analysis.sentence_vectors import (
     start_label,
 )
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.capture import Capture
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.device import CPU
 from bertviewer.core.runs.recording import first_tensor
-from bertviewer.core.runs.replay import reporting
+from bertviewer.core.runs.replay import call_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.errors import UserError
@@ -56,7 +56,7 @@ _IDEOGRAPH = re.compile("[\u3400-\u9fff]")
 
 
 def unrelated_to(text: str) -> tuple[str, ...]:
-    """Return a dozen such sentences in the writing of a text."""
+    """Return twelve unrelated sentences in the script of a text."""
     letters = sum(letter.isalpha() for letter in text)
     return CHINESE if 2 * len(_IDEOGRAPH.findall(text)) > letters else ENGLISH
 
@@ -70,33 +70,33 @@ def compare_sentences(
     random_weights: bool = False,
     device: str = CPU,
 ) -> SentenceComparison:
-    """Run two sentences one by one, and the unrelated ones, and compare their vectors.
+    """Run two sentences and unrelated ones, each alone, and compare their vectors.
 
-    Each is alone in its run: in one run as a pair, each would have seen the other.
+    As a pair in one run, each sentence would attend to the other.
 
     Raises:
-        UserError: a sentence cannot be run, or the model gives no vectors to compare.
-        Cancelled: ``progress`` said so.
+        UserError: a sentence cannot be run, or the model returns no vectors to compare.
+        Cancelled: by ``progress``.
     """
     unrelated = unrelated_to(first)
     texts = (first, second, *unrelated)
     found: list[Mapping[Pooling, Vectors]] = []
     start = ""
-    looks_back: bool | None = None
+    is_causal_model = False
     for number, text in enumerate(texts):
-        part = _Part(progress, number, len(texts))
-        kept = Capture("units") if looks_back is None else None
+        part = _part(progress, number, len(texts))
+        cache = None if found else ActivationCache("units")
         run = run_sentence(
             model,
             Sentence(text, cut=True),
             part,
             random_weights=random_weights,
-            capture=kept,
+            cache=cache,
             device=device,
         )
-        if kept is not None:
-            looks_back = _looks_back(model, kept, part)
-        found.append(sentence_vectors(run, bool(looks_back)))
+        if cache is not None:
+            is_causal_model = _is_causal(model, cache, part)
+        found.append(sentence_vectors(run, is_causal_model))
         start = start or start_label(run)
     poolings = compared(found[0], found[1], found[2:], start)
     if not poolings:
@@ -104,34 +104,35 @@ def compare_sentences(
     return SentenceComparison(first, second, poolings, unrelated)
 
 
-def _looks_back(model: LoadedModel, kept: Capture, progress: Progress) -> bool:
-    """Tell whether a model of one stack lets no token see a later one.
+def _part(progress: Progress, number: int, count: int) -> Progress:
+    """Return a progress callback that reports the number of sentences only."""
 
-    Where no attention was traced, as in Mamba, a run with another last token shows it.
+    def report(done: int, total: int, label: str) -> None:
+        del done, total, label
+        progress(number, count, "Running unrelated sentences")
+
+    return report
+
+
+def _is_causal(model: LoadedModel, cache: ActivationCache, progress: Progress) -> bool:
+    """Return whether no token of a model without an encoder-decoder attends to a later one.
+
+    Where no attention was traced, as in Mamba, a second pass with another last token shows it.
     """
     architecture = model.with_flows(progress)
     if architecture.config.get("is_encoder_decoder"):
         return False
     if (causal := is_causal(architecture)) is not None:
         return causal
-    ids = kept.inputs["input_ids"].clone()
+    ids = cache.inputs["input_ids"].clone()
     if ids.shape[1] < 2:
         return False
     ids[0, -1] = ids[0, 0] if ids[0, 0] != ids[0, -1] else (ids[0, -1] + 1) % 2
-    module = model.running_module
-    with torch.no_grad(), reporting(module, progress):
-        outputs = [first_tensor(module(**{**kept.inputs, **it})) for it in ({}, {"input_ids": ids})]
-    one, other = outputs
+    problem = f"{model.source.name}: the model cannot run this sentence"
+    one, other = (
+        first_tensor(call_model(model, {**cache.inputs, **changed}, progress, problem))
+        for changed in ({}, {"input_ids": ids})
+    )
     if one is None or other is None or one.dim() != 3 or one.shape != other.shape:
         return False
     return torch.equal(one[:, :-1], other[:, :-1]) and not torch.equal(one, other)
-
-
-class _Part:
-    """Tells how many sentences are done, whatever goes on in one of them."""
-
-    def __init__(self, progress: Progress, number: int, total: int) -> None:
-        self._progress, self._number, self._total = progress, number, total
-
-    def __call__(self, done: int, total: int, label: str) -> None:
-        self._progress(self._number, self._total, "Running unrelated sentences")

@@ -9,7 +9,7 @@ from bertviewer.core.tokenization.files import lacks_tokenizer
 from bertviewer.ui.sentence_history import SentenceHistory
 
 
-class NextRun(QObject):
+class RunInput(QObject):
     """The sentence as it is typed, whether random weights will do, and the sentences before.
 
     ``changed`` says that something of it is another.

@@ -1,4 +1,4 @@
-"""Calls side by side: in which order they run, and when weights are there for them."""
+"""Passes that share loads of layers: their order, and when weights are in memory."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -10,9 +10,9 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from bertviewer.core.checkpoints.finding import find_checkpoint
-from bertviewer.core.loading.layer_by_layer import Reading
-from bertviewer.core.loading.layer_synchronizer import THREAD, Lockstep
-from bertviewer.core.loading.lazy_parameter import AbsentWeight, absent_in
+from bertviewer.core.loading.layer_by_layer import OffloadState
+from bertviewer.core.loading.layer_synchronizer import THREAD, LayerSynchronizer
+from bertviewer.core.loading.lazy_parameter import LazyParameter, lazy_parameters
 from bertviewer.core.loading.pretrained import unchanged
 from bertviewer.core.util.errors import Cancelled
 
@@ -30,7 +30,7 @@ class Layers(nn.ModuleList):
         value = torch.ones(1, 3)
         for number in order:
             value = self[number](value)
-            are_there = tuple(not absent_in(layer) for layer in self)
+            are_there = tuple(not lazy_parameters(layer) for layer in self)
             self.log.append((name, number, are_there))
         return value
 
@@ -45,7 +45,7 @@ def layers(tmp_path: Path) -> Layers:
     assert checkpoint is not None
     for stored in unchanged(checkpoint.tensors.values()):
         owner = made.get_submodule(stored.name.partition(".")[0])
-        owner._parameters["weight"] = AbsentWeight(stored, torch.float32, torch.device("cpu"))
+        owner._parameters["weight"] = LazyParameter(stored, torch.float32, torch.device("cpu"))
     return made
 
 
@@ -65,9 +65,9 @@ def threads() -> list[str]:
 
 
 def run(layers: Layers, *orders: Sequence[int]) -> tuple[list[float], str]:
-    steps = Lockstep(layers, Reading(UNITS), lambda: None)
+    steps = LayerSynchronizer(layers, OffloadState(UNITS), lambda: None)
     found = steps.run(jobs(layers, orders))
-    assert len(absent_in(layers)) == len(UNITS)
+    assert len(lazy_parameters(layers)) == len(UNITS)
     assert threads() == []
     return found, " ".join(f"{name}{number}" for name, number, _ in layers.log)
 
@@ -99,7 +99,7 @@ def test_other_orders(layers: Layers, orders: Sequence[Sequence[int]], log: str)
 
 def test_a_module_in_memory_is_called_in_turn(layers: Layers) -> None:
     here = threading.current_thread()
-    steps = Lockstep(layers, None, lambda: None)
+    steps = LayerSynchronizer(layers, None, lambda: None)
     assert steps.run([threading.current_thread, threading.current_thread]) == [here, here]
     assert steps.largest == 0
 
@@ -107,9 +107,9 @@ def test_a_module_in_memory_is_called_in_turn(layers: Layers) -> None:
 def test_the_largest_unit(layers: Layers) -> None:
     weights = [layer._parameters["weight"] for layer in layers]
     layers[1]._parameters["other"] = weights[0]
-    assert Lockstep(layers, Reading(UNITS), lambda: None).largest == 2 * 36
+    assert LayerSynchronizer(layers, OffloadState(UNITS), lambda: None).largest == 2 * 36
     layers[1]._parameters["other"] = weights[1]  # tied, and read once
-    assert Lockstep(layers, Reading(UNITS), lambda: None).largest == 36
+    assert LayerSynchronizer(layers, OffloadState(UNITS), lambda: None).largest == 36
 
 
 def test_threads_calculate_as_the_one_that_asks(layers: Layers) -> None:
@@ -120,7 +120,9 @@ def test_threads_calculate_as_the_one_that_asks(layers: Layers) -> None:
     torch.set_num_threads(1)
     try:
         with torch.no_grad():
-            found = Lockstep(layers, Reading(UNITS), lambda: None).run([settings, settings])
+            found = LayerSynchronizer(layers, OffloadState(UNITS), lambda: None).run(
+                [settings, settings]
+            )
         assert found == [(1, False)] * 2
     finally:
         torch.set_num_threads(before)
@@ -132,11 +134,11 @@ def test_an_error_ends_all(layers: Layers, last: int) -> None:
         layers("x", range(last))
         raise ValueError("stop")
 
-    steps = Lockstep(layers, Reading(UNITS), lambda: None)
+    steps = LayerSynchronizer(layers, OffloadState(UNITS), lambda: None)
     with pytest.raises(ValueError, match="stop"):
         steps.run([*jobs(layers, [(0, 1, 2)]), fail, *jobs(layers, [(0, 1, 2)])])
     assert threads() == []
-    assert len(absent_in(layers)) == len(UNITS)
+    assert len(lazy_parameters(layers)) == len(UNITS)
     assert all(number < 1 for _, number, _ in layers.log)
 
 
@@ -155,7 +157,7 @@ def test_one_that_takes_no_end(layers: Layers) -> None:
         raise ValueError("stop")
 
     with pytest.raises(ValueError, match="stop"):
-        Lockstep(layers, Reading(UNITS), lambda: None).run([stubborn, fail])
+        LayerSynchronizer(layers, OffloadState(UNITS), lambda: None).run([stubborn, fail])
     assert threads() == []
 
 
@@ -170,6 +172,6 @@ def test_a_check_that_stops_it(layers: Layers, after: int) -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        Lockstep(layers, Reading(UNITS), check).run(jobs(layers, [(0, 1, 2)] * 3))
+        LayerSynchronizer(layers, OffloadState(UNITS), check).run(jobs(layers, [(0, 1, 2)] * 3))
     assert threads() == []
-    assert len(absent_in(layers)) == len(UNITS)
+    assert len(lazy_parameters(layers)) == len(UNITS)

@@ -1,4 +1,4 @@
-"""What a mask does to a padded sentence, beside what transformers gives for the same."""
+"""Effects of padding, compared with transformers' own output."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import torch
 
 from bertviewer.core.analysis.padding import Padding, usual_length
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.replay.padding import look_at_padding
+from bertviewer.core.runs.padding import compare_padding
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
@@ -20,7 +20,7 @@ ALONE = Sentence("the cat sat on the mat")
 
 
 def padded(one: Opened, length: int = 16) -> Padding:
-    return look_at_padding(one.model, one.run, one.kept, length)
+    return compare_padding(one.model, one.run, one.kept, length)
 
 
 FAMILIES = ("bert", "roberta", "distilbert", "albert", "electra", "mpnet", "deberta-v2", "t5",
