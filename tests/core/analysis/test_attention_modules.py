@@ -17,7 +17,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.sentences import compare_sentences
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.sources.family_names import is_cross_attention, reads_encoder
+from bertviewer.core.sources.families import is_cross_attention, reads_encoder
 from bertviewer.core.sources.parsing import parse_source
 
 SMALL: dict[str, Any] = {

@@ -23,7 +23,7 @@ from bertviewer.core.graph.meta_device import (
     memoized_result,
     spread,
 )
-from bertviewer.core.sources.tasks import find_task
+from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.symbolic.forward_pass import ForwardPass, read_forward
 from tests.core.formulas.formula_models import TINY
 
