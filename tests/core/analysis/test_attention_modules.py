@@ -17,6 +17,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.runs.sentence_comparison import compare_sentences
 from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.families import is_cross_attention, reads_encoder
 from bertviewer.core.sources.parsing import parse_source
 
 SMALL: dict[str, Any] = {
@@ -153,3 +154,22 @@ def test_the_last_tokens_vector_is_that_of_a_decoder(name: str, tmp_path: Path) 
     names = {one.pooling for one in found.poolings}
     assert ("last" in names) is (name != "albert is_decoder")
     assert ("cls" in names) is (name == "albert is_decoder")
+
+
+@pytest.mark.parametrize(
+    ("path", "is_cross", "reads"),
+    [
+        ("encoder.layer.0.crossattention.self.key", True, True),
+        ("decoder.block.0.layer.1.EncDecAttention.q", True, False),
+        ("decoder.layers.0.cross_attn.value_proj", True, True),
+        ("decoder.layers.0.self_attn.k_proj", False, False),
+        # BridgeTower's layers read text and image, but their first attention only one of them.
+        ("cross_modal_text_layers.0.attention.self.key", False, False),
+        ("decoder.layers.0.encoder_attn_layer_norm", False, False),
+    ],
+)
+def test_cross_attention_is_found_by_the_name_of_its_module(
+    path: str, is_cross: bool, reads: bool
+) -> None:
+    assert is_cross_attention(path) == is_cross
+    assert reads_encoder(path) == reads
