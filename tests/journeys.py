@@ -65,7 +65,7 @@ SENTENCE_TO_PLOT = (
     "Workspace.run_next",
     "Worker.start",
     "run_sentence",
-    "ModelTokenizer.tokenize",
+    "Tokenizer.tokenize",
     "LoadedModel.module",
     "add_up",
     "Recorder.activations",
@@ -79,7 +79,7 @@ FORWARD_PASS_TO_DRAWING = (
     "Graph.__init__",
     "find_patterns",
     "partition",
-    "Wiring.wires",
+    "EdgeFinder.node_edges",
     "flow_of",
     "draw",
     "svg_of",
@@ -164,7 +164,9 @@ def way(calls: Sequence[Call], waypoints: Sequence[str]) -> list[Stop]:
     for name in waypoints:
         later = [number for number in range(place, len(calls)) if calls[number].stop[1] == name]
         if not later:
-            raise LookupError(f"{name} was not called after {list(stops.values())}")
+            raise LookupError(
+                f"{name} was not called after {list(waypoints[: waypoints.index(name)])}"
+            )
         # Other threads work too: the way goes on where it is, if it does not go to another thread.
         within = (number for number in later if set(calls[number].stack()) & set(before))
         place = next(within, later[0])
@@ -177,38 +179,30 @@ def way(calls: Sequence[Call], waypoints: Sequence[str]) -> list[Stop]:
 
 
 def wait_until(is_done: Callable[[], bool]) -> None:
-    """Process the window's events until something is done.
-
-    Raises:
-        TimeoutError: it takes too long.
-    """
+    """Process the window's events until something is done, or ``SECONDS`` are over."""
     end = time.monotonic() + SECONDS
-    while not is_done():
-        if time.monotonic() > end:
-            raise TimeoutError
+    while not is_done() and time.monotonic() < end:
         QApplication.processEvents()
         time.sleep(0.005)
 
 
-def from_name_to_tree(recorder: Recorder, window: MainWindow) -> list[Stop]:
+def from_name_to_tree(recorder: Recorder, window: MainWindow) -> None:
     """Open the demo model."""
     with recorder.following(NAME_TO_TREE):
         window.open_named("demo")
         wait_until(lambda: recorder.has_arrived)
-    return way(recorder.calls, NAME_TO_TREE)
 
 
-def from_sentence_to_plot(recorder: Recorder, window: MainWindow) -> list[Stop]:
+def from_sentence_to_plot(recorder: Recorder, window: MainWindow) -> None:
     """Run a sentence through it, with the plot of the layers in view."""
     window.workspace.next_run.set_sentence(Sentence("The cat sat on the mat."))
     wait_until(lambda: not window.workspace.scheduler.activity)  # its tokens are counted
     with recorder.following(SENTENCE_TO_PLOT):
         window.workspace.run_next()
         wait_until(lambda: recorder.has_arrived)
-    return way(recorder.calls, SENTENCE_TO_PLOT)
 
 
-def from_forward_pass_to_drawing(recorder: Recorder, folder: Path) -> list[Stop]:
+def from_forward_pass_to_drawing(recorder: Recorder, folder: Path) -> None:
     """Draw a layer of a model that was never opened."""
     file = folder / "config.json"
     file.write_text(CONFIG)
@@ -217,21 +211,25 @@ def from_forward_pass_to_drawing(recorder: Recorder, folder: Path) -> list[Stop]
         status = main(["flow", str(file), "encoder.layer.0", "--format", "svg"])
     assert status == 0
     assert output.getvalue().startswith("<svg")
-    return way(recorder.calls, FORWARD_PASS_TO_DRAWING)
 
 
-def show(title: str, waypoints: Sequence[str], stops: Sequence[Stop]) -> None:
-    """Print one journey."""
-    former = FORMER[title]
-    lines = [f"{title}: {len(stops)} stops; {former} in commit {COMMIT}"]
+def described(title: str, waypoints: Sequence[str], calls: Sequence[Call]) -> str:
+    """Return one journey as text.
+
+    Raises:
+        LookupError: a waypoint was not called.
+    """
+    stops = way(calls, waypoints)
+    lines = [f"{title}: {len(stops)} stops; {FORMER[title]} in commit {COMMIT}"]
     for number, (file, function) in enumerate(stops, 1):
         lines.append(f"{number:4} {' ' if function in waypoints else '·'} {file} {function}")
-    sys.stdout.write("\n".join(lines) + "\n")
+    return "\n".join(lines)
 
 
 def follow() -> None:
     """Make the three journeys and print their stops."""
     application = QApplication([])
+    calls = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = folder
         QSettings.setPath(QSettings.Format.NativeFormat, QSettings.Scope.UserScope, folder)
@@ -241,17 +239,19 @@ def follow() -> None:
         window = make_window(worker)
         window.show()
         try:
-            show("name to tree", NAME_TO_TREE, from_name_to_tree(recorder, window))
+            from_name_to_tree(recorder, window)
+            calls.append(recorder.calls)
             wait_until(lambda: libraries.are_settled() and not worker.busy)
-            show("sentence to plot", SENTENCE_TO_PLOT, from_sentence_to_plot(recorder, window))
+            from_sentence_to_plot(recorder, window)
+            calls.append(recorder.calls)
             window.close()
         finally:
             worker.stop(SECONDS)
-        show(
-            "forward pass to drawing",
-            FORWARD_PASS_TO_DRAWING,
-            from_forward_pass_to_drawing(recorder, Path(folder)),
-        )
+        from_forward_pass_to_drawing(recorder, Path(folder))
+        calls.append(recorder.calls)
+    ways = (NAME_TO_TREE, SENTENCE_TO_PLOT, FORWARD_PASS_TO_DRAWING)
+    for title, waypoints, found in zip(FORMER, ways, calls, strict=True):
+        sys.stdout.write(f"{described(title, waypoints, found)}\n")
 
 
 if __name__ == "__main__":
