@@ -121,7 +121,7 @@ class _Naming:
         name, pattern = self._renamed(key)
         if pattern is None:
             return ((name,) if name in self.expected else ()), False
-        return tuple(one for one in self._cut(name) if one in self.expected), True
+        return tuple(one for one in self._split_names(name) if one in self.expected), True
 
     def cleaned(self, keys: tuple[str, ...], place: Path) -> dict[str, str]:
         """Return the keys without what wrappers have added: inner modules, and one prefix.
@@ -164,7 +164,7 @@ class _Naming:
         )
         return found
 
-    def _cut(self, name: str) -> tuple[str, ...]:
+    def _split_names(self, name: str) -> tuple[str, ...]:
         """Return all names that one key is split into, of which ``name`` is the first."""
         for converter in self._converters:
             first, *others = converter.target_patterns
