@@ -10,7 +10,7 @@ import dis
 import inspect
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -232,90 +232,83 @@ def _at(data: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
     return data
 
 
-@lru_cache(maxsize=256)
-def _searched(kinds: frozenset[type], config_kinds: frozenset[type]) -> "_Code":
-    """Return what the code of a model's classes and of its configuration classes reads."""
-    code = _Code()
-    for kind in kinds:
-        code.add_class(kind)
-    code.follow()
-    # Configuration classes name mechanisms that only some of their models have.
-    words = {part for word in code.words for part in re.findall(r"[a-z]+", word.lower())}
-    for kind in config_kinds:
-        code.add_class(kind, is_config=True)
-    code.follow()
-    code.words = words
-    if _ROPE_PARAMETERS in code.read:
-        code.read.update(_ROPE_KEYS)
-    return code
-
-
-class _Code:
+class _Code(Struct, frozen=True, eq=False):
     """What the code of some classes reads, including the functions that it refers to.
 
     Attributes:
         read: names of configuration attributes.
         constants: strings.
-        words: names in the code of the family itself, not in code that families share.
+        words: in the names of the family's own code, not of code that families share.
     """
 
-    def __init__(self) -> None:
-        self.read: set[str] = set()
-        self.constants: set[str] = set()
-        self.words: set[str] = set()
-        self._seen: set[CodeType] = set()
-        self._pending: list[tuple[FunctionType, bool]] = []
+    read: set[str]
+    constants: set[str]
+    words: set[str]
 
-    def add_class(self, kind: type, *, is_config: bool = False) -> None:
-        """Add a class and its bases; in a configuration class, ``self`` is the configuration."""
-        for base in kind.__mro__:
-            # The base class of configurations handles rotary positions for all families.
-            if base.__module__.startswith(_MODELS) or (
-                not is_config and _is_specific(base.__module__)
+
+@lru_cache(maxsize=256)
+def _searched(kinds: frozenset[type], config_kinds: frozenset[type]) -> _Code:
+    """Return what the code of a model's classes and of its configuration classes reads."""
+    model, config = _search(kinds, is_config=False), _search(config_kinds, is_config=True)
+    read = model.read | config.read
+    if _ROPE_PARAMETERS in read:
+        read.update(_ROPE_KEYS)
+    # Configuration classes name mechanisms that only some of their models have.
+    words = {part for word in model.words for part in re.findall(r"[a-z]+", word.lower())}
+    return _Code(read, model.constants | config.constants, words)
+
+
+def _search(kinds: Collection[type], *, is_config: bool) -> _Code:
+    """Search the methods of classes; in a configuration class, ``self`` is the configuration."""
+    found, seen = _Code(set(), set(), set()), set[CodeType]()
+    pending = [(method, is_config) for kind in kinds for method in _methods(kind, is_config)]
+    while pending:
+        function, is_method = pending.pop()
+        for code in _nested_codes(function.__code__):
+            if code in seen:
+                continue
+            seen.add(code)
+            constants = set(_strings(code.co_consts))
+            found.constants.update(constants)
+            found.read.update(_attributes_read(code, ("self",) if is_method else ()))
+            if is_method:  # and what it takes from its keyword arguments by name
+                found.read.update(constants)
+            if function.__module__.startswith(_MODELS):
+                found.words.update(code.co_names, code.co_varnames, (code.co_name,))
+            pending += [(other, False) for other in _referenced(code, function)]
+    return found
+
+
+def _methods(kind: type, is_config: bool) -> Iterator[FunctionType]:
+    """Yield the methods of a class and of those of its bases that are not generic."""
+    for base in kind.__mro__:
+        # The base class of configurations handles rotary positions for all families.
+        if base.__module__.startswith(_MODELS) or (not is_config and _is_specific(base.__module__)):
+            for name, found in vars(base).items():
+                plain = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+                plain = plain.fget if isinstance(plain, property) else plain
+                plain = inspect.unwrap(plain) if callable(plain) else plain
+                if isinstance(plain, FunctionType) and name != "_init_weights":
+                    yield plain
+
+
+def _referenced(code: CodeType, function: FunctionType) -> Iterator[FunctionType]:
+    """Yield the functions, and the methods of classes, that a function's code refers to by name."""
+    for name in code.co_names:
+        found = function.__globals__.get(name)
+        for one in found.values() if isinstance(found, dict) else [found]:
+            plain = inspect.unwrap(one) if callable(one) else one
+            if isinstance(plain, FunctionType) and _is_specific(plain.__module__):
+                yield plain
+            elif isinstance(plain, type) and not issubclass(
+                plain, torch.nn.Module | transformers.PreTrainedConfig
             ):
-                self._pending += [(f, is_config) for f in _functions(base)]
-
-    def follow(self) -> None:
-        """Search the classes that were added and the functions that they refer to."""
-        while self._pending:
-            function, is_config = self._pending.pop()
-            for code in _nested_codes(function.__code__):
-                if code not in self._seen:
-                    self._seen.add(code)
-                    self._search(code, function, is_config)
-
-    def _search(self, code: CodeType, function: FunctionType, is_config: bool) -> None:
-        owners = ("self",) if is_config else ()
-        constants = set(_strings(code.co_consts))
-        self.constants |= constants
-        if function.__module__.startswith(_MODELS):
-            self.words.update(code.co_names, code.co_varnames, (code.co_name,))
-        # A configuration class also uses what it takes from its keyword arguments by name.
-        self.read.update(_attributes_read(code, owners), constants if is_config else ())
-        for name in code.co_names:
-            found = function.__globals__.get(name)
-            for one in found.values() if isinstance(found, dict) else [found]:
-                plain = inspect.unwrap(one) if callable(one) else one
-                if isinstance(plain, FunctionType) and _is_specific(plain.__module__):
-                    self._pending.append((plain, False))
-                elif isinstance(plain, type) and not issubclass(
-                    plain, torch.nn.Module | transformers.PreTrainedConfig
-                ):
-                    self.add_class(plain)
+                yield from _methods(plain, is_config=False)
 
 
 def _is_specific(module: str) -> bool:
     is_ours = module.startswith(("transformers.", "bertviewer.core."))
     return is_ours and not module.startswith(_GENERIC)
-
-
-def _functions(kind: type) -> Iterator[FunctionType]:
-    for name, found in vars(kind).items():
-        plain = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-        plain = plain.fget if isinstance(plain, property) else plain
-        plain = inspect.unwrap(plain) if callable(plain) else plain
-        if isinstance(plain, FunctionType) and name != "_init_weights":
-            yield plain
 
 
 def _nested_codes(code: CodeType) -> Iterator[CodeType]:

@@ -19,7 +19,7 @@ from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
 from bertviewer.core.graph.module_calls import enter_on_call
 from bertviewer.core.loading.lazy_parameter import LazyParameter, loaded_parameters
-from bertviewer.core.loading.matching import where
+from bertviewer.core.loading.matching import shown_path
 from bertviewer.core.loading.pretrained import load_pretrained, unchanged
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.util.errors import UserError
@@ -112,8 +112,8 @@ def load_layer_by_layer(  # noqa: PLR0917
     of_pointer = {given.data_ptr(): one for one in stored for given in placeholders[one.name].given}
     if changed := _make_lazy(module, of_pointer):
         raise UserError(
-            f"{where(checkpoint)}: it cannot be run layer by layer, since {changed} is changed as "
-            "it is loaded"
+            f"{shown_path(checkpoint)}: it cannot be run layer by layer, since {changed} is changed "
+            "as it is loaded"
         )
     state = OffloadState(plan.units)
     load_on_call(module, state)

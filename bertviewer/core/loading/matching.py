@@ -40,18 +40,20 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> LoadReport:
     """
     parameters = dict(module.named_parameters(remove_duplicate=False))
     naming = _Naming(module)
-    places, converted = _places(naming, checkpoint)
-    tied = _tied(parameters)
-    held = {tied.get(name, name) for names in places.values() for name in names}
+    targets, converted = _assign(naming, checkpoint)
+    tied = tied_names(module)
+    held = {tied.get(name, name) for names in targets.values() for name in names}
     firsts = [name for name in parameters if name not in tied]
     if held.isdisjoint(firsts):
-        raise UserError(f"{where(checkpoint)}: none of its tensors belongs to this architecture")
-    names = {key: names[0] for key, names in places.items() if names}
+        raise UserError(
+            f"{shown_path(checkpoint)}: none of its tensors belongs to this architecture"
+        )
+    names = {key: names[0] for key, names in targets.items() if names}
     merged = {name for name, count in Counter(names.values()).items() if count > 1}
     stored = {
         name: key for key, name in names.items() if name not in merged and key not in converted
     }
-    unused = [key for key in checkpoint.tensors if not places[key]]
+    unused = [key for key in checkpoint.tensors if not targets[key]]
     buffers = tuple(key for key in unused if naming.is_computed(checkpoint.tensors[key]))
     return LoadReport(
         files={file.own.name: file.nbytes for file in checkpoint.files},
@@ -69,8 +71,8 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> LoadReport:
     )
 
 
-def where(checkpoint: Checkpoint) -> Path:
-    """Return what messages name: the one file, or the folder of several."""
+def shown_path(checkpoint: Checkpoint) -> Path:
+    """Return the path for messages: the one file, or the folder of several."""
     first = checkpoint.files[0].own
     return first if len(checkpoint.files) == 1 else first.parent
 
@@ -81,7 +83,7 @@ def clean_keys(module: nn.Module, checkpoint: Checkpoint) -> dict[str, str]:
     Raises:
         UserError: it has several models that fit the module equally well.
     """
-    return _Naming(module).cleaned(tuple(checkpoint.tensors), where(checkpoint))
+    return _Naming(module).cleaned(tuple(checkpoint.tensors), shown_path(checkpoint))
 
 
 class _Naming:
@@ -119,7 +121,7 @@ class _Naming:
         name, pattern = self._renamed(key)
         if pattern is None:
             return ((name,) if name in self.expected else ()), False
-        return tuple(one for one in self._cut(name) if one in self.expected), True
+        return tuple(one for one in self._split_names(name) if one in self.expected), True
 
     def cleaned(self, keys: tuple[str, ...], place: Path) -> dict[str, str]:
         """Return the keys without what wrappers have added: inner modules, and one prefix.
@@ -162,7 +164,7 @@ class _Naming:
         )
         return found
 
-    def _cut(self, name: str) -> tuple[str, ...]:
+    def _split_names(self, name: str) -> tuple[str, ...]:
         """Return all names that one key is split into, of which ``name`` is the first."""
         for converter in self._converters:
             first, *others = converter.target_patterns
@@ -171,43 +173,46 @@ class _Naming:
         return (name,)
 
 
-def _places(naming: _Naming, checkpoint: Checkpoint) -> tuple[dict[str, tuple[str, ...]], set[str]]:
+def _assign(naming: _Naming, checkpoint: Checkpoint) -> tuple[dict[str, tuple[str, ...]], set[str]]:
     """Return the module's names of each key, none for one that is not used.
 
     Also return the keys whose values are split, merged or transposed.
+
+    Raises:
+        UserError: a tensor has another shape than the module's.
     """
-    places: dict[str, tuple[str, ...]] = {}
+    targets: dict[str, tuple[str, ...]] = {}
     converted: set[str] = set()
     taken: dict[str, str] = {}
-    other: dict[str, StoredTensor] = {}  # of another shape
     packed = packed_weights(checkpoint.tensors)
     weights = tuple(packed.get(key, key) for key in checkpoint.tensors)
-    clean = naming.cleaned(tuple(dict.fromkeys(weights)), where(checkpoint))
-    for key, tensor in checkpoint.tensors.items():
+    clean = naming.cleaned(tuple(dict.fromkeys(weights)), shown_path(checkpoint))
+    for key in checkpoint.tensors:
         names, is_converted = naming.targets(clean[packed.get(key, key)])
         if is_converted or key in packed:
-            # The shape may differ.
             converted.add(key)
-            places[key] = names
-            continue
-        name = names[0] if names else ""
-        if not names or (name in taken and name != key):
-            places[key] = ()
-            continue
-        if tensor.shape != tuple(naming.expected[name].shape):
-            other[name] = tensor
-        if name in taken:  # by an old name; this is the current one
-            places[taken[name]] = ()
-        taken[name], places[key] = key, (name,)
-    for name, tensor_of in naming.expected.items():
-        if (stored := other.get(name)) is not None:
-            others = count_text(len(other) - 1, "1 other", "{0} others")
-            more = f"; the same applies to {others}" if len(other) > 1 else ""
-            raise UserError(
-                f"{stored.file}: {stored.name} has the shape {list(stored.shape)}, but the "
-                f"configuration requires {list(tensor_of.shape)}{more}"
-            )
-    return places, converted
+            targets[key] = names
+        elif not names or (names[0] in taken and names[0] != key):
+            targets[key] = ()
+        else:
+            if names[0] in taken:  # by an old name; this is the current one
+                targets[taken[names[0]]] = ()
+            taken[names[0]], targets[key] = key, names
+    shapes = {name: tuple(tensor.shape) for name, tensor in naming.expected.items()}
+    mismatches = [
+        name
+        for name in shapes
+        if name in taken and checkpoint.tensors[taken[name]].shape != shapes[name]
+    ]
+    if mismatches:
+        stored = checkpoint.tensors[taken[mismatches[0]]]
+        others = count_text(len(mismatches) - 1, "1 other", "{0} others")
+        more = f"; the same applies to {others}" if len(mismatches) > 1 else ""
+        raise UserError(
+            f"{stored.file}: {stored.name} has the shape {list(stored.shape)}, but the "
+            f"configuration requires {list(shapes[mismatches[0]])}{more}"
+        )
+    return targets, converted
 
 
 def _stored_twice(ties: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
@@ -230,12 +235,9 @@ def _stored_twice(ties: Mapping[str, str], stored: Mapping[str, str]) -> dict[st
     return twice
 
 
-def _tied(parameters: Mapping[str, Tensor]) -> dict[str, str]:
-    """Return the first name of every tensor that has several, by each of the others."""
+def tied_names(module: nn.Module) -> dict[str, str]:
+    """Return the first name of every parameter that has several, by each of the others."""
     first_names: dict[int, str] = {}
-    tied = {}
-    for name, parameter in parameters.items():
-        first = first_names.setdefault(id(parameter), name)
-        if first != name:
-            tied[name] = first
-    return tied
+    named = module.named_parameters(remove_duplicate=False)
+    firsts = {name: first_names.setdefault(id(parameter), name) for name, parameter in named}
+    return {name: first for name, first in firsts.items() if name != first}

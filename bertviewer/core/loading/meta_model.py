@@ -1,6 +1,6 @@
 """Models built on torch's meta device, read as an ``Architecture``."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.loading.cached_models import ModelSpec, load_spec
-from bertviewer.core.loading.matching import match
+from bertviewer.core.loading.matching import match, tied_names
 from bertviewer.core.loading.structure import Branch
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import TensorInfo
@@ -99,7 +99,17 @@ def inspect_module(
 
     ``unused`` are keys of the configuration that the module does not read: they have no symbols.
     """
-    tensors = tuple(_tensors(module))
+    tied = tied_names(module)
+    tensors = tuple(
+        TensorInfo(
+            name=name,
+            shape=tuple(parameter.shape),
+            dtype=str(parameter.dtype).removeprefix("torch."),
+            trainable=parameter.requires_grad,
+            tied_to=tied.get(name),
+        )
+        for name, parameter in module.named_parameters(remove_duplicate=False)
+    )
     branches = _branches(module, tensors)
     total = branches[0].parameters
     plain = Architecture(
@@ -111,19 +121,6 @@ def inspect_module(
         unused=unused or {},
     )
     return with_formulas(plain)
-
-
-def _tensors(module: nn.Module) -> Iterator[TensorInfo]:
-    first_names: dict[int, str] = {}
-    for name, parameter in module.named_parameters(remove_duplicate=False):
-        first = first_names.setdefault(id(parameter), name)
-        yield TensorInfo(
-            name=name,
-            shape=tuple(parameter.shape),
-            dtype=str(parameter.dtype).removeprefix("torch."),
-            trainable=parameter.requires_grad,
-            tied_to=None if first == name else first,
-        )
 
 
 def _branches(module: nn.Module, tensors: tuple[TensorInfo, ...]) -> list[Branch]:

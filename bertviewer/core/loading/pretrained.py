@@ -17,7 +17,7 @@ from bertviewer.core.building.backend import seeded, torch
 from bertviewer.core.checkpoints.header import read_header
 from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.checkpoints.stored import ITEM_BYTES, Checkpoint, StoredTensor, check_version
-from bertviewer.core.loading.matching import clean_keys, where
+from bertviewer.core.loading.matching import clean_keys, shown_path
 from bertviewer.core.schema.source_info import SEED
 from bertviewer.core.util.errors import Cancelled, UserError, describe_error
 from bertviewer.core.util.progress import Progress
@@ -102,7 +102,7 @@ def load_pretrained(  # noqa: PLR0917
             raise
         except Exception as error:
             raise UserError(
-                f"{where(checkpoint)}: the weights cannot be loaded: {describe_error(error)}"
+                f"{shown_path(checkpoint)}: the weights cannot be loaded: {describe_error(error)}"
             ) from error
     trained = {name for name, p in like.named_parameters() if p.requires_grad}
     random = trained.intersection(info["missing_keys"])
