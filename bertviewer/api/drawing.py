@@ -68,7 +68,7 @@ class _Here:
 
 
 _helper = Helper(
-    lambda: HelperProcess(__name__, memory=MEMORY, seconds=SECONDS, reads=None), "Drawing"
+    lambda: HelperProcess(__name__, memory=MEMORY, seconds=SECONDS, access="trusted"), "Drawing"
 )
 
 

@@ -119,7 +119,7 @@ class TransferProcess:
         """
         self.hub = hub
         self.is_idle = True
-        self._process = HelperProcess(_WORKER, memory=_MEMORY, seconds=_SECONDS, network=True)
+        self._process = HelperProcess(_WORKER, memory=_MEMORY, seconds=_SECONDS, access="network")
 
     def close(self) -> None:
         """Kill the process, whatever it does."""

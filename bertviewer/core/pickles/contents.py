@@ -125,16 +125,16 @@ def read_contents(file: Path) -> PickleContents:
     Raises:
         UserError: it cannot be read, is damaged, or does not contain weights.
     """
-    walk = _Walk()
+    scanner = _Scanner()
     try:
         nbytes = file.stat().st_size
         with file.open("rb") as opened:
             start = opened.read(MAX_PROGRAM_BYTES)
         if is_zip := start.startswith(b"PK\x03\x04"):
-            walk.read(io.BytesIO(_program_of_zip(file, nbytes)))
+            scanner.read(io.BytesIO(_program_of_zip(file, nbytes)))
         else:
             _refuse_other_files(file, start)
-            walk.read_first_format(io.BytesIO(start))
+            scanner.read_old_format(io.BytesIO(start))
     except _TooLongError as error:
         raise UserError(f"{file}: it lists too many tensors") from error
     except OSError as error:
@@ -144,9 +144,9 @@ def read_contents(file: Path) -> PickleContents:
     except _DAMAGED as error:
         raise UserError(f"{file}: truncated or corrupt") from error
     contents = PickleContents(
-        file, nbytes, tuple(sorted(walk.globals)), tuple(sorted(walk.unsafe_opcodes))
+        file, nbytes, tuple(sorted(scanner.globals)), tuple(sorted(scanner.unsafe_opcodes))
     )
-    if not (is_zip or walk.has_magic or contents.refusal):
+    if not (is_zip or scanner.has_magic or contents.refusal):
         raise UserError(f"{file}: a pickle that was not saved by torch")
     return contents
 
@@ -194,7 +194,7 @@ def _program_of_zip(file: Path, nbytes: int) -> bytes:
         return archive.read(f"{folder}/data.pkl")
 
 
-class _Walk:
+class _Scanner:
     """Collects the globals and unsafe opcodes of pickles."""
 
     def __init__(self) -> None:
@@ -203,7 +203,7 @@ class _Walk:
         self.has_magic = False
         self._left = MAX_OPCODES
 
-    def read_first_format(self, stream: io.BytesIO) -> None:
+    def read_old_format(self, stream: io.BytesIO) -> None:
         """Read the pickles at the beginning of a file in the format before torch 1.6."""
         self.read(stream)
         if self.has_magic:

@@ -1,6 +1,6 @@
 """Helpers without knowledge of models, which every other folder may import.
 
 Start with ``errors`` (``UserError`` is what users see), ``progress`` and ``serialization``; then
-``files``, ``text``, ``numbers``, ``memory`` and ``budget`` (limits), ``libraries`` (importing
-torch), ``installation`` and ``log``.
+``files``, ``text``, ``numbers``, ``memory`` and ``budget`` (limits), ``helper_process`` (sandboxed
+work), ``libraries`` (importing torch), ``installation`` and ``log``.
 """

@@ -26,7 +26,7 @@ from typing import Any, Self
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.log import write_log
 from bertviewer.core.util.progress import Progress, no_progress
-from bertviewer.core.util.sandbox import ARGUMENT, NETWORK, TOO_MUCH, TRUSTED, UNTRUSTED
+from bertviewer.core.util.sandbox import ARGUMENT, TOO_MUCH, Access
 
 THREAD = "bertviewer-helper"
 """The name of the threads that read answers."""
@@ -76,8 +76,8 @@ class HelperProcess:
         *,
         memory: int,
         seconds: int,
-        reads: Sequence[Path] | None = (),
-        network: bool = False,
+        access: Access = "untrusted",
+        reads: Sequence[Path] = (),
     ) -> None:
         """Start the process without waiting for its imports.
 
@@ -85,19 +85,20 @@ class HelperProcess:
             worker: the name of the module with ``functions()``.
             memory: how many bytes it may allocate after its imports.
             seconds: CPU time for each call.
-            reads: the folders that it may read, besides its own and the Python installation;
-                ``None`` for a worker without untrusted data, which may read and unpickle anything.
-            network: whether it may do all that this program may, and use the network.
+            access: "untrusted" for a worker with untrusted data, which can only read files, and in
+                few folders; "trusted" for all but the network and other programs; "network" for
+                all that this program may do.
+            reads: the folders that an untrusted worker may read, in addition to its own and the
+                Python installation.
 
         Raises:
             UserError: the process cannot be started.
         """
-        trust = NETWORK if network else TRUSTED if reads is None else UNTRUSTED
         self._seconds = seconds
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._is_ready = False
         self._abandoned_at: float | None = None
-        arguments = (str(memory), str(seconds), trust, *map(str, reads or ()))
+        arguments = (str(memory), str(seconds), access, *map(str, reads))
         try:
             with ExitStack() as resources:
                 self.folder = Path(tempfile.mkdtemp(prefix="bertviewer-")).resolve()
@@ -109,7 +110,7 @@ class HelperProcess:
                     stdout=subprocess.PIPE,
                     stderr=self._errors,
                     cwd=self.folder,
-                    env=environment(network=network),
+                    env=environment(access),
                 )
                 self._resources = resources.pop_all()
         except OSError as error:
@@ -297,9 +298,9 @@ def command(worker: str, *arguments: str) -> list[str]:
     return [sys.executable, *program, ARGUMENT, worker, *arguments]
 
 
-def environment(*, network: bool = False) -> dict[str, str]:
+def environment(access: Access) -> dict[str, str]:
     """Return the environment variables of a helper process, without secrets."""
-    names = (*_ENVIRONMENT, *(_NETWORK_ENVIRONMENT if network else ()))
+    names = (*_ENVIRONMENT, *(_NETWORK_ENVIRONMENT if access == "network" else ()))
     kept = {name: os.environ[name] for name in names if name in os.environ}
     # The folder that holds this package: it may be a checkout that is not installed.
     paths = [str(Path(__file__).resolve().parents[3])]

@@ -11,13 +11,13 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bertviewer.core.util.errors import UserError, describe_error
 
 ARGUMENT = "--helper-process"
 """The hidden first argument that makes the program a helper process."""
-UNTRUSTED, TRUSTED, NETWORK = "untrusted", "trusted", "network"
+Access = Literal["untrusted", "trusted", "network"]
 """What a helper may do: see ``HelperProcess``."""
 READY = b'{"result": null}\n'
 TOO_MUCH = "it needs far more memory or time than expected"
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         arguments: the worker module, the helper's own folder, bytes of memory, seconds of CPU time
             for each call, what it may do, and the folders that may be read.
     """
-    worker, folder, memory, seconds, trust, *reads = arguments
+    worker, folder, memory, seconds, access, *reads = arguments
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
     # Libraries print to the standard output: the answers get another file descriptor.
     answers = os.fdopen(os.dup(1), "wb")
@@ -63,9 +63,9 @@ def main(arguments: Sequence[str]) -> int:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     functions: Functions = import_module(worker).functions()
     limit_memory(int(memory))
-    if trust != NETWORK:
+    if access != "network":
         forbid_network()
-    if trust == UNTRUSTED:
+    if access == "untrusted":
         forbid_system([folder, *reads])
     answers.write(READY)
     answers.flush()

@@ -134,7 +134,7 @@ def test_what_is_asked_about(folder: Path) -> None:
 
 
 class TestCommands:
-    """The command line; the child process is a real one."""
+    """The command line; the helper process is a real one."""
 
     def test_refused_and_allowed(
         self, folder: Path, capsys: pytest.CaptureFixture[str], cache: Path

@@ -36,7 +36,7 @@ def out(tmp_path: Path) -> Path:
 
 
 class TestProcess:
-    """Through a real child."""
+    """Through a real helper process."""
 
     def test_one_file(self, file: Path, out: Path) -> None:
         torch.save(some_tensors(), file)

@@ -207,11 +207,11 @@ def test_all_are_ended_with_the_program(helper: Helper) -> None:
 def test_secrets_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     monkeypatch.setenv("https_proxy", "proxy.example")
-    for network in (False, True):
-        with start(network=network) as process:
+    for access in ("untrusted", "trusted", "network"):
+        with start(access=access) as process:
             found = process.call("run", {"code": "__import__('os').environ"})
         assert "hf_secret" not in found
-        assert ("proxy.example" in found) is network
+        assert ("proxy.example" in found) is (access == "network")
 
 
 def test_a_bundle_calls_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +248,7 @@ def test_only_some_folders_can_be_read(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=r"\(open 0\)"):
             process.call("run", {"code": "open(0)"})
         (process.folder / "own").unlink()
-    with start(reads=None) as process:
+    with start(access="trusted") as process:
         assert process.call("read", {"path": str(outside / "file")}) == "read"
 
 
@@ -286,10 +286,10 @@ def test_what_is_forbidden(tmp_path: Path) -> None:
         for code, event in (everywhere | of_untrusted).items():
             with pytest.raises(UserError, match=rf"^refused: it tried .*\({event}"):
                 process.call("run", {"code": code})
-    with start(network=True) as process:
+    with start(access="network") as process:
         code = "__import__('socket').socketpair() and open(__import__('os').devnull, 'w').name"
         assert process.call("run", {"code": code}) == repr(os.devnull)
-    with start(reads=None) as process:
+    with start(access="trusted") as process:
         for code, event in everywhere.items():
             with pytest.raises(UserError, match=rf"^refused: it tried .*\({event}"):
                 process.call("run", {"code": code})
