@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.histogram_data import Histogram, Range
+from bertviewer.core.analysis.histogram import Histogram, Range
 from bertviewer.core.schema.statistics import Statistics
 
 

@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps, HeadMeasures, RankedHead
-from bertviewer.core.analysis.histogram_data import Histogram
+from bertviewer.core.analysis.histogram import Histogram
 from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison

@@ -11,7 +11,7 @@ from bertviewer.charts.histograms import (
     histogram_difference,
     histograms_overlaid,
 )
-from bertviewer.core.analysis.histogram_data import histogram
+from bertviewer.core.analysis.histogram import histogram
 from bertviewer.core.schema.statistics import Statistics
 
 

@@ -36,7 +36,7 @@ def every_kind() -> dict[str, float]:
     from bertviewer.charts.table import Tabular, csv_text
     from bertviewer.charts.token_norms import norms_chart
     from bertviewer.charts.token_paths import Traced, path_charts
-    from bertviewer.core.analysis.histogram_data import histogram
+    from bertviewer.core.analysis.histogram import histogram
     from bertviewer.core.analysis.predictions import ClassScores
     from bertviewer.core.schema.statistics import Statistics
     from tests.charts.flow import blocks

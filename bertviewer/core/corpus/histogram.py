@@ -2,7 +2,7 @@
 
 All corpora have the same bins, so counts can be added. A bin is at most a quarter of its lower edge
 wide, which bounds the error of quantiles. Histograms of one tensor, whose range is known, have bins
-of equal width: ``analysis.histogram_data``.
+of equal width: ``analysis.histogram``.
 """
 
 from functools import cache

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bertviewer.core.analysis.histogram_data import Histogram, Range, histogram
+from bertviewer.core.analysis.histogram import Histogram, Range, histogram
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.measuring import measure_tokens

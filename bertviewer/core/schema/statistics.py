@@ -1,8 +1,8 @@
 """Statistics of a tensor as mergeable sums: counts, sums, squared deviations, extremes.
 
-Sums run over the finite elements, so one NaN or Inf does not hide the rest; ``nan_count`` and
-``inf_count`` tell how many were left out. Deviations from the mean, and not plain squares, keep
-their digits where all elements are large and nearly equal (Chan, Golub & LeVeque 1983).
+Sums exclude NaN and Inf, which ``nan_count`` and ``inf_count`` count. Squared deviations from the
+mean, unlike plain squares, do not cancel for large and nearly equal elements (Chan, Golub & LeVeque
+1983).
 """
 
 import math
@@ -14,18 +14,19 @@ from bertviewer.core.util.serialization import FiniteFloat, NonNegative, NonNega
 
 
 class Statistics(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is kept of one tensor, or of several merged ones.
+    """Statistics of one tensor, or of several merged ones.
 
     Attributes:
-        count: all elements.
-        nan_count: elements that are NaN.
-        inf_count: elements that are infinite.
+        count: number of elements.
+        nan_count: NaN elements.
+        inf_count: infinite elements.
         zero_count: elements that are exactly zero.
-        total: the sum of the finite elements, in units of 2^exponent.
-        deviations: the sum of their squared distances to their mean, in squares of that unit.
-        min: the smallest finite element, ``None`` if there is none.
-        max: the largest one.
-        exponent: 0 but for float64 of extreme sizes, whose sums and squares no float would hold.
+        total: sum of the finite elements, in units of 2^exponent.
+        deviations: sum of their squared deviations from their mean, in squares of that unit.
+        min: smallest finite element, ``None`` without one.
+        max: largest finite element.
+        exponent: 0 except for float64 of extreme magnitude, whose sums or squares would overflow
+            or underflow.
     """
 
     count: NonNegative
@@ -40,12 +41,12 @@ class Statistics(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def finite(self) -> int:
-        """The number of finite elements."""
+        """Number of finite elements."""
         return self.count - self.nan_count - self.inf_count
 
     @property
     def mean(self) -> float | None:
-        """The mean of the finite elements."""
+        """Mean of the finite elements."""
         return self.total / self.finite * self._unit if self.finite else None
 
     @property
@@ -63,7 +64,7 @@ class Statistics(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def zero_fraction(self) -> float | None:
-        """The part of all elements that are exactly zero."""
+        """Fraction of elements that are exactly zero."""
         return self.zero_count / self.count if self.count else None
 
     @property
@@ -72,19 +73,18 @@ class Statistics(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_zero(self) -> bool:
-        """Whether there is nothing to add up: no finite element, or zeros alone."""
+        """Whether there is no finite element except zeros."""
         return not self.min and not self.max
 
     def merge(self, other: "Statistics") -> "Statistics":
-        """Return the statistics of both tensors' elements taken together."""
-        # The larger of their units: what would be too small in it is nothing beside the other.
+        """Return the statistics of the elements of both."""
+        # The larger unit: what underflows in it is negligible.
         exponent = max((s.exponent for s in (self, other) if not s.is_zero), default=0)
         (total, deviations), (others, of_others) = self._sums_in(exponent), other._sums_in(exponent)
         n, m = self.finite, other.finite
-        # The elements of each stand apart from the mean of both, by this much in square.
-        # A product, as a power too large for a float is an error and no infinity.
-        distance = total / n - others / m if n and m else 0.0
-        apart = distance * distance * n * m / (n + m) if n and m else 0.0
+        # Squared deviations of both means from the common one. A product, as ** raises on overflow.
+        difference = total / n - others / m if n and m else 0.0
+        between = difference * difference * n * m / (n + m) if n and m else 0.0
         lows = [value for value in (self.min, other.min) if value is not None]
         highs = [value for value in (self.max, other.max) if value is not None]
         return Statistics(
@@ -93,7 +93,7 @@ class Statistics(Struct, frozen=True, forbid_unknown_fields=True):
             self.inf_count + other.inf_count,
             self.zero_count + other.zero_count,
             total + others,
-            deviations + of_others + apart,
+            deviations + of_others + between,
             min(lows, default=None),
             max(highs, default=None),
             exponent,
@@ -108,13 +108,13 @@ class Statistics(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 NOTHING = Statistics(0, 0, 0, 0, 0.0, 0.0, None, None)
-"""The statistics of no elements."""
+"""Statistics of no elements."""
 
 STATISTIC_NAMES = ("mean", "std", "min", "max", "rms", "zero_fraction", "nan_count", "inf_count")
-"""The figures of a run that a person can choose from, in the order in which they are listed."""
+"""Statistics that can be selected for display, in order."""
 
 
 def figure(statistics: Statistics, name: str) -> float | None:
-    """Return one of ``STATISTIC_NAMES``: the field or property of that name."""
+    """Return the field or property with a name in ``STATISTIC_NAMES``."""
     value: float | None = getattr(statistics, name)
     return value

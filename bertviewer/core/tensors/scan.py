@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from bertviewer.core.analysis.histogram_data import Histogram, histogram
+from bertviewer.core.analysis.histogram import Histogram, histogram
 from bertviewer.core.checkpoints.reading import Values
 from bertviewer.core.schema.row_statistics import LEAST, MOST, measure_rows
 from bertviewer.core.schema.statistics import NOTHING, Statistics

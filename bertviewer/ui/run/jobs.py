@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bertviewer.charts.layers import Measured
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.analysis.attention_maps import Received
-    from bertviewer.core.analysis.histogram_data import Histogram, Range
+    from bertviewer.core.analysis.histogram import Histogram, Range
     from bertviewer.core.analysis.outliers import Level, OutlierFeature
     from bertviewer.core.analysis.padding import Padding
     from bertviewer.core.analysis.predictions import Predictions

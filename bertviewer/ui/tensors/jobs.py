@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from bertviewer.core.analysis.histogram_data import Histogram
+    from bertviewer.core.analysis.histogram import Histogram
     from bertviewer.core.checkpoints.reading import Span
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.schema.activation_run import ModuleTensor, TensorKey

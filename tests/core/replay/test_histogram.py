@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from bertviewer.core.analysis.histogram_data import Histogram, histogram
+from bertviewer.core.analysis.histogram import Histogram, histogram
 from bertviewer.core.replay.outputs import histogram_of
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.util.errors import Cancelled, UserError

@@ -1,4 +1,7 @@
-"""Histograms of values, those that are not finite counted apart."""
+"""Histograms with bins of equal width over the finite values of one tensor.
+
+Corpora, whose range is not known in advance, have fixed bins instead: ``corpus.histogram``.
+"""
 
 from typing import Any
 
@@ -9,19 +12,19 @@ from numpy.typing import NDArray
 Values = NDArray[Any]
 Range = tuple[float, float]
 
-# Narrower ranges have no room for bins, even in float64: beside their ends, and at all.
+# Narrower ranges have no distinct edges in float64: relative to their ends, and absolute.
 _LEAST_PART, _LEAST = 2.0**-40, 1e-290
 
 
 class Histogram(Struct, frozen=True, eq=False):
-    """How the elements of a tensor are spread.
+    """Histogram of a tensor's elements.
 
     Attributes:
-        edges: borders of the bins, one more than there are bins; the last bin has its upper one.
+        edges: edges of the bins, one more than bins; the last bin includes its upper edge.
         counts: finite elements in each bin.
-        nan_count: elements that are NaN.
-        inf_count: elements that are infinite.
-        count: all elements. Those that are in no bin and finite lie outside of the edges.
+        nan_count: NaN elements.
+        inf_count: infinite elements.
+        count: number of elements; finite ones outside the edges are in no bin.
     """
 
     edges: NDArray[np.float64]
@@ -32,15 +35,15 @@ class Histogram(Struct, frozen=True, eq=False):
 
     @property
     def outside(self) -> int:
-        """The number of finite elements outside of the edges."""
+        """Number of finite elements outside the edges."""
         return self.count - self.nan_count - self.inf_count - int(self.counts.sum())
 
 
 def histogram(values: Values, bins: int = 64, range: Range | None = None) -> Histogram:
-    """Count the finite values, integers or floats of any shape, in bins of one width.
+    """Count the finite values, integers or floats of any shape, in bins of equal width.
 
-    Without ``range`` the bins reach from the smallest to the largest of them, and around a single
-    value, as numpy's do; from 0 to 1 where there is none.
+    Without ``range`` the bins reach from the smallest to the largest value, or around a single one
+    as in NumPy; from 0 to 1 without a value.
     """
     flat = values.reshape(-1)
     if flat.dtype == np.bool_:
@@ -55,8 +58,8 @@ def histogram(values: Values, bins: int = 64, range: Range | None = None) -> His
 
 
 def _finite(values: Values) -> tuple[Values, int, int]:
-    """Return the finite values, and how many are NaN and how many infinite."""
-    # The extremes tell at once that all are finite, which is nearly always so.
+    """Return the finite values, and the numbers of NaN and Inf."""
+    # Finite extremes mean that all values are finite, which is the usual case.
     if values.dtype.kind != "f" or np.isfinite(_range(values)).all():
         return values, 0, 0
     nan_count = int(np.count_nonzero(np.isnan(values)))
@@ -69,13 +72,13 @@ def _range(values: Values) -> Range:
 
 
 def _counted_exactly(values: Values, bins: int, range: Range) -> tuple[Values, Values]:
-    """Count in float64, where the values' own type cannot tell the edges apart."""
+    """Count in float64, for values whose own type has no distinct edges."""
     low, high = range
     largest = max(abs(low), abs(high))
     if high - low <= max(largest * _LEAST_PART, _LEAST):
         margin = max(0.5, largest * 2.0**-20)
         most = float(np.finfo(np.float64).max)
         low, high = max(low - margin, -most), min(high + margin, most)
-    # Halved twice, no difference of two of them is too large, and no digit is lost.
+    # A quarter: exact, and no difference of two values overflows.
     counts, edges = np.histogram(values.astype(np.float64) / 4, bins, (low / 4, high / 4))
     return counts, edges * 4
