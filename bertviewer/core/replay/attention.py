@@ -34,7 +34,7 @@ from bertviewer.core.runs.inputs import accepted_by
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.replay import call_model, replay, replay_call
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.sources.family_names import PROJECTIONS
+from bertviewer.core.sources.families import PROJECTIONS
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.log import write_log
 from bertviewer.core.util.progress import Progress, no_progress
