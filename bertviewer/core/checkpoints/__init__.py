@@ -3,6 +3,3 @@
 Start with ``finding``, which returns a ``stored.Checkpoint``; ``header`` validates a safetensors
 file and ``reading`` reads values. ``load_report`` has how a checkpoint fits a model.
 """
-
-PICKLE_CHILD = "--convert-pickle"
-"""The program's hidden first argument for converting a pickle; two paths follow."""

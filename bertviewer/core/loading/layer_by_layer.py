@@ -112,8 +112,8 @@ def load_layer_by_layer(  # noqa: PLR0917
     of_pointer = {given.data_ptr(): one for one in stored for given in placeholders[one.name].given}
     if changed := _make_lazy(module, of_pointer):
         raise UserError(
-            f"{shown_path(checkpoint)}: it cannot be run layer by layer, since {changed} is changed "
-            "as it is loaded"
+            f"{shown_path(checkpoint)}: it cannot be run layer by layer, since {changed} is "
+            "changed as it is loaded"
         )
     state = OffloadState(plan.units)
     load_on_call(module, state)

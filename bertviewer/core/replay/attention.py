@@ -34,6 +34,7 @@ from bertviewer.core.runs.inputs import accepted_by
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.replay import call_model, replay, replay_call
 from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.sources.families import PROJECTIONS
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.log import write_log
 from bertviewer.core.util.progress import Progress, no_progress
@@ -154,9 +155,15 @@ class _Attention(Struct, frozen=True, eq=False):
         if len(shown) == 1:
             return shown[0][0], shown[0][1]
         inner = self.model.running_module.get_submodule(self.path)
-        if len(found) < 2 or not isinstance(value := getattr(inner, "value", None), nn.Linear):
+        projections = [
+            (name, part)
+            for name, part in inner.named_children()
+            if PROJECTIONS.get(name) == "value" and isinstance(part, nn.Linear)
+        ]
+        if len(found) < 2 or len(projections) != 1:
             return None
-        paths = (self.path, f"{self.path}.value")
+        ((name, value),) = projections
+        paths = (self.path, f"{self.path}.{name}")
         recorded = replay(self.model, self.cache, paths, self.progress).calls
         call, values = (recorded[path][self.number] for path in paths)
         with torch.no_grad():

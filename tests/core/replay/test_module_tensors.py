@@ -12,14 +12,24 @@ from torch import Tensor, nn
 from bertviewer.core.graph.module_calls import named_in
 from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.replay.module_tensors import list_tensors, module_tensors, values_of
+from bertviewer.core.replay.module_tensors import (
+    list_tensors,
+    module_tensors,
+    tensor_corners,
+    values_of,
+)
+from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.replay import replay
+from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence, TensorKey
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.tensors.reduction import ends_of
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.checks.small_models import hook_count
 from tests.core.replay.model_runs import Opened, known, opened, ran
 
+DEMO_SENTENCE = Sentence("this is a 12212121 test sentence")
 FAMILIES = ("bert", "gpt2", "t5", "albert", "mixtral", "squeezebert", "bart")
 Calls = dict[str, list[tuple[dict[str, Tensor], dict[str, Tensor]]]]
 
@@ -294,3 +304,37 @@ def test_an_activation_that_all_layers_hold_is_seen_in_each_of_its_calls(tmp_pat
         assert torch.equal(gave["output"], expected)
     assert len(seen) == 2
     assert len(replay(it.model, it.kept, [path]).calls[path]) == 2
+
+
+def test_corners_are_those_of_transformers_bit_by_bit(demo_source: ModelSource) -> None:
+    model, kept = open_model(demo_source), ActivationCache()
+    run = run_sentence(model, DEMO_SENTENCE, cache=kept)
+    with torch.no_grad():
+        states = model.running_module(**{**kept.inputs, "output_hidden_states": True}).hidden_states
+    for layer in (0, 3, 5):
+        (taken, took), (given, gave) = tensor_corners(model, run, kept, f"encoder.layer.{layer}")
+        assert (taken.side, taken.name) == ("input", "hidden_states")
+        assert (given.side, given.name) == ("output", "output")
+        for corner, state in ((took, states[layer]), (gave, states[layer + 1])):
+            assert corner.shape == (1, 11, 384)
+            assert corner.rows == (0, 1, 2, 3, 9, 10)
+            assert corner.columns == (0, 1, 2, 3, 382, 383)
+            expected = state[0][list(corner.rows)][:, list(corner.columns)].numpy()
+            assert np.array_equal(corner.values, expected.astype(np.float64))
+    assert took.tokens == ("[CLS]", "this", "is", "a", "sentence", "[SEP]")
+
+
+def test_the_corner_of_a_vector_is_one_row(demo_source: ModelSource) -> None:
+    model, kept = open_model(demo_source), ActivationCache("units")
+    run = run_sentence(model, DEMO_SENTENCE, cache=kept)
+    corners = dict(tensor_corners(model, run, kept, "pooler"))
+    (pooled,) = (corner for key, corner in corners.items() if key.side == "output")
+    assert pooled.rows == (0,)
+    assert pooled.values.shape == (1, 6)
+    assert pooled.values[0, 5] == run.outputs["pooler_output"][0, 383]
+
+
+def test_the_ends_of_a_short_axis_are_all_of_it() -> None:
+    assert ends_of(7) == (0, 1, 2, 3, 4, 5, 6)
+    assert ends_of(8) == (0, 1, 2, 3, 6, 7)
+    assert ends_of(1) == (0,)
