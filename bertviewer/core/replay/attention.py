@@ -67,9 +67,7 @@ def attention_of(
     number = range(calls)[call]
     # A later run may have been on another device.
     model.module(random_weights=True, progress=progress, device=run.device)
-    queries, keys, is_cross = attention_tokens(
-        run, path, bool(model.architecture.config.get("is_encoder_decoder"))
-    )
+    queries, keys, is_cross = attention_tokens(run, path, model.architecture.is_encoder_decoder)
     shape = (len(queries), len(keys))
     weights, hidden = _Attention(model, cache, path, number, calls, shape, progress).weights()
     if weights.dim() != 4 or weights.shape[2:] != shape:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_modules import attention_paths
+from bertviewer.core.analysis.layers import outermost_layer
 from bertviewer.core.analysis.predictions import predicted_positions
 from bertviewer.core.graph.module_calls import replacing, tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -125,7 +126,7 @@ def _last_norm(
         for node in model.architecture.modules
         if "Norm" in node.class_name
         and node.path.startswith(inside)
-        and not any(part.isdecimal() for part in node.path.split("."))
+        and outermost_layer(node.path) is None
         and not model.architecture.children(node.path)
     ]
     calls = replay(model, cache, candidates, progress).calls

@@ -120,7 +120,7 @@ def _is_causal(model: LoadedModel, cache: ActivationCache, progress: Progress) -
     Where no attention was traced, as in Mamba, a second pass with another last token shows it.
     """
     architecture = model.with_flows(progress)
-    if architecture.config.get("is_encoder_decoder"):
+    if architecture.is_encoder_decoder:
         return False
     if (causal := is_causal(architecture)) is not None:
         return causal
