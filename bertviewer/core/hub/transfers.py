@@ -37,7 +37,7 @@ class Unreachable(UserError):
 
 
 class Request(Struct, frozen=True):
-    """What the helper is to get.
+    """A request for a resource of the Hub, or for a part of it.
 
     Attributes:
         endpoint: address of the Hub.
@@ -48,7 +48,7 @@ class Request(Struct, frozen=True):
         start: first byte.
         stop: byte after the last one; ``None``: as far as it goes.
         file: where the content is written; with a digest, a partial download is continued.
-        nbytes: size of the content, or how much of it is needed at most.
+        nbytes: size of the content; for a listing, the maximum.
         digest: of the whole content, empty if it is unknown.
     """
 

@@ -95,8 +95,11 @@ def _write(request: Request) -> Iterator[str]:
                 if isinstance(chunk, str):
                     yield chunk
                     continue
-                size += written.write(chunk[: request.nbytes + 1 - size])
-                digest.update(chunk)
+                rest = memoryview(chunk)[: request.nbytes + 1 - size]
+                while rest:
+                    count = written.write(rest)
+                    digest.update(rest[:count])
+                    size, rest = size + count, rest[count:]
                 if size > request.nbytes:
                     break
         if request.digest:

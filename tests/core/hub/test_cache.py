@@ -1,10 +1,18 @@
-"""The models that are on this disk: listed as they are, whatever else lies in the cache."""
+"""The cache on this disk: listing its models, and what is complete without the Hub."""
 
+import shutil
 from pathlib import Path
 
 import pytest
+from huggingface_hub import _CACHED_NO_EXIST, try_to_load_from_cache
 
-from bertviewer.core.hub.cache import CachedModel, cached_commit, cached_models, remember_branch
+from bertviewer.core.hub.cache import (
+    CachedModel,
+    cached_commit,
+    cached_models,
+    remember_branch,
+    repository,
+)
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.opening import open_hub
 from bertviewer.core.sources.model_source import HubName
@@ -109,3 +117,45 @@ def test_a_store_shared_by_all_models(
     again = open_hub(model.source, hub=hub)
     assert again.checkpoint == model.checkpoint
     assert listed(hub)[0][2]
+
+
+@pytest.mark.parametrize(
+    ("left", "asks"),
+    [
+        (["tokenizer.json", "tokenizer_config.json"], False),
+        (["tokenizer.json"], True),
+        (["tokenizer_config.json", "vocab.txt"], True),
+    ],
+)
+def test_what_another_program_has_left_is_complete_if_nothing_can_lack(
+    left: list[str], asks: bool, server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
+) -> None:
+    names = {"config.json", "model.safetensors", *left}
+    every = tiny_files | {"tokenizer.json": b"{}"}
+    server.add(REPO, {name: every[name] for name in names})
+    source = open_hub(hub_source(), hub=hub).source
+    open_hub(source, hub=hub).fetch()
+    shutil.rmtree(repository(hub.cache, REPO) / ".no_exist")
+    asked = len(server.requests)
+    open_hub(source, hub=hub)
+    assert (len(server.requests) > asked) is asks
+
+
+def test_the_hubs_own_client_knows_what_is_absent(
+    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
+) -> None:
+    commit = server.add(REPO, tiny_files)
+    open_hub(hub_source(), hub=hub)
+    found = try_to_load_from_cache(REPO, "spm.model", hub.cache, commit)
+    assert found is _CACHED_NO_EXIST
+    assert isinstance(try_to_load_from_cache(REPO, "vocab.txt", hub.cache, commit), str)
+
+
+def test_a_cache_that_cannot_be_written_is_opened(
+    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
+) -> None:
+    server.add(REPO, tiny_files)
+    absent = repository(hub.cache, REPO) / ".no_exist"
+    absent.parent.mkdir(parents=True)
+    absent.write_text("no folder can be made here")
+    assert open_hub(hub_source(), hub=hub).checkpoint is not None

@@ -1,5 +1,6 @@
-"""Folders as people have them: each opens, or says in one line what is in it and what to do."""
+"""Model folders: where the model is, which files are not read, digests and licence."""
 
+import hashlib
 import json
 import shutil
 from argparse import Namespace
@@ -10,7 +11,11 @@ import pytest
 import torch
 
 import bertviewer
+from bertviewer.core.sources.model_folder import origin_of
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.sources.presets import DEMO_SHA256
+from bertviewer.core.util.errors import UserError
 from tests.core.loading.tiny_models import SIZES, read_tensors, save_model
 
 
@@ -233,3 +238,44 @@ def test_two_models_in_one_say_to_open_a_half(tmp_path: Path) -> None:
     text = refused(tmp_path)
     assert "it combines several models (encoder: vit, decoder: bert)" in text
     assert "model.encoder.save_pretrained(folder), and open that" in text
+
+
+def test_the_demo_has_the_published_digest_and_both_licences(demo_source: ModelSource) -> None:
+    origin = origin_of(demo_source, [demo_source.path / "model.safetensors"])
+    assert origin.digests == (("model.safetensors", DEMO_SHA256),)
+    assert "Apache 2.0" in origin.licence
+    assert "MIT" in origin.licence
+
+
+@pytest.mark.parametrize(
+    ("files", "licence"),
+    [
+        ({}, ""),
+        ({"README.md": "---\ntags:\n- a\nlicense: apache-2.0\n---\n# A model\n"}, "apache-2.0"),
+        ({"README.md": "# A model\nlicense: none of this\n"}, ""),
+        (
+            {"README.md": "---\nlicense: <b>\n---\n", "LICENSE": "\n  MIT License\n\nmore"},
+            "MIT License",
+        ),
+        ({"LICENSE.txt": "x" * 500}, "x" * 80),
+    ],
+)
+def test_the_licence_is_what_the_folder_names(
+    tmp_path: Path, files: dict[str, str], licence: str
+) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert origin_of(parse_source(str(tmp_path)), ()).licence == licence
+
+
+def test_every_file_is_hashed_and_one_that_is_gone_is_told(
+    tmp_path: Path, tiny_bert_folder: Path
+) -> None:
+    source = parse_source(str(tiny_bert_folder))
+    (tmp_path / "a").write_bytes(b"one")
+    assert origin_of(source, [tmp_path / "a"]).digests == (
+        ("a", hashlib.sha256(b"one").hexdigest()),
+    )
+    with pytest.raises(UserError, match="gone"):
+        origin_of(source, [tmp_path / "gone"])
