@@ -118,8 +118,9 @@ def shift_right(
         return ()
     words = 1 + max((token.word for token in source if token.word is not None), default=-1)
     start, place = _decoder_start([token.id for token in source], config)
-    first = Token(start, text_of(start), 1, is_special=True)
-    if place is not None:
+    if place is None:
+        first = Token(start, text_of(start), 1, is_special=True)
+    else:
         first = replace(source[place], segment=1, word=None, sentence=None)
     return (
         first,

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +19,6 @@ ARGUMENT = "--helper-process"
 """The hidden first argument that makes the program a helper process."""
 Access = Literal["untrusted", "trusted", "network"]
 """What a helper may do: see ``HelperProcess``."""
-READY = b'{"result": null}\n'
 TOO_MUCH = "it needs far more memory or time than expected"
 """The error message of a call that exceeded a limit."""
 
@@ -67,26 +66,32 @@ def main(arguments: Sequence[str]) -> int:
         forbid_network()
     if access == "untrusted":
         forbid_system([folder, *reads])
-    answers.write(READY)
-    answers.flush()
+
+    def send(message: Mapping[str, Any]) -> None:
+        text = json.dumps(message).encode()
+        answers.write(text + b"\n")
+        answers.flush()
+
+    send({"result": None})  # the imports are done
     for line in requests:
         limit_seconds(int(seconds))
-        for answer in _answers(functions, line):
-            answers.write(answer + b"\n")
-            answers.flush()
+        _answer(functions, line, send)
     with suppress(OSError):
         Path(folder).rmdir()  # the main process may have been killed
     return 0
 
 
-def _answers(functions: Functions, line: bytes) -> Iterator[bytes]:
-    """Yield the steps of a call as JSON, then its result or error message."""
+def _answer(functions: Functions, line: bytes, send: Callable[[Mapping[str, Any]], None]) -> None:
+    """Send the steps of a call, then its result or error message."""
     try:
         name, arguments = json.loads(line)
         result = functions[name](**arguments)
-        if isinstance(result, Generator):
-            result = yield from _steps(result)
-        yield json.dumps({"result": result}).encode()
+        while isinstance(result, Generator):
+            try:
+                send({"step": next(result)})
+            except StopIteration as stop:
+                result = stop.value
+        send({"result": result})
         return
     except UserError as error:
         message = str(error)
@@ -96,17 +101,7 @@ def _answers(functions: Functions, line: bytes) -> Iterator[bytes]:
         message = f"refused: it tried to do something that reading it never needs ({error})"
     except BaseException as error:  # noqa: BLE001 - a panic in Rust is not an Exception
         message = describe_error(error)
-    yield json.dumps({"error": message}).encode()
-
-
-def _steps(generator: Generator[Any, None, Any]) -> Generator[bytes, None, Any]:
-    """Yield steps as JSON, and return the result."""
-    while True:
-        try:
-            step = next(generator)
-        except StopIteration as stop:
-            return stop.value
-        yield json.dumps({"step": step}).encode()
+    send({"error": message})
 
 
 def limit_memory(nbytes: int) -> None:
