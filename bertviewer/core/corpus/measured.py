@@ -141,7 +141,7 @@ class Attention(Struct, frozen=True, array_like=True):
         is_target: whether the queries are the decoder's in an encoder-decoder.
         is_cross: whether the keys are the encoder's.
         axes: axes of the weights in the order sentences, heads, queries, keys.
-        is_asked: whether it returns weights only with ``output_attentions=True``.
+        is_requested: whether it returns weights only with ``output_attentions=True``.
     """
 
     path: str
@@ -151,7 +151,7 @@ class Attention(Struct, frozen=True, array_like=True):
     is_target: bool = False
     is_cross: bool = False
     axes: tuple[int, ...] = (0, 1, 2, 3)
-    is_asked: bool = False
+    is_requested: bool = False
 
 
 class SeenCall(Struct, frozen=True, array_like=True):

@@ -41,8 +41,8 @@ from bertviewer.core.util.log import write_log
 
 _ORDERS = ((0, 1, 2, 3), (2, 3, 0, 1))  # XLNet's: tokens before batch and heads
 _NO_WEIGHTS = "it returns no attention weights"
-_FAILS_ASKED = "the model fails when attention weights are requested"
-_CHANGES_ASKED = "the model's output changes when attention weights are requested"
+_FAILS_REQUESTED = "the model fails when attention weights are requested"
+_CHANGES_REQUESTED = "the model's output changes when attention weights are requested"
 
 _ROUNDING = 1e-3
 """Relative difference of float32 sums in another order, in parts of the largest value."""
@@ -240,16 +240,17 @@ def _calls(
                 places[path, number] = makers[id(tensor), version] = len(calls)
                 calls.append(Call(path, number, layout))
     seen = [
-        SeenCall(node.path, node.class_name, number, *_fate(place))
+        SeenCall(
+            node.path,
+            node.class_name,
+            number,
+            *((None, place) if isinstance(place, str) else (place, "")),
+        )
         for node in called
         for number in range(len(first.tensors[node.path]))
         if (place := places.get((node.path, number))) is not None
     ]
     return tuple(calls), tuple(seen)
-
-
-def _fate(place: int | str) -> tuple[int | None, str]:
-    return (None, place) if isinstance(place, str) else (place, "")
 
 
 def _attentions(
@@ -260,7 +261,7 @@ def _attentions(
 ) -> tuple[tuple[Attention, ...], tuple[tuple[str, str, str], ...]]:
     """Return the attentions that return weights between tokens which sum to 1.
 
-    Others are asked for them, which must not change the model's output.
+    They are requested from the others, which must not change the model's output.
 
     Returns:
         The attentions, and path, class and reason of those without weights.
@@ -269,24 +270,24 @@ def _attentions(
     found = {path: _weights_of(path, *seen, architecture) for path in paths}
     reasons: dict[str, str] = dict.fromkeys(paths, _NO_WEIGHTS)
     lacking = {path: module.get_submodule(path) for path in paths if not found[path]}
-    asked = {p: one for p, one in lacking.items() if OUTPUT_ATTENTIONS in parameters_of(one)}
-    if asked:
+    requested = {p: one for p, one in lacking.items() if OUTPUT_ATTENTIONS in parameters_of(one)}
+    if requested:
         inputs = ProbeInputs(architecture)
         texts = [inputs.full(FIRST), inputs.full(SECOND)]
         try:
-            with returning_weights(asked.values()):
+            with returning_weights(requested.values()):
                 one, other = _run(module, architecture, texts, synchronizer)
         except (TypeError, ValueError, RuntimeError) as error:
-            # The model does not expect weights that it has not asked for.
+            # The model does not expect weights that it has not requested.
             write_log(f"attention weights cannot be requested: {error!r}")
-            reasons |= dict.fromkeys(asked, _FAILS_ASKED)
+            reasons |= dict.fromkeys(requested, _FAILS_REQUESTED)
         else:
             if _is_same(one, seen[0]) and _is_same(other, seen[1]):
-                for path in asked:
+                for path in requested:
                     shares = _weights_of(path, one, other, architecture)
-                    found[path] = [replace(each, is_asked=True) for each in shares]
+                    found[path] = [replace(each, is_requested=True) for each in shares]
             else:
-                reasons |= dict.fromkeys(asked, _CHANGES_ASKED)
+                reasons |= dict.fromkeys(requested, _CHANGES_REQUESTED)
     names = {node.path: node.class_name for node in architecture.modules}
     return (
         tuple(one for path in paths for one in found[path]),

@@ -1,7 +1,7 @@
 """Corpora: reading and validating their folders, which may come from strangers, without torch.
 
 Sizes are limited before anything is read, JSON is decoded by type, and the numbers of arrays and
-columns have to be possible: later code adds, divides and draws them without checks of its own.
+columns have to be possible: later code adds, divides and draws them without further checks.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

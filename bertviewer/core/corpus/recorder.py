@@ -124,9 +124,11 @@ class Recorder:
         """Observe the model inside the ``with``."""
         paths = {path for path, _ in (*self._rows, *self._heads)}
         modules = {path: inner for path, inner in self._module.named_modules() if path in paths}
-        asked = {one.path: modules[one.path] for one in self._measured.attentions if one.is_asked}
+        requested = {
+            one.path: modules[one.path] for one in self._measured.attentions if one.is_requested
+        }
         with (
-            returning_weights(asked.values()),
+            returning_weights(requested.values()),
             observing(self._watch(path, inner) for path, inner in modules.items()),
         ):
             yield

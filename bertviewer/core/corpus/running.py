@@ -72,7 +72,7 @@ def grouped(items: Iterable[Item], room: int) -> Iterator[list[Item]]:
 
     What a group keeps between two layers, and the sums of all its shards but one, fit into
     ``room`` bytes: the size of the largest layer. Together with the weights that are read this is
-    twice the largest layer. A larger batch is a group of its own.
+    twice the largest layer. A larger batch forms its own group.
     """
     group: list[Item] = []
     for item in items:
