@@ -154,6 +154,6 @@ def test_nobody_saves_past_it() -> None:
         }
         if "write_atomically" in names:
             found.add(file.relative_to(ROOT / "bertviewer").as_posix())
-    of_corpora = {f"core/corpus/{name}.py" for name in ("making", "plan", "shard_files", "writing")}
+    of_corpora = {f"core/corpus/{name}.py" for name in ("making", "plan", "shards", "writing")}
     caches = {"core/saving/atomic_files.py", "core/saving/disk_cache.py", "core/hub/cache.py"}
     assert found == caches | of_corpora
