@@ -45,7 +45,7 @@ class CheckFinding(Struct, frozen=True):
         model_type: its name.
         error: why it cannot be opened or run on a sentence, empty if it can.
         steps: how many steps were checked, in all dtypes.
-        crosses: the steps that failed, each with its dtype.
+        failed: the steps that failed, each with its dtype.
         unchecked: the reasons for which modules were not checked, with their numbers.
         seconds: for all.
     """
@@ -53,7 +53,7 @@ class CheckFinding(Struct, frozen=True):
     model_type: str
     error: str = ""
     steps: int = 0
-    crosses: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
     seconds: float = 0.0
 
@@ -63,9 +63,9 @@ class CheckFinding(Struct, frozen=True):
         if self.error:
             return f"{self.model_type:32} is not run: {self.error[:150]}"
         lines = [
-            f"{self.model_type:32} {self.steps:6} steps, {len(self.crosses)} crosses, "
+            f"{self.model_type:32} {self.steps:6} steps, {len(self.failed)} crosses, "
             f"{self.seconds:5.1f} s",
-            *(f"  cross: {cross}" for cross in self.crosses[:8]),
+            *(f"  cross: {cross}" for cross in self.failed[:8]),
             *(f"  not checked: {reason}" for reason in self.unchecked),
         ]
         return "\n".join(lines)
@@ -86,7 +86,7 @@ def examine_check(model_type: str, folder: Path) -> CheckFinding:
                 model = _opened(config, folder)
                 check = check_run(model, _captured(model, dtype))
                 steps += len(check.steps)
-                crosses += [f"{dtype} {one.path}: {one.step}" for one in check.crosses]
+                crosses += [f"{dtype} {one.path}: {one.step}" for one in check.failed]
                 for left in check.unchecked:
                     reason = f"{dtype} {left.reason}"
                     reasons[reason] = reasons.get(reason, 0) + 1
@@ -105,7 +105,7 @@ def summary(findings: list[CheckFinding]) -> str:
     return (
         f"\n{len(findings)} types, {len(checked)} checked in {len(DTYPES)} dtypes, "
         f"{sum(finding.steps for finding in checked):,} steps; "
-        f"{sum(bool(finding.crosses) for finding in checked)} types have crosses, "
+        f"{sum(bool(finding.failed) for finding in checked)} types have crosses, "
         f"{sum(bool(finding.unchecked) for finding in checked)} modules that are not checked"
     )
 

@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.json:
         told = check_summary(checks) if checks else trace_summary(traces) if traces else ""
         print(told or _summary(counts))  # noqa: T201
-    wrong = any(finding.mistakes for finding in counts) or any(it.crosses for it in checks)
+    wrong = any(finding.mistakes for finding in counts) or any(it.failed for it in checks)
     return int(wrong)
 
 

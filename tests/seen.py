@@ -25,14 +25,14 @@ from bertviewer.core.loading.cached_models import (
 from bertviewer.core.loading.deriving import with_costs, with_counts, with_flows
 from bertviewer.core.loading.meta_model import read_meta_model
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.schema.outline import Outline, outlines_file, shipped_outlines
+from bertviewer.core.schema.outline import Outline, bundled_outlines, outlines_file
 from bertviewer.core.sources.configuration import read_configuration
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import preset_names
 from bertviewer.core.util import libraries
 from bertviewer.core.util.progress import no_progress
-from bertviewer.core.util.serialization import by_fields
+from bertviewer.core.util.serialization import struct_to_json
 
 KINDS = ("architectures", "key-reports")
 
@@ -56,7 +56,7 @@ def made(source: ModelSource) -> Mapping[str, tuple[str, Any]]:
     seen = ModelSpec(source, with_flows(costed, source, no_progress), found.heads)
     files = {"architectures": (spec_key(source, data), spec_content(seen))}
     if checkpoint is not None and found.keys is not None:
-        files["key-reports"] = report_key(source, data, checkpoint), by_fields(found.keys)
+        files["key-reports"] = report_key(source, data, checkpoint), struct_to_json(found.keys)
     return files
 
 
@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not is_check:
         content = {name: outline.to_json() for name, outline in outlines().items()}
         outlines_file().write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    elif shipped_outlines() != outlines():
+    elif bundled_outlines() != outlines():
         wrong += 1
         sys.stdout.write(f"{outlines_file().name}: not as it would be\n")
     return int(wrong > 0)

@@ -127,7 +127,7 @@ class Corpus:
             quantiles: shares from 0 to 1; ``q5`` is the value below which 5 % lie. They are read
                 off bins a quarter of their lower end wide at most.
         """
-        from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
+        from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
 
         if not all(0 <= share <= 1 for share in quantiles):
             raise UserError(f"quantiles must be from 0 to 1, not {list(quantiles)}")
@@ -141,7 +141,7 @@ class Corpus:
                 "call": row.call,
                 "tokens": row.token_class if by_class else "all",
                 "count": row.count,
-                **{name: figure(row.statistics, name) for name in STATISTIC_NAMES},
+                **{name: statistic_value(row.statistics, name) for name in STATISTIC_NAMES},
                 **dict(zip(names, row.quantiles(shares) or [None] * len(names), strict=True)),
             }
             for row in rows

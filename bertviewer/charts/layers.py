@@ -14,7 +14,7 @@ from bertviewer.core.analysis.tokens import TokenClass
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.row_statistics import TokenStatistics
-from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, figure
+from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, statistic_value
 from bertviewer.core.tensors.axes import tokens_of_rows
 from bertviewer.core.util.errors import UserError
 
@@ -142,7 +142,7 @@ def _of_class(measured: TokenStatistics, tokens: range, kind: TokenClass) -> Sta
 
 def _line(series: Series, label: str, figures: Sequence[Statistics | None], statistic: str) -> Line:
     def values(name: str) -> tuple[float | None, ...]:
-        return tuple(None if found is None else figure(found, name) for found in figures)
+        return tuple(None if found is None else statistic_value(found, name) for found in figures)
 
     places = tuple(map(Place, series.paths))
     if statistic not in (SPREAD, BAND):

@@ -13,7 +13,7 @@ from bertviewer.charts.token_paths import state_places
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.sources.families import MASKS
+from bertviewer.core.sources.families import MASK_TOKENS
 
 LensFigure = Literal["probability", "rank"]
 
@@ -30,7 +30,7 @@ def expected_id(run: ActivationRun, predictions: Predictions) -> int | None:
     if predictions.expected is None:
         return None
     token = run.tokens[predictions.expected]
-    return None if token.text in MASKS else token.id
+    return None if token.text in MASK_TOKENS else token.id
 
 
 def lens_chart(

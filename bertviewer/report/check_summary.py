@@ -14,7 +14,7 @@ class ClassSummary(Struct, frozen=True):
 
     class_name: str
     steps: int
-    crosses: int
+    failed: int
     worst: CheckStep
 
 
@@ -47,14 +47,14 @@ def nearness(step: CheckStep) -> float:
 
 def check_verdict(check: Check) -> str:
     """Return one line that says how the check came out."""
-    crosses = len(check.crosses)
+    failed = len(check.failed)
     if not check.steps:
         return "Nothing could be checked."
-    if not crosses:
+    if not failed:
         within = "✓ The only step is within its tolerance."
         return count_text(len(check.steps), within, "✓ All {0} steps are within their tolerance.")
     return count_text(
-        crosses,
+        failed,
         "✗ 1 of {1} steps is outside its tolerance.",
         "✗ {0} of {1} steps are outside their tolerance.",
         len(check.steps),

@@ -17,7 +17,7 @@ from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.padding import compare_padding
 from bertviewer.core.runs.sentence_comparison import compare_sentences
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.sources.families import MASKS
+from bertviewer.core.sources.families import MASK_TOKENS
 from bertviewer.core.sources.model_folder import Origin, origin_of
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
@@ -151,5 +151,5 @@ def origin_of_model(model: LoadedModel, progress: Progress = no_progress) -> Ori
 def _places(model: LoadedModel, run: ActivationRun) -> tuple[int, ...]:
     """Return the places of most interest: those of masks, or else the last one."""
     known = predicted_positions(run, model.architecture)
-    masked = tuple(place for place in known if run.tokens[place].text in MASKS)
+    masked = tuple(place for place in known if run.tokens[place].text in MASK_TOKENS)
     return masked[:MOST_PLACES] or known[-1:]

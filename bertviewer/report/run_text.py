@@ -3,7 +3,7 @@
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check import Check
-from bertviewer.core.schema.statistics import figure
+from bertviewer.core.schema.statistics import statistic_value
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.check_summary import check_verdict, reasons, summarise
 from bertviewer.report.numbers import deviation, number
@@ -18,7 +18,7 @@ def run_text(run: ActivationRun) -> str:
     modules: Table = []
     for module in run.modules:
         statistics = module.statistics
-        figures = (figure(statistics, name) for name in RUN_FIGURES)
+        figures = (statistic_value(statistics, name) for name in RUN_FIGURES)
         modules.append(
             (
                 module.path or module.class_name,
@@ -65,7 +65,7 @@ def _check_lines(run: ActivationRun, check: Check) -> list[str]:
         (
             summary.class_name,
             str(summary.steps),
-            str(summary.crosses),
+            str(summary.failed),
             deviation(summary.worst.max_abs_error),
             deviation(summary.worst.tolerance),
         )
@@ -77,7 +77,7 @@ def _check_lines(run: ActivationRun, check: Check) -> list[str]:
     lines += [
         f"✗ {step.path or '(the model itself)'}: {step.step}: |Δ| {deviation(step.max_abs_error)}, "
         f"tolerance {deviation(step.tolerance)}"
-        for step in check.crosses
+        for step in check.failed
     ]
     lines += [f"Not checked ({count}): {reason}" for reason, count in reasons(check).items()]
     return lines

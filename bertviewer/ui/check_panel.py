@@ -106,7 +106,7 @@ class CheckPanel(QWidget):
             for left in check.unchecked
         ]
         self._verdict.show_text("\n".join(lines))
-        is_bad = bool(check.crosses) or not check.steps
+        is_bad = bool(check.failed) or not check.steps
         role = WARNING if is_bad else QPalette.ColorRole.WindowText
         self._verdict.setForegroundRole(role)
         self._table.setVisible(bool(check.steps))

@@ -16,7 +16,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, Sentence
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, figure
+from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, statistic_value
 from bertviewer.core.sources.parsing import parse_source
 
 ALBERT = {
@@ -98,7 +98,7 @@ def transformer(tmp_path_factory: pytest.TempPathFactory) -> Case:
 def test_one_line_with_the_runs_own_figures(bert: Case) -> None:
     paths = ("encoder.layer.0", "encoder.layer.1")
     for statistic in STATISTIC_NAMES:
-        values = tuple(figure(bert.calls(path)[0], statistic) for path in paths)
+        values = tuple(statistic_value(bert.calls(path)[0], statistic) for path in paths)
         assert None not in values
         assert bert.series(statistic) == (
             Line("encoder.layer: output", values, tuple(map(Place, paths))),

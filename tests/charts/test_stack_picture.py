@@ -3,14 +3,14 @@
 import pytest
 
 from bertviewer.charts.stack_picture import LEAST, stack_blocks
-from bertviewer.core.schema.outline import Outline, StackOutline, shipped_outlines
+from bertviewer.core.schema.outline import Outline, StackOutline, bundled_outlines
 
 WIDTH, HEIGHT = 170.0, 44.0
 
 
-@pytest.mark.parametrize("name", list(shipped_outlines()))
+@pytest.mark.parametrize("name", list(bundled_outlines()))
 def test_blocks_stay_in_the_picture(name: str) -> None:
-    blocks = stack_blocks(shipped_outlines()[name], WIDTH, HEIGHT)
+    blocks = stack_blocks(bundled_outlines()[name], WIDTH, HEIGHT)
     for block in blocks:
         assert block.width > 0
         assert block.height > 0
@@ -21,9 +21,9 @@ def test_blocks_stay_in_the_picture(name: str) -> None:
         assert block.y + block.height <= HEIGHT
 
 
-@pytest.mark.parametrize("name", list(shipped_outlines()))
+@pytest.mark.parametrize("name", list(bundled_outlines()))
 def test_areas_are_parameters(name: str) -> None:
-    outline = shipped_outlines()[name]
+    outline = bundled_outlines()[name]
     blocks = stack_blocks(outline, WIDTH, HEIGHT)
     area = {(b.part, b.y): b.width * b.height for b in blocks if not b.is_hollow}
     of_attention = [size for (part, _), size in area.items() if part == "attention"]
@@ -36,7 +36,7 @@ def test_areas_are_parameters(name: str) -> None:
 
 
 def test_a_layer_that_is_called_again_is_hollow() -> None:
-    blocks = stack_blocks(shipped_outlines()["albert-base-v2"], WIDTH, HEIGHT)
+    blocks = stack_blocks(bundled_outlines()["albert-base-v2"], WIDTH, HEIGHT)
     attention = [block.is_hollow for block in blocks if block.part == "attention"]
     assert attention == [False, *[True] * 11]
 

@@ -2,7 +2,7 @@
 
 from bertviewer.charts.statistics_table import statistics_table
 from bertviewer.core.schema.activation_run import ModuleActivation
-from bertviewer.core.schema.statistics import NOTHING, Statistics
+from bertviewer.core.schema.statistics import NO_ELEMENTS, Statistics
 
 MEASURED = Statistics(4, 0, 0, 1, 6.0, 5.0, 0.0, 3.0)
 
@@ -19,7 +19,7 @@ def rows_of(statistics: Statistics, left_out: str = "") -> list[str]:
 def test_what_was_not_measured_has_no_figures() -> None:
     assert rows_of(MEASURED)[-2:] == ["elements", "shape"]
     assert len(rows_of(MEASURED)) == 10
-    assert rows_of(NOTHING, "complex64") == ["shape"]
+    assert rows_of(NO_ELEMENTS, "complex64") == ["shape"]
 
 
 def test_data_tell_the_module_and_the_runs() -> None:

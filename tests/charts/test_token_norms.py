@@ -7,7 +7,7 @@ from bertviewer.charts.naming import axis_labels, names_of_states, norm_after, s
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.schema.activation_run import ModuleActivation, Token
-from bertviewer.core.schema.statistics import NOTHING
+from bertviewer.core.schema.statistics import NO_ELEMENTS
 from tests.charts.runs import NORMS, make_run
 
 
@@ -92,7 +92,7 @@ def test_a_state_after_the_final_norm_says_so() -> None:
 def test_what_holds_the_only_layer_is_no_norm() -> None:
     run = make_run(norms=((1.0,) * 3,) * 2)
     shape = 1, 3, 2
-    layer = ModuleActivation("encoder.layer.0", "Layer", shape, shape, (NOTHING,), None)
+    layer = ModuleActivation("encoder.layer.0", "Layer", shape, shape, (NO_ELEMENTS,), None)
     given = replace(run, modules=(layer,), state_paths=(("embeddings",), ("encoder",)))
     assert names_of_states(given) == ("embeddings", "layer 0")
 

@@ -28,7 +28,7 @@ from bertviewer.core.analysis.predictions import classification
 from bertviewer.core.analysis.similarity import same_words, token_path
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.configurations import build_config, plain_config
-from bertviewer.core.building.models import heads_of
+from bertviewer.core.building.models import task_names
 from bertviewer.core.corpus.comparison import compare_corpora
 from bertviewer.core.corpus.corpus import Corpus, check_model, outlier_rows
 from bertviewer.core.corpus.data_files import scan, sentences
@@ -360,7 +360,7 @@ def _misnamed(_content: bytes, chance: random.Random) -> bytes:
 def _configure(folder: Path) -> object:
     """Do all that is done with a configuration before a model is built, which takes far longer."""
     config = build_config(read_configuration(folder / "config.json"), "fuzz")
-    return plain_config(config, "fuzz"), heads_of(config)
+    return plain_config(config, "fuzz"), task_names(config)
 
 
 TARGETS: Mapping[str, Target] = {

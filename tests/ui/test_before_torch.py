@@ -45,11 +45,11 @@ def may_import(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     def held() -> None:
         assert may_import.wait(OPEN_TIMEOUT / 1000)
 
-    monkeypatch.setattr(libraries, "program", Import(held))
+    monkeypatch.setattr(libraries, "shared_import", Import(held))
     yield may_import
     may_import.set()
     if libraries.are_loading():
-        libraries.program.wait(no_progress)
+        libraries.shared_import.wait(no_progress)
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def no_import(seen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise ImportError("libtorch_cpu.so: cannot open shared object file")
 
-    monkeypatch.setattr(libraries, "program", Import(fail))
+    monkeypatch.setattr(libraries, "shared_import", Import(fail))
 
 
 @pytest.mark.usefixtures("no_import")

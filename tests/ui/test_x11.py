@@ -20,8 +20,8 @@ from bertviewer.ui import application
 may_import = threading.Event()
 def held():
     may_import.wait(300)
-    libraries.import_parts()
-libraries.program = libraries.Import(held)
+    libraries.import_modules()
+libraries.shared_import = libraries.Import(held)
 application.first_sentence = lambda asked, given, last: (last, False)  # nothing runs by itself
 def hook(window, worker):
     workspace, tree = window.workspace, window.findChild(QTreeView, "moduleTree")

@@ -73,7 +73,7 @@ def node_tip(node: Node) -> str:
 def edge_tip(edge: Edge) -> str:
     """Return what is told of an edge."""
     shapes = " = ".join(shape_text(shape) for shape in (edge.shape, edge.symbolic_shape) if shape)
-    facts = (edge.role or "", shapes, ", ".join(edge.movement))
+    facts = (edge.role or "", shapes, ", ".join(edge.views))
     return "\n".join(fact for fact in facts if fact)
 
 

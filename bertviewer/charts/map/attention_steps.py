@@ -68,7 +68,7 @@ class _Steps:
             Node(key, "constant", node.name, None, None, node.operation, edge.shape,
                  edge.symbolic_shape)
         )  # fmt: skip
-        brought = Edge(key, "", edge.shape, edge.symbolic_shape, edge.role, edge.movement)
+        brought = Edge(key, "", edge.shape, edge.symbolic_shape, edge.role, edge.views)
         self._step(f"plus {node.id}", "add", "add", [brought])
 
     def add_causal_mask(self) -> None:
@@ -110,7 +110,7 @@ class _Steps:
         self._given = self._shape, self._letters
         for edge in brought:
             self.edges.append(
-                Edge(edge.source, key, edge.shape, edge.symbolic_shape, edge.role, edge.movement)
+                Edge(edge.source, key, edge.shape, edge.symbolic_shape, edge.role, edge.views)
             )
         self._last = key
 

@@ -13,7 +13,7 @@ from bertviewer.charts.map.part import Part
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation
 from bertviewer.core.schema.check import Check
 from bertviewer.core.schema.flow import Node
-from bertviewer.core.schema.statistics import Statistics, figure
+from bertviewer.core.schema.statistics import Statistics, statistic_value
 
 
 class Known(Struct, frozen=True):
@@ -182,7 +182,7 @@ def _figure(module: ModuleActivation | None, name: str, call: int | None) -> flo
     statistics: Statistics = module.statistics
     if call is not None and call < len(module.calls):
         statistics = module.calls[call]
-    return figure(statistics, name)
+    return statistic_value(statistics, name)
 
 
 def _mean(found: Iterable[float | None]) -> float | None:

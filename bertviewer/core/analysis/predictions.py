@@ -13,7 +13,7 @@ from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.analysis.tokens import positions_of, segments_of
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.families import MASKS
+from bertviewer.core.sources.families import MASK_TOKENS
 from bertviewer.core.util.serialization import PartialEquality
 
 Scores = NDArray[np.floating[Any]]
@@ -166,7 +166,9 @@ def expected_positions(run: ActivationRun, architecture: Architecture) -> dict[i
 def mask_positions(run: ActivationRun, architecture: Architecture) -> tuple[int, ...]:
     """Return the positions at which a mask is predicted."""
     expected = expected_positions(run, architecture)
-    return tuple(p for p, e in expected.items() if e is not None and run.tokens[e].text in MASKS)
+    return tuple(
+        p for p, e in expected.items() if e is not None and run.tokens[e].text in MASK_TOKENS
+    )
 
 
 def predicts_next(architecture: Architecture) -> bool:

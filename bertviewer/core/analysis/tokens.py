@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from bertviewer.core.schema.activation_run import ActivationRun, Token
-from bertviewer.core.sources.families import MASKS, SEPARATORS, STARTS
+from bertviewer.core.sources.families import END_TOKENS, MASK_TOKENS, START_TOKENS
 
 if TYPE_CHECKING:  # the window's start imports this module, and must not import numpy
     import numpy as np
@@ -63,17 +63,17 @@ def token_classes(run: ActivationRun) -> tuple[TokenClass, ...]:
     """
     every = tuple(enumerate(run.tokens))
     special = {n: token.text for n, token in every if token.is_special}
-    known = STARTS | SEPARATORS | MASKS
+    known = START_TOKENS | END_TOKENS | MASK_TOKENS
     segments = segments_of(run)
     texts = [[n for n, _ in every if segments[n] == number] for number in (0, 1)]
     first, second = texts if all(texts) else ([], [])
     classes: tuple[tuple[str, str, list[int]], ...] = (
         ("all", "all tokens", [n for n, _ in every]),
         ("content", "content", [n for n, _ in every if n not in special]),
-        ("cls", "", [n for n, text in special.items() if text in STARTS]),
-        ("sep", "", [n for n, text in special.items() if text in SEPARATORS]),
+        ("cls", "", [n for n, text in special.items() if text in START_TOKENS]),
+        ("sep", "", [n for n, text in special.items() if text in END_TOKENS]),
         # A typed mask is a mask, whether or not the tokenizer calls it special.
-        ("mask", "", [n for n, token in every if token.text in MASKS]),
+        ("mask", "", [n for n, token in every if token.text in MASK_TOKENS]),
         ("special", "other special", [n for n, text in special.items() if text not in known]),
         ("first", "first sentence", first),
         ("second", "second sentence", second),

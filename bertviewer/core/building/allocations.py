@@ -17,21 +17,21 @@ from bertviewer.core.util import budget
 _SMALL = 2**23
 """Results of at most so many elements are not estimated: 64 MiB of int64."""
 
-_is_unfilled: ContextVar[bool] = ContextVar("is_unfilled", default=False)
+_is_empty_free: ContextVar[bool] = ContextVar("is_empty_free", default=False)
 
 
 @contextmanager
-def unfilled() -> Iterator[None]:
+def empty_is_free() -> Iterator[None]:
     """Don't count ``torch.empty``: the system provides no memory until it is written to.
 
     For models that are built without initializing their weights. Legacy constructors such as
     ``torch.FloatTensor(sizes)`` in XLNet allocate on the CPU even within ``torch.device("meta")``.
     """
-    token = _is_unfilled.set(True)
+    token = _is_empty_free.set(True)
     try:
         yield
     finally:
-        _is_unfilled.reset(token)
+        _is_empty_free.reset(token)
 
 
 class AllocationGuard(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -66,7 +66,7 @@ def reserve_for(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     """
     if not budget.is_limited():
         return
-    if _is_unfilled.get() and operation.overloadpacket is torch.ops.aten.empty:
+    if _is_empty_free.get() and operation.overloadpacket is torch.ops.aten.empty:
         return
     device = kwargs.get("device")
     if not _allocates(operation) or (device is not None and device.type == "meta"):

@@ -25,7 +25,7 @@ def compute_buffers(
     Args:
         module: its other parameters stay on the meta device.
         stored: the names of the tensors in the checkpoint.
-        dtype: torch's default dtype meanwhile. ``from_config`` uses the configuration's dtype,
+        dtype: torch's default dtype during it. ``from_config`` uses the configuration's dtype,
             ``from_pretrained`` float32.
         seed: for random buffers.
 

@@ -114,7 +114,7 @@ def clash_in_config(config: Any) -> str:
     return next(
         (
             _clash_message(key, type(part))
-            for part in _configurations(config)
+            for part in _all_configs(config)
             for key in vars(part)
             if _is_reserved(type(part), key)
         ),
@@ -153,7 +153,7 @@ def _clash_message(key: str, kind: type) -> str:
     return f"the key {shown_name(key)} clashes with an attribute of {kind.__name__}"
 
 
-def _configurations(value: Any) -> Iterator[Any]:
+def _all_configs(value: Any) -> Iterator[Any]:
     """Yield a configuration object and those nested in it, also within tables and lists."""
     if isinstance(value, transformers.PreTrainedConfig):
         yield value
@@ -162,7 +162,7 @@ def _configurations(value: Any) -> Iterator[Any]:
         value = list(value.values())
     if isinstance(value, list | tuple):
         for inner in value:
-            yield from _configurations(inner)
+            yield from _all_configs(inner)
 
 
 def _strings(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -42,7 +42,7 @@ def task_classes(config: Any) -> Iterator[tuple[Task, Any]]:
             yield task, found[0][1]
 
 
-def heads_of(config: Any) -> tuple[str, ...]:
+def task_names(config: Any) -> tuple[str, ...]:
     """Return the names of the tasks that a family has a model for."""
     return tuple(task.name for task, _ in task_classes(config))
 
@@ -140,8 +140,8 @@ def _model_classes(config: Any, task: Task) -> list[tuple[Any, Any]]:
         except ValueError:
             continue  # transformers lists a class that it does not have
         # A few families have several classes, of which the configuration chooses one.
-        several = kinds if isinstance(kinds, tuple) else (kinds,)
-        found.append((auto, next((k for k in several if k.__name__ in named), several[0])))
+        classes = kinds if isinstance(kinds, tuple) else (kinds,)
+        found.append((auto, next((k for k in classes if k.__name__ in named), classes[0])))
     return sorted(found, key=lambda pair: pair[1].__name__ not in named)
 
 

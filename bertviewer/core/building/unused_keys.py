@@ -21,9 +21,9 @@ from msgspec import Struct
 
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.configurations import config_value, sub_configs
-from bertviewer.core.sources.config_keys import is_general
+from bertviewer.core.sources.config_keys import is_common_key
 from bertviewer.core.util.errors import Stopped
-from bertviewer.core.util.text import shortened
+from bertviewer.core.util.text import listed, shortened
 
 _GENERIC = (
     "transformers.modeling_utils",
@@ -73,7 +73,7 @@ _NOT_READ = "which {0} does not use"
 _NOT_KNOWN = "a value that {0} does not support"
 
 
-class KeyUse(Struct, frozen=True):
+class UnusedKeys(Struct, frozen=True):
     """Which keys of its configuration a model ignores.
 
     Attributes:
@@ -87,9 +87,9 @@ class KeyUse(Struct, frozen=True):
     notices: tuple[str, ...]
 
 
-def key_use(
+def find_unused_keys(
     module: torch.nn.Module, config: Any, data: Mapping[str, Any], plain: Mapping[str, Any]
-) -> KeyUse:
+) -> UnusedKeys:
     """Return which keys a model does not read.
 
     Args:
@@ -98,19 +98,19 @@ def key_use(
         data: the JSON that the object was built from.
         plain: the object as JSON types.
     """
-    code = _searched(
+    code = _cached_reads(
         frozenset(type(part) for part in module.modules()),
         frozenset(type(part) for _, part in sub_configs(config)),
     )
     unused: dict[str, Any] = {}
     complaints: dict[str, list[str]] = {}
     for path, part in sub_configs(config):
-        given, shown = _at(data, path), _at(plain, path)
+        given, shown = _nested_at(data, path), _nested_at(plain, path)
         values = {key: value for key, value in vars(part).items() if not key.startswith("_")}
         found = _SubConfig(part, values, code)
         for key in [key for key in values if key in shown]:
             is_nested = isinstance(values[key], transformers.PreTrainedConfig)
-            if not (found.is_read(key) or is_nested or is_general(key)):
+            if not (found.is_read(key) or is_nested or is_common_key(key)):
                 unused[".".join((*path, key))] = shown[key]
         for key in given:
             value = values.get(key, given[key])
@@ -121,7 +121,7 @@ def key_use(
                     unused[key] = value
     name = type(module).__name__
     notices = (_notice(keys, reason.format(name)) for reason, keys in complaints.items())
-    return KeyUse(unused, tuple(notices))
+    return UnusedKeys(unused, tuple(notices))
 
 
 def _shown(key: str, value: Any) -> str:
@@ -129,10 +129,8 @@ def _shown(key: str, value: Any) -> str:
 
 
 def _notice(keys: list[str], reason: str) -> str:
-    more = len(keys) - _MAX_KEYS
-    listed = ", ".join(keys[:_MAX_KEYS]) + (f" and {more} more" if more > 0 else "")
     return (
-        f"The configuration has {listed}, {reason}: if the model was trained "
+        f"The configuration has {listed(keys, _MAX_KEYS)}, {reason}: if the model was trained "
         "with it, the results shown are not those of the trained model."
     )
 
@@ -142,7 +140,7 @@ class _SubConfig(Struct, frozen=True, eq=False):
 
     config: Any
     values: Mapping[str, Any]
-    code: "_Code"
+    code: "_CodeReads"
 
     def is_read(self, key: str) -> bool:
         """Return whether the code reads the key or one of its aliases."""
@@ -155,7 +153,7 @@ class _SubConfig(Struct, frozen=True, eq=False):
     def complaint(self, key: str, value: Any) -> str:
         """Return what is wrong with a key, ``""`` if the model computes what it selects."""
         declared = inspect.getattr_static(type(self.config), key, _MISSING)
-        if _is_off(value) or is_general(key) or value == declared:
+        if _is_off(value) or is_common_key(key) or value == declared:
             return ""
         mechanism = _MECHANISMS.search(key)
         if self.is_read(key):
@@ -225,14 +223,14 @@ def _value_in_new(kind: type, values: Mapping[str, Any], path: tuple[str, ...]) 
     return found
 
 
-def _at(data: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
+def _nested_at(data: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
     for key in path:
         inner = data.get(key)
         data = inner if isinstance(inner, Mapping) else {}
     return data
 
 
-class _Code(Struct, frozen=True, eq=False):
+class _CodeReads(Struct, frozen=True, eq=False):
     """What the code of some classes reads, including the functions that it refers to.
 
     Attributes:
@@ -247,7 +245,7 @@ class _Code(Struct, frozen=True, eq=False):
 
 
 @lru_cache(maxsize=256)
-def _searched(kinds: frozenset[type], config_kinds: frozenset[type]) -> _Code:
+def _cached_reads(kinds: frozenset[type], config_kinds: frozenset[type]) -> _CodeReads:
     """Return what the code of a model's classes and of its configuration classes reads."""
     model, config = _search(kinds, is_config=False), _search(config_kinds, is_config=True)
     read = model.read | config.read
@@ -255,12 +253,12 @@ def _searched(kinds: frozenset[type], config_kinds: frozenset[type]) -> _Code:
         read.update(_ROPE_KEYS)
     # Configuration classes name mechanisms that only some of their models have.
     words = {part for word in model.words for part in re.findall(r"[a-z]+", word.lower())}
-    return _Code(read, model.constants | config.constants, words)
+    return _CodeReads(read, model.constants | config.constants, words)
 
 
-def _search(kinds: Collection[type], *, is_config: bool) -> _Code:
+def _search(kinds: Collection[type], *, is_config: bool) -> _CodeReads:
     """Search the methods of classes; in a configuration class, ``self`` is the configuration."""
-    found, seen = _Code(set(), set(), set()), set[CodeType]()
+    found, seen = _CodeReads(set(), set(), set()), set[CodeType]()
     pending = [(method, is_config) for kind in kinds for method in _methods(kind, is_config)]
     while pending:
         function, is_method = pending.pop()
@@ -326,6 +324,7 @@ def _strings(constants: tuple[Any, ...] | frozenset[Any]) -> Iterator[str]:
             yield from _strings(constant)
 
 
+# Instructions that read an attribute, and those that may stand between loading object and name.
 _USES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_CONST")
 _BETWEEN = ("CACHE", "EXTENDED_ARG", "PRECALL", "PUSH_NULL")
 

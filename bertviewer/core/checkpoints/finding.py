@@ -13,19 +13,19 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
 from bertviewer.core.util.serialization import decode
 
-SINGLE = "model.safetensors"
-INDEX = "model.safetensors.index.json"
-INDEXES = "*.safetensors.index*.json"
-SHARDS = "*-of-*.safetensors"
-PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+WEIGHTS = "model.safetensors"
+WEIGHTS_INDEX = "model.safetensors.index.json"
+_INDEX_PATTERN = "*.safetensors.index*.json"
+_SHARD_PATTERN = "*-of-*.safetensors"
+PICKLED_WEIGHTS = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt")
-TRAINING = ("optimizer", "scheduler", "scaler", "rng_state", "random_states", "training_args",
-            "trainer_state", "zero_")  # fmt: skip
+TRAINING_PREFIXES = ("optimizer", "scheduler", "scaler", "rng_state", "random_states",
+                     "training_args", "trainer_state", "zero_")  # fmt: skip
 """First parts of the names of files that training leaves in a model's folder."""
-SUFFIX = ".safetensors"
+SAFETENSORS_SUFFIX = ".safetensors"
 MAX_INDEX = 30_000_000  # bytes
 MAX_SHARDS = 2_000
-LEAVES = "a link that points outside its folder, which is not followed"
+LINKS_OUTSIDE = "a link that points outside its folder, which is not followed"
 
 
 class _Index(Struct, frozen=True):
@@ -40,7 +40,7 @@ def has_checkpoint(path: Path) -> bool:
     Raises:
         UserError: the folder has shards and no index of them.
     """
-    return weights_in(path) is not None if path.is_dir() else path.suffix == SUFFIX
+    return weights_in(path) is not None if path.is_dir() else path.suffix == SAFETENSORS_SUFFIX
 
 
 def weights_in(folder: Path) -> Path | None:
@@ -52,14 +52,16 @@ def weights_in(folder: Path) -> Path | None:
         UserError: the folder has shards and no index of them.
     """
     # A broken link is a checkpoint too: one that cannot be read.
-    for name in (SINGLE, INDEX):
+    for name in (WEIGHTS, WEIGHTS_INDEX):
         if os.path.lexists(folder / name):
             return folder / name
-    indexes = sorted(folder.glob(INDEXES))
+    indexes = sorted(folder.glob(_INDEX_PATTERN))
     if len(indexes) == 1:
         return indexes[0]
-    if shard := next(iter(sorted(folder.glob(SHARDS))), None):
-        raise UserError(f"{folder}: {shard.name} is one of several files, and {INDEX} is missing")
+    if shard := next(iter(sorted(folder.glob(_SHARD_PATTERN))), None):
+        raise UserError(
+            f"{folder}: {shard.name} is one of several files, and {WEIGHTS_INDEX} is missing"
+        )
     files = _weights(folder)
     return files[0] if len(files) == 1 else None
 
@@ -72,7 +74,7 @@ def several_weights(folder: Path) -> list[str]:
 
 def pickle_in(folder: Path) -> Path | None:
     """Return a folder's file of pickled weights, or the index of several; ``None`` without one."""
-    for name in PICKLES:
+    for name in PICKLED_WEIGHTS:
         if os.path.lexists(folder / name):
             return folder / name
     files = _pickles(folder)
@@ -80,7 +82,7 @@ def pickle_in(folder: Path) -> Path | None:
 
 
 def _weights(folder: Path) -> list[Path]:
-    return [file for file in sorted(folder.glob(f"*{SUFFIX}")) if _is_model(file)]
+    return [file for file in sorted(folder.glob(f"*{SAFETENSORS_SUFFIX}")) if _is_model(file)]
 
 
 def _pickles(folder: Path) -> list[Path]:
@@ -89,7 +91,7 @@ def _pickles(folder: Path) -> list[Path]:
 
 
 def _is_model(file: Path) -> bool:
-    return not (file.name.startswith((*TRAINING, "adapter")) or "-of-" in file.name)
+    return not (file.name.startswith((*TRAINING_PREFIXES, "adapter")) or "-of-" in file.name)
 
 
 def find_checkpoint(path: Path) -> Checkpoint | None:
@@ -107,7 +109,7 @@ def find_checkpoint(path: Path) -> Checkpoint | None:
         if found is not None and found.suffix == ".json":
             return _sharded(found)
         return None if found is None else _checkpoint((found,))
-    return _checkpoint((path,)) if path.suffix == SUFFIX else None
+    return _checkpoint((path,)) if path.suffix == SAFETENSORS_SUFFIX else None
 
 
 def _checkpoint(files: tuple[Path, ...]) -> Checkpoint:
@@ -148,7 +150,7 @@ def _sharded(index: Path) -> Checkpoint:
     return found
 
 
-def read_index(index: Path, suffix: str = SUFFIX) -> Mapping[str, str]:
+def read_index(index: Path, suffix: str = SAFETENSORS_SUFFIX) -> Mapping[str, str]:
     """Return the file name of each tensor: files with this suffix in the folder of the index.
 
     Raises:
@@ -201,4 +203,4 @@ def check_inside(file: Path) -> None:
     # Those may lead on to a store that all models share: blobs/<two digits>/<hash>
     is_shared = is_snapshot and target.parents[1] == folder.parents[2] / "blobs"
     if target.parent not in (folder, blobs) and not is_shared:
-        raise UserError(f"{file}: {LEAVES}")
+        raise UserError(f"{file}: {LINKS_OUTSIDE}")

@@ -15,7 +15,7 @@ from msgspec import Meta, Raw, Struct
 from bertviewer.core.checkpoints.stored import DTYPES, FileVersion, StoredTensor, version_of
 from bertviewer.core.util.errors import NOT_REGULAR, UserError
 from bertviewer.core.util.numbers import count_text
-from bertviewer.core.util.serialization import LARGEST, parse
+from bertviewer.core.util.serialization import INTEGER_LIMIT, parse
 
 PREFIX_BYTES = 8
 MAX_HEADER = 30_000_000  # bytes; room for more tensors than MAX_TENSORS
@@ -43,7 +43,7 @@ _OTHER_KINDS: tuple[tuple[bytes, str], ...] = (
 )
 
 
-_Count = Annotated[int, Meta(ge=0, le=LARGEST - 1)]
+_Count = Annotated[int, Meta(ge=0, le=INTEGER_LIMIT - 1)]
 
 
 class _Entry(Struct, frozen=True):
@@ -205,7 +205,7 @@ def _tensor(
         raise bad(f"does not fill whole bytes: {dtype} of the shape {_short(shape)}")
     if needed != end - begin:
         # 64 dimensions of 19 digits are more than Python turns into decimal digits at once.
-        size = f"{needed:,}" if needed < LARGEST else "far more"
+        size = f"{needed:,}" if needed < INTEGER_LIMIT else "far more"
         raise bad(
             f"takes {_bytes(end - begin)}, but {dtype} of the shape {_short(shape)} needs {size}"
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from bertviewer.core.util.serialization import by_fields
+from bertviewer.core.util.serialization import struct_to_json
 
 
 class LoadReport(Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,8 +22,8 @@ class LoadReport(Struct, frozen=True, forbid_unknown_fields=True):
         missing: tensors of the model that are not in the checkpoint: they are random.
         unexpected: keys of the checkpoint that the model does not have: they are not read.
         tied: names of the model that share the tensor of another name.
-        twice: tied names that are stored in addition to the tensor that they are tied to, with
-            that tensor's name: they stay tied only if the values are the same.
+        stored_twice: tied names that are stored too, each with the name that it is tied to: they
+            stay tied only if the values are the same.
         buffers: keys in the checkpoint of buffers that the model computes, such as
             ``position_ids``: they are not read.
         untied: parameters that the class ties, but which have other values in the checkpoint.
@@ -38,7 +38,7 @@ class LoadReport(Struct, frozen=True, forbid_unknown_fields=True):
     missing: tuple[str, ...]
     unexpected: tuple[str, ...]
     tied: Mapping[str, str]
-    twice: Mapping[str, str] = field(default_factory=dict)
+    stored_twice: Mapping[str, str] = field(name="twice", default_factory=dict)
     buffers: tuple[str, ...] = ()
     untied: tuple[str, ...] = ()
 
@@ -54,9 +54,9 @@ class LoadReport(Struct, frozen=True, forbid_unknown_fields=True):
         return any(parts)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain dicts and lists, without ``stored`` and ``twice``."""
+        """Return plain dicts and lists, without ``stored`` and ``stored_twice``."""
         files = [{"name": name, "bytes": size} for name, size in self.files.items()]
-        data = by_fields(self) | {"files": files}
+        data = struct_to_json(self) | {"files": files}
         del data["stored"], data["twice"]
         return data
 
@@ -73,7 +73,7 @@ WRAPPERS = frozenset(
 """Names of wrapper modules, which training code adds; no model has them."""
 _TRAINED_COPY = "modules_to_save"
 """PEFT's module of trained copies, each under the name of its adapter."""
-MOST_PREFIX_PARTS = 6
+MAX_PREFIX_PARTS = 6
 
 
 def without_wrappers(key: str) -> str:
@@ -88,5 +88,5 @@ def without_wrappers(key: str) -> str:
 def prefixes_of(key: str) -> Iterator[str]:
     """Yield the possible prefixes of a name, each with its last dot."""
     parts = key.split(".")
-    for count in range(1, min(len(parts) - 1, MOST_PREFIX_PARTS) + 1):
+    for count in range(1, min(len(parts) - 1, MAX_PREFIX_PARTS) + 1):
         yield ".".join(parts[:count]) + "."

@@ -19,14 +19,14 @@ from bertviewer.core.checkpoints.stored import (
     StoredTensor,
     check_version,
 )
-from bertviewer.core.util.errors import NOT_REGULAR, UserError
+from bertviewer.core.util.errors import NOT_REGULAR, UserError, error_reason
 from bertviewer.core.util.progress import Progress, no_progress
 
 Values = NDArray[Any]
 
 
 def decode(raw: bytes | bytearray | memoryview, dtype: str) -> Values:
-    """Return the elements in little-endian bytes, by safetensors' name of their dtype.
+    """Return the elements in little-endian bytes as a vector, by safetensors' name of their dtype.
 
     Floats of 16 and 8 bits become float32, which represents all of their values exactly; others
     keep their type.
@@ -136,8 +136,9 @@ def read_block(tensor: StoredTensor, rows: Span, columns: Span) -> Values:
             ]
             check_version(tensor.file, file, tensor.version)
     except (OSError, ValueError) as error:
-        reason = (isinstance(error, OSError) and error.strerror) or error
-        raise UserError(f"{tensor.file}: {tensor.name} cannot be read: {reason}") from error
+        raise UserError(
+            f"{tensor.file}: {tensor.name} cannot be read: {error_reason(error)}"
+        ) from error
     return np.stack([decode(piece, tensor.dtype) for piece in pieces])
 
 
@@ -179,7 +180,7 @@ def untied_names(
         Cancelled: by ``progress``.
     """
     found = []
-    for name, leader in keys.twice.items():
+    for name, leader in keys.stored_twice.items():
         one, other = (checkpoint.tensors[keys.stored[key]] for key in (name, leader))
         is_here = one.file.exists() and other.file.exists()
         if not (is_here and _same_values(one, other, keys.dtype, progress)):

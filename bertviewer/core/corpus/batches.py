@@ -13,7 +13,7 @@ from bertviewer.core.corpus.measured import TOKEN_CLASSES
 from bertviewer.core.corpus.options import MOST_TOKENS, CorpusOptions
 from bertviewer.core.graph.length_measuring import length_limits
 from bertviewer.core.runs.inputs import model_inputs, text_inputs
-from bertviewer.core.sources.families import MASKS, SEPARATORS, STARTS
+from bertviewer.core.sources.families import END_TOKENS, MASK_TOKENS, START_TOKENS
 from bertviewer.core.tokenization.tokens import TokenIds
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class TokenClassifier:
     def _class_of(self, token: int) -> int:
         if token not in self._special:
             text = self._tokenizer.text_of(token)
-            kinds = ((STARTS, _CLS), (SEPARATORS, _SEP), (MASKS, _MASK))
+            kinds = ((START_TOKENS, _CLS), (END_TOKENS, _SEP), (MASK_TOKENS, _MASK))
             self._special[token] = next((kind for names, kind in kinds if text in names), _SPECIAL)
         return self._special[token]
 

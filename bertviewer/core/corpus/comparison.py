@@ -16,7 +16,7 @@ from bertviewer.core.corpus.corpus import (
     Place,
 )
 from bertviewer.core.corpus.histogram import distance
-from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
+from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
 
 SCHEMA = "bertviewer.corpus-comparison/1"
 
@@ -176,7 +176,7 @@ def _corpus_json(corpus: Corpus) -> dict[str, Any]:
 def _figures(row: ClassSums) -> dict[str, Any]:
     return {
         "count": row.count,
-        **{name: figure(row.statistics, name) for name in STATISTIC_NAMES},
+        **{name: statistic_value(row.statistics, name) for name in STATISTIC_NAMES},
         "quantiles": None if (found := row.quantiles()) is None else list(found),
     }
 

@@ -19,8 +19,8 @@ from bertviewer.core.corpus.data_files import DataFile
 from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.reading import read_json
-from bertviewer.core.saving.atomic_files import PREFIX, error_reason, write_atomically
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.saving.atomic_files import PREFIX, write_atomically
+from bertviewer.core.util.errors import UserError, error_reason
 from bertviewer.core.util.serialization import dumps
 
 FOLDER, NAME = "shards", "plan.json"

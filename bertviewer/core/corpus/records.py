@@ -18,9 +18,9 @@ from msgspec import Struct
 
 from bertviewer.core.corpus.parquet import batches, open_parquet, pyarrow_parts
 from bertviewer.core.tokenization.sentence import MAX_CHARACTERS
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.errors import UserError, error_reason
 from bertviewer.core.util.progress import Progress, no_progress
-from bertviewer.core.util.serialization import loads
+from bertviewer.core.util.serialization import parse_lenient
 
 COLUMN = "text"
 """Default column."""
@@ -90,16 +90,12 @@ def records(
             kind = _kind(path, name, column)
             yield from _records_of(file, kind, column or COLUMN, name, tick)
     except (OSError, EOFError, zlib.error) as error:
-        why = "its gzip data is truncated or corrupt" if _is_gzip(error) else _reason(error)
+        why = "its gzip data is truncated or corrupt" if _is_gzip(error) else error_reason(error)
         raise UserError(f"{name}: {why}") from error
 
 
 def _is_gzip(error: Exception) -> bool:
     return isinstance(error, EOFError | zlib.error | gzip.BadGzipFile)
-
-
-def _reason(error: Exception) -> str:
-    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def _kind(path: Path, name: str, column: str | None) -> str:
@@ -204,7 +200,7 @@ def _jsonl(lines: Iterator[Line], column: str, name: str) -> Iterator[Record]:
             yield _checked(where, line, problem)
             continue
         try:
-            found = loads(line)
+            found = parse_lenient(line)
         except (ValueError, RecursionError):
             yield Record(where, None, "it is not a complete JSON value")
             continue

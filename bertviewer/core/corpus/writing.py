@@ -19,8 +19,8 @@ from bertviewer.core.corpus.reading import (
     STATISTICS,
     statistics_schema,
 )
-from bertviewer.core.saving.atomic_files import error_reason, write_atomically
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.saving.atomic_files import write_atomically
+from bertviewer.core.util.errors import UserError, error_reason
 from bertviewer.core.util.serialization import dumps
 
 WHY_PYARROW = "statistics.parquet is written"

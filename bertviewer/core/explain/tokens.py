@@ -4,8 +4,8 @@ from functools import partial
 
 from bertviewer.core.explain.explanation import Context, Explanation, Numbers
 from bertviewer.core.schema.activation_run import Token
-from bertviewer.core.sources.families import POSITION_TABLES, READS_GUESSES
-from bertviewer.core.sources.length_limits import table_room
+from bertviewer.core.sources.families import DISCRIMINATORS, POSITION_TABLES
+from bertviewer.core.sources.length_limits import position_table_length
 
 _EMBEDDINGS = ("embeddings",)
 _WORDS = ("word_embeddings",)
@@ -67,7 +67,7 @@ def _in_segments(context: Context) -> Numbers | None:
 def _mask(context: Context, *, is_discriminator: bool) -> Numbers | None:
     """Return the mask token of an encoder, or of a family whose discriminator never reads it."""
     mask, family = context.mask_token, context.architecture.config.get("model_type")
-    if not mask or (family in READS_GUESSES) != is_discriminator:
+    if not mask or (family in DISCRIMINATORS) != is_discriminator:
         return None
     return {"mask": mask} if is_discriminator or context.is_encoder else None
 
@@ -97,7 +97,7 @@ def _marked(context: Context, mark: str) -> Numbers | None:
 
 def _position_table(context: Context) -> Numbers | None:
     """Return the number of positions in a learned table, unless scores compare positions too."""
-    limit = table_room(context.architecture)
+    limit = position_table_length(context.architecture)
     table = context.view.tensors.get("weight")
     is_learned = context.node.role == "embedding" and table is not None and table.trainable
     is_relative = context.architecture.config.get("relative_attention") is True  # DeBERTa

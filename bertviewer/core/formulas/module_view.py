@@ -20,7 +20,12 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flows, Node
 from bertviewer.core.schema.modules import ModuleNode, TensorInfo, ancestors
 from bertviewer.core.sources.config_keys import CONFIG_KEYS
-from bertviewer.core.sources.families import ANGLES, DROPOUT, ON_PROBABILITIES, POSITION_TABLES
+from bertviewer.core.sources.families import (
+    ATTENTION_DROPOUTS,
+    DROPOUT,
+    POSITION_TABLES,
+    ROTARY_ANGLES,
+)
 from bertviewer.core.util.serialization import PartialEquality, Scalar
 
 _NO_FLOWS = Flows({})
@@ -254,7 +259,7 @@ def drops_out(view: ModuleView) -> bool:
 
 def drops_probabilities(view: ModuleView) -> bool:
     """Return whether an attention has a dropout of probabilities in training."""
-    children = [child for name, child in view.children.items() if name in ON_PROBABILITIES]
+    children = [child for name, child in view.children.items() if name in ATTENTION_DROPOUTS]
     return any(_drops(node) for node in (view.node, *children))
 
 
@@ -271,7 +276,7 @@ def has_head_size(view: ModuleView) -> bool:
 def has_angle_table(view: ModuleView) -> bool:
     """Return whether the angles of rotations are a fixed tensor."""
     tensors = view.architecture.parameters
-    return any(t.name.endswith(ANGLES) and not t.trainable for t in tensors)
+    return any(t.name.endswith(ROTARY_ANGLES) and not t.trainable for t in tensors)
 
 
 def has_windows(view: ModuleView) -> bool:

@@ -31,7 +31,7 @@ class Origin(NamedTuple):
     """
 
     node: GraphNode | None
-    movement: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
     through: tuple[str, ...] = ()
 
 
@@ -158,13 +158,13 @@ class EdgeFinder(Struct, eq=False, dict=True):
             turns = sum(view.word in _TURNS for view in self.graph.views(value))
             return Operand(parameter=name, parts=(TRANSPOSED,) if turns % 2 else ())
         origin = self.origin(value, node)
-        movement = origin.movement
+        views = origin.views
         while origin.node is node and (view := self.graph.view(value)) is not None:
             value = view.source  # a view within the node itself
             origin = self.origin(value, node)
-            movement = (*origin.movement, view.word, *movement)
+            views = (*origin.views, view.word, *views)
         if origin.node in self.ids and origin.node is not node:
-            parts = tuple(word for word in movement if word.startswith(PARTS))
+            parts = tuple(word for word in views if word.startswith(PARTS))
             return Operand(self.ids[origin.node], parts)
         return None if self.around is None else self.around[0].operand(value, self.around[1])
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from torch import Tensor
 
 from bertviewer.core.building.configurations import build_config
-from bertviewer.core.building.models import build_on_meta, heads_of
+from bertviewer.core.building.models import build_on_meta, task_names
 from bertviewer.core.expressions.symbols import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.graph.inputs.signature import text_inputs
 from bertviewer.core.graph.meta_device import Literals, MetaDevice
@@ -196,7 +196,7 @@ def _try(config: Mapping[str, Any], tokens: int, targets: int) -> _RunResult:
         with torch.no_grad(), device, Literals():
             # Built within the mode, so that values of position ids and other buffers are known.
             made = build_config(values, "")
-            model = build_on_meta(made, find_task(_base(heads_of(made))), "")
+            model = build_on_meta(made, find_task(_base(task_names(made))), "")
             prepare(model)
             sizes = {SENTENCES: 1, TOKENS: tokens, TARGET_TOKENS: targets}
             inputs = text_inputs(model, sizes).on_meta()

@@ -180,7 +180,7 @@ def _step(node: Node, edges: Sequence[Edge]) -> Step:
 
 
 def _operand(edge: Edge) -> Operand:
-    return Operand(edge.source, tuple(each for each in edge.movement if each.startswith(PARTS)))
+    return Operand(edge.source, tuple(each for each in edge.views if each.startswith(PARTS)))
 
 
 def _in_order(steps: Sequence[Step]) -> tuple[Step, ...] | None:

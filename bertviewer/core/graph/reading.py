@@ -126,15 +126,15 @@ class FlowReader:
         finder.ids = ids
         nodes = tuple(self._node(each, call, finder) for each in ordered)
         edges: dict[tuple[str, str, str | None], Edge] = {}
-        for source, target, value, role, (_, movement, through) in node_edges:
+        for source, target, value, role, (_, views, through) in node_edges:
             edge = Edge(
                 source=ids[source],
                 target=ids[target],
                 shape=self.graph.shape(value),
                 symbolic_shape=self._symbolic_shapes.get(value),
                 role=role,
-                movement=movement,
-                through=through if "dropout" in movement else (),
+                views=views,
+                through=through if "dropout" in views else (),
             )
             edges.setdefault((edge.source, edge.target, role), edge)
         return nodes, tuple(edges.values())

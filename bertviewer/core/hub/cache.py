@@ -11,10 +11,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bertviewer.core.checkpoints.finding import read_index
-from bertviewer.core.hub.listing import CONFIGURATION, WEIGHTS, WEIGHTS_INDEX
+from bertviewer.core.checkpoints.finding import WEIGHTS, WEIGHTS_INDEX, read_index
 from bertviewer.core.saving.atomic_files import write_atomically
-from bertviewer.core.sources.model_source import HubName, is_commit
+from bertviewer.core.sources.model_source import CONFIG, HubName, is_commit
 from bertviewer.core.util.errors import UserError
 
 
@@ -51,7 +50,7 @@ def cached_commit(cache: Path, name: HubName) -> HubName | None:
     """Return the commit of a model that is in the cache; ``None`` if its configuration is not."""
     from huggingface_hub import try_to_load_from_cache
 
-    found = try_to_load_from_cache(name.repo, CONFIGURATION, cache, name.revision)
+    found = try_to_load_from_cache(name.repo, CONFIG, cache, name.revision)
     if not isinstance(found, str):
         return None
     commit = Path(found).parent.name
@@ -133,7 +132,7 @@ def cached_models(cache: Path) -> tuple[CachedModel, ...]:
             continue
         for revision in repo.revisions:
             folder = revision.snapshot_path
-            if not (folder / CONFIGURATION).is_file() or not is_commit(revision.commit_hash):
+            if not (folder / CONFIG).is_file() or not is_commit(revision.commit_hash):
                 continue
             models.append(
                 CachedModel(

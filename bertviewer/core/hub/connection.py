@@ -14,7 +14,7 @@ DEFAULT_ENDPOINT = "https://huggingface.co"
 _BAD_TOKEN = "the Hugging Face token cannot be read; store it again with: hf auth login"
 
 
-class Limits(Struct, frozen=True):
+class TransferLimits(Struct, frozen=True):
     """How slow a server may be.
 
     Attributes:
@@ -47,7 +47,7 @@ class Hub(Struct, frozen=True):
     endpoint: str
     cache: Path
     headers: Mapping[str, str] = field(default_factory=dict)
-    limits: Limits = Limits()
+    limits: TransferLimits = TransferLimits()
 
     def __repr__(self) -> str:
         return f"Hub(endpoint={self.endpoint!r}, cache={self.cache!r})"  # no headers

@@ -26,7 +26,7 @@ from bertviewer.core.util.progress import Progress
 from bertviewer.core.util.serialization import parse
 
 SPEED_WINDOW = 3.0  # seconds over which the speed is averaged
-UNIT = 1024  # progress is in KiB: the integers of Qt's signals end at 2^31
+KIB = 1024  # progress is in KiB: the integers of Qt's signals end at 2^31
 
 
 def get_listing(process: TransferProcess, name: HubName, tick: Tick) -> Listing:
@@ -164,8 +164,8 @@ class DownloadProgress:
             text += f", {remark}"
         elif seconds > 0.2:
             text += f", {_megabytes(received / seconds)} MB/s"
-        total = max(1, self._total // UNIT)
-        self._progress(self._done // UNIT, total, f"{self.label}: {text}")
+        total = max(1, self._total // KIB)
+        self._progress(self._done // KIB, total, f"{self.label}: {text}")
 
 
 def _megabytes(nbytes: float) -> str:

@@ -6,15 +6,13 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, ValidationError
 
-from bertviewer.core.sources.model_source import HubName, is_commit
+from bertviewer.core.checkpoints.finding import WEIGHTS_INDEX
+from bertviewer.core.sources.model_source import CONFIG, HubName, is_commit
 from bertviewer.core.tokenization.files import SENTENCEPIECE_FILES
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.serialization import convert
 
-CONFIGURATION = "config.json"
-WEIGHTS = "model.safetensors"
-WEIGHTS_INDEX = "model.safetensors.index.json"
-TOKENIZER = (
+TOKENIZER_DOWNLOADS = (
     "tokenizer.json",
     "tokenizer_config.json",
     "vocab.txt",
@@ -24,7 +22,7 @@ TOKENIZER = (
     "added_tokens.json",
     *SENTENCEPIECE_FILES,
 )
-SMALL = (CONFIGURATION, *TOKENIZER, WEIGHTS_INDEX)
+SMALL_FILES = (CONFIG, *TOKENIZER_DOWNLOADS, WEIGHTS_INDEX)
 """Files that are downloaded when a model is opened; the weights follow on request."""
 
 MAX_SMALL_BYTES = 100_000_000
@@ -80,7 +78,7 @@ def is_allowed(name: str) -> bool:
 
     A safetensors file is downloaded only if it is ``WEIGHTS`` or the index names it.
     """
-    return name in SMALL or _SHARD.fullmatch(name) is not None
+    return name in SMALL_FILES or _SHARD.fullmatch(name) is not None
 
 
 def read_listing(name: HubName, data: Any) -> Listing:
@@ -105,7 +103,7 @@ def _remote_file(file: _File) -> RemoteFile:
         nbytes, digest = file.lfs.size, file.lfs.sha256
     if nbytes is None or digest is None:
         raise ValidationError(f"{file.rfilename} has no size or digest")
-    if file.rfilename in SMALL and nbytes > MAX_SMALL_BYTES:
+    if file.rfilename in SMALL_FILES and nbytes > MAX_SMALL_BYTES:
         raise UserError(
             f"{file.rfilename} on the Hub is {nbytes / 1e6:.0f} MB, far too large for such a file"
         )

@@ -5,7 +5,12 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.core.checkpoints.finding import find_checkpoint, read_index
+from bertviewer.core.checkpoints.finding import (
+    WEIGHTS,
+    WEIGHTS_INDEX,
+    find_checkpoint,
+    read_index,
+)
 from bertviewer.core.checkpoints.header import (
     PREFIX_BYTES,
     header_bytes,
@@ -24,15 +29,7 @@ from bertviewer.core.hub.cache import (
 )
 from bertviewer.core.hub.connection import Hub, connect
 from bertviewer.core.hub.download import DownloadProgress, download, file_request, get_listing
-from bertviewer.core.hub.listing import (
-    CONFIGURATION,
-    SMALL,
-    TOKENIZER,
-    WEIGHTS,
-    WEIGHTS_INDEX,
-    Listing,
-    RemoteFile,
-)
+from bertviewer.core.hub.listing import SMALL_FILES, TOKENIZER_DOWNLOADS, Listing, RemoteFile
 from bertviewer.core.hub.transfers import (
     Request,
     Tick,
@@ -40,7 +37,7 @@ from bertviewer.core.hub.transfers import (
     Unreachable,
     transfer_process,
 )
-from bertviewer.core.sources.model_source import HubName, ModelSource, parse_hub_name
+from bertviewer.core.sources.model_source import CONFIG, HubName, ModelSource, parse_hub_name
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
@@ -138,12 +135,12 @@ def _from_hub(
     progress: Progress,
 ) -> HubModel:
     name, hub = listing.name, process.hub
-    if CONFIGURATION not in listing.files:
-        raise UserError(f"{name}: there is no {CONFIGURATION}")
-    small = tuple(file for file in listing.files.values() if file.name in SMALL)
+    if CONFIG not in listing.files:
+        raise UserError(f"{name}: there is no {CONFIG}")
+    small = tuple(file for file in listing.files.values() if file.name in SMALL_FILES)
     _download_all(process, listing, small, progress)
     remember_branch(hub.cache, requested, name.revision)
-    remember_absent(hub.cache, name, [file for file in SMALL if file not in listing.files])
+    remember_absent(hub.cache, name, [file for file in SMALL_FILES if file not in listing.files])
     folder = snapshot(hub.cache, name)
     files = _weights_of(listing, folder)
     why = "" if files else f"{name}: it has no {WEIGHTS} on the Hub, and nothing else is downloaded"
@@ -223,10 +220,12 @@ def _is_complete(cache: Path, name: HubName) -> bool:
     folder = snapshot(cache, name)
     if not has_weights(folder):
         return False
-    present = {file for file in TOKENIZER if (folder / file).is_file()}
+    present = {file for file in TOKENIZER_DOWNLOADS if (folder / file).is_file()}
     if present >= {"tokenizer.json", "tokenizer_config.json"}:
         return True
-    return all(file in present or is_known_absent(cache, name, file) for file in TOKENIZER)
+    return all(
+        file in present or is_known_absent(cache, name, file) for file in TOKENIZER_DOWNLOADS
+    )
 
 
 def _with_remark(label: str, remark: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct, to_builtins
 
-from bertviewer.core.hub.connection import Hub, Limits
+from bertviewer.core.hub.connection import Hub, TransferLimits
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.helper_process import HelperProcess
 
@@ -54,7 +54,7 @@ class Request(Struct, frozen=True):
 
     endpoint: str
     headers: Mapping[str, str]
-    limits: Limits
+    limits: TransferLimits
     path: str
     name: str
     start: int = 0
@@ -77,7 +77,7 @@ class StallRule:
         nbytes: size of the answer: a larger one may take longer.
     """
 
-    def __init__(self, limits: Limits, nbytes: int) -> None:
+    def __init__(self, limits: TransferLimits, nbytes: int) -> None:
         self._limits = limits
         self._now = self._window_start = time.monotonic()
         self._end = self._now + limits.overall + nbytes / limits.least_rate

@@ -29,7 +29,7 @@ from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import resources_folder
 from bertviewer.core.util.log import write_log
-from bertviewer.core.util.serialization import by_fields, convert
+from bertviewer.core.util.serialization import convert, struct_to_json
 
 MAX_BYTES = 100_000_000
 """Of each kind of entry; a BERT takes 10 kB, a model of 1,000 layers 300 kB."""
@@ -114,7 +114,7 @@ def store_report(
     source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint, keys: LoadReport
 ) -> None:
     """Cache how a checkpoint fits a model."""
-    _store("key-reports", report_key(source, data, checkpoint), by_fields(keys))
+    _store("key-reports", report_key(source, data, checkpoint), struct_to_json(keys))
 
 
 def load_head(
@@ -220,7 +220,7 @@ def _validate(architecture: Architecture) -> None:
     Raises:
         ValueError: they don't.
     """
-    values = {symbol.letter: symbol.value for symbol in architecture.symbols}
+    values = architecture.symbol_values
     total = architecture.root.parameters
     for node in architecture.modules:
         tensors = [t for t in architecture.tensors_below(node.path) if t.tied_to is None]

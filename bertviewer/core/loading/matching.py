@@ -66,7 +66,7 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> LoadReport:
         missing=tuple(n for n in firsts if n not in held and parameters[n].requires_grad),
         unexpected=tuple(key for key in unused if key not in set(buffers)),
         tied=tied,
-        twice=_stored_twice(getattr(module, "all_tied_weights_keys", {}), stored),
+        stored_twice=_stored_twice(getattr(module, "all_tied_weights_keys", {}), stored),
         buffers=buffers,
     )
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from torch import nn
 
 from bertviewer.core.building.configurations import build_config, plain_config
-from bertviewer.core.building.models import build_on_meta, heads_of, untie
-from bertviewer.core.building.unused_keys import key_use
+from bertviewer.core.building.models import build_on_meta, task_names, untie
+from bertviewer.core.building.unused_keys import find_unused_keys
 from bertviewer.core.checkpoints.reading import untied_names
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.expressions.symbols import symbols_of
@@ -63,7 +63,7 @@ def read_meta_model(
             limits.report(2, 3, "Reading modules and tensors")
             # As JSON, so that it equals what is read back from an export.
             plain = plain_config(config, source.name, data)
-            use = key_use(module, config, data, plain)
+            use = find_unused_keys(module, config, data, plain)
     except OverBudget as error:
         raise UserError(f"{source.name}: its architecture cannot be built: {error}") from error
     try:
@@ -80,7 +80,7 @@ def read_meta_model(
         keys = replace(keys, untied=source.untied)
     used = {key: value for key, value in plain.items() if key not in use.unused}
     architecture = inspect_module(module, source.info(keys), used, use.unused)
-    built = ModelSpec(source, architecture, heads_of(config), use.notices, keys, config)
+    built = ModelSpec(source, architecture, task_names(config), use.notices, keys, config)
     if cached is None or not cached.matches(built):
         return built
     info, unused = architecture.source, architecture.unused

@@ -12,7 +12,7 @@ from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.checkpoints.quantization import Quantization, packed_weights, quantization_of
 from bertviewer.core.checkpoints.stored import Checkpoint
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.configuration import CodeSettings
+from bertviewer.core.sources.configuration import RemovedSettings
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import shortened
 
@@ -22,7 +22,7 @@ _ADAPTERS = re.compile(r"\.(lora_|ia3_|oft_|vera_|hada_|lokr_)|(^|\.)adapters?\.
 _FLOATS = ("F64", "F32", "F16", "BF16")
 
 
-def file_notices(settings: CodeSettings, quantization: Quantization | None) -> tuple[str, ...]:
+def file_notices(settings: RemovedSettings, quantization: Quantization | None) -> tuple[str, ...]:
     """Return the notices on what was removed from a configuration before it was used.
 
     Args:

@@ -23,11 +23,11 @@ from bertviewer.core.loading.structure import structure_from_names, why_not_run
 from bertviewer.core.schema.flow import Flows
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.configuration import (
-    CodeSettings,
-    code_settings,
+    RemovedSettings,
     has_type,
+    missing_type_error,
     read_configuration,
-    without_type,
+    removed_settings,
 )
 from bertviewer.core.sources.model_folder import notices_of
 from bertviewer.core.sources.model_source import AUTO, BASE, ModelSource, find_task
@@ -73,7 +73,7 @@ def open_model(
     if data is None or not has_type(data):
         data, guess = _identify(source, data, checkpoint, progress)
     file = source.config_file
-    settings = CodeSettings() if file is None else code_settings(file)
+    settings = RemovedSettings() if file is None else removed_settings(file)
     tensors = None if checkpoint is None else checkpoint.tensors
     quantization = quantization_of(tensors, settings.quantization)
     notices = *filter(None, [guess]), *file_notices(settings, quantization)
@@ -141,7 +141,7 @@ def _with_saved_head(
 
 def _untied(keys: LoadReport, checkpoint: Checkpoint, progress: Progress) -> bool:
     """Return whether tensors that the report has as tied have different values now."""
-    if not keys.twice:
+    if not keys.stored_twice:
         return False
     from bertviewer.core.checkpoints.reading import untied_names  # needs numpy
 
@@ -194,7 +194,7 @@ def _identify(
 
         return configuration_from_weights(checkpoint, source.name, data) or (None, "")
     assert source.config_file is not None  # weights alone are a checkpoint, or were refused
-    raise without_type(source.config_file)
+    raise missing_type_error(source.config_file)
 
 
 def _find_checkpoint(source: ModelSource, progress: Progress) -> Checkpoint | None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.text import listed
 
 MAX_PROGRAM_BYTES = 16_000_000
 """Room for 100,000 tensors of about 130 bytes each."""
@@ -107,14 +108,14 @@ class PickleContents(Struct, frozen=True):
     def refusal(self) -> str:
         """Why it is not read, in one line; empty if it contains nothing but tensors."""
         if self.unsafe_globals:
-            names = _listed(self.unsafe_globals)
+            names = listed(self.unsafe_globals, NAMES_SHOWN)
             of_training = self.file.suffix in (".ckpt", ".pt", ".pth")
             instead = "; save only the model's state_dict and open that" if of_training else ""
             return f"{self.file}: refused: it asks for {names}, which tensors never need{instead}"
         if self.unsafe_opcodes:
             return (
                 f"{self.file}: refused: its pickle has opcodes that torch never writes "
-                f"({_listed(self.unsafe_opcodes)})"
+                f"({listed(self.unsafe_opcodes, NAMES_SHOWN)})"
             )
         return ""
 
@@ -245,12 +246,6 @@ class _Scanner:
     def _add(self, module: str, name: str = "?") -> None:
         module, name = NAME_MAPPING.get((module, name), (module, name))
         self.globals.add(_printable(f"{IMPORT_MAPPING.get(module, module)}.{name}"))
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:NAMES_SHOWN])
-    more = len(names) - NAMES_SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _printable(text: str) -> str:

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 from bertviewer.core.checkpoints.finding import (
-    INDEX,
     MAX_SHARDS,
-    PICKLES,
-    SINGLE,
+    PICKLED_WEIGHTS,
+    WEIGHTS,
+    WEIGHTS_INDEX,
     check_inside,
     pickle_in,
     read_index,
@@ -21,7 +21,7 @@ from bertviewer.core.util.helper_process import HelperProcess
 from bertviewer.core.util.memory import available_memory
 from bertviewer.core.util.progress import Progress, no_progress
 
-SUFFIX = ".bin"
+PICKLE_SUFFIX = ".bin"
 MEMORY = 1_000_000_000
 """Bytes that the helper process may allocate in addition to three times the file."""
 MEMORY_PER_BYTE = 1.3
@@ -38,10 +38,10 @@ def pickle_files(path: Path) -> tuple[Path, ...]:
         UserError: there are none, the index is invalid, or a file is outside of the folder.
     """
     if path.is_dir():
-        path = pickle_in(path) or path / PICKLES[0]
+        path = pickle_in(path) or path / PICKLED_WEIGHTS[0]
     files: tuple[Path, ...] = (path,)
     if path.suffix == ".json":
-        names = dict.fromkeys(read_index(path, SUFFIX).values())
+        names = dict.fromkeys(read_index(path, PICKLE_SUFFIX).values())
         if len(names) > MAX_SHARDS:
             raise UserError(
                 f"{path}: the index names {len(names):,} files, more than any real index"
@@ -68,7 +68,7 @@ def convert_pickle(file_or_index: Path, folder: Path, progress: Progress = no_pr
         if refusal := read_contents(file).refusal:
             raise UserError(refusal)
     if len(files) == 1:
-        _convert_file(files[0], folder / SINGLE, progress)
+        _convert_file(files[0], folder / WEIGHTS, progress)
         return folder
     shard_of: dict[str, str] = {}
     for number, file in enumerate(files, 1):
@@ -78,7 +78,7 @@ def convert_pickle(file_or_index: Path, folder: Path, progress: Progress = no_pr
             if tensor.name in shard_of:
                 raise UserError(f"{file_or_index}: two of its files hold {tensor.name!r}")
             shard_of[tensor.name] = target.name
-    (folder / INDEX).write_text(json.dumps({"weight_map": shard_of}), encoding="utf-8")
+    (folder / WEIGHTS_INDEX).write_text(json.dumps({"weight_map": shard_of}), encoding="utf-8")
     return folder
 
 
@@ -105,7 +105,7 @@ def _convert_file(file: Path, target: Path, progress: Progress) -> None:
         ) as process:
             arguments = {"source": str(source), "target": str(written.absolute())}
             process.call("convert", arguments, report, f"Reading {file.name} in a separate process")
-        read_header(written)  # a file that reached the helper process may have written it
+        read_header(written)  # a malicious pickle may have written it
         written.replace(target)
     except UserError as error:
         raise UserError(f"{file}: {str(error).removeprefix(f'{written}: ')}") from error

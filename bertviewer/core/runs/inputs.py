@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.graph.module_calls import replacing
-from bertviewer.core.sources.configuration import segment_kinds
+from bertviewer.core.sources.configuration import segment_rows
 from bertviewer.core.util.errors import Stopped
 
 SEGMENTS = "token_type_ids"
@@ -38,7 +38,7 @@ def text_inputs(
     """Return the arguments for texts, [B, S] each, of a model that is no encoder-decoder."""
     given = {"input_ids": ids, "attention_mask": mask}
     # Only models with a table of segments: GPT-2 would look them up in its vocabulary.
-    if segment_kinds(config) and (segments.any() or not _makes_segments(module, given)):
+    if segment_rows(config) and (segments.any() or not _makes_segments(module, given)):
         given[SEGMENTS] = segments
     return model_inputs(module, given)
 

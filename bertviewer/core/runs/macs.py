@@ -15,7 +15,7 @@ from bertviewer.core.graph.trace import macs_by_module, operations_by_module
 from bertviewer.core.graph.tracing import CallTracer
 from bertviewer.core.schema.activation_run import Token
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.bindings import bindings_for
+from bertviewer.core.schema.bindings import token_bindings
 from bertviewer.core.schema.costs import Costs
 
 
@@ -42,7 +42,7 @@ def formula_macs(architecture: Architecture, tokens: Sequence[Token]) -> Mapping
     costs = architecture.costs
     if costs is None or costs.reason:
         return None
-    values = bindings_for(architecture, tokens)
+    values = token_bindings(architecture, tokens)
     found = {path: costs.macs(path, values) for path in costs.modules}
     known = {path: Macs(count) for path, count in found.items() if count is not None}
     return known if len(known) == len(found) else None

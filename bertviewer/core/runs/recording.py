@@ -13,7 +13,7 @@ from bertviewer.core.graph.module_calls import Arguments, CallObserver, observin
 from bertviewer.core.runs.macs import NOT_COUNTED, Macs
 from bertviewer.core.runs.measuring import Figures, Norms, add_up, left_out
 from bertviewer.core.schema.activation_run import ModuleActivation
-from bertviewer.core.schema.statistics import NOTHING, Statistics
+from bertviewer.core.schema.statistics import NO_ELEMENTS, Statistics
 from bertviewer.core.util.progress import Progress
 
 Shape = tuple[int, ...]
@@ -133,7 +133,7 @@ class _Output:
             if not self.skip_reason:
                 raise
             self.shape = _shape(tensor)
-            self._found = NOTHING, None
+            self._found = NO_ELEMENTS, None
 
     def is_still(self, tensor: Tensor) -> bool:
         """Whether this is the same tensor, not changed in place since."""

@@ -21,7 +21,7 @@ from bertviewer.core.saved_runs.validation import check_file, check_modules
 from bertviewer.core.schema import activation_run
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.sources.configuration import checked_configuration
+from bertviewer.core.sources.configuration import validate_configuration
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
 from bertviewer.core.util.progress import Progress, no_progress
@@ -144,7 +144,7 @@ def read_saved_model(path: Path) -> tuple[dict[str, Any], str, tuple[str, ...], 
     text, _ = _decompressed(path, MOST_TEXT, no_progress)
     file = _decoded(path, text, _FileHead)
     model = file.model
-    config = checked_configuration(path, dict(model.config))
+    config = validate_configuration(path, dict(model.config))
     return config, model.task, model.untied, file.run.source.notices[:MOST_NOTICES]
 
 

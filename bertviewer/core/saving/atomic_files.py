@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from bertviewer.core.saving.model_files import check_no_model_file
 from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.util.errors import NOT_REGULAR, UserError
+from bertviewer.core.util.errors import NOT_REGULAR, UserError, error_reason
 from bertviewer.core.util.files import unfinished
 
 PREFIX = ".bertviewer-"
@@ -162,11 +162,6 @@ def resolved(path: Path) -> Path:
         return path.resolve()
     except (OSError, ValueError, RuntimeError) as error:
         raise UserError(f"cannot write {path!r}: {error}") from error
-
-
-def error_reason(error: OSError | ValueError) -> str:
-    """Return why a file could not be written."""
-    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def _write_error(path: Path, error: OSError | ValueError) -> UserError:

@@ -4,17 +4,19 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from bertviewer.core.checkpoints.finding import INDEX, PICKLES, SINGLE
-from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.checkpoints.finding import PICKLED_WEIGHTS, WEIGHTS, WEIGHTS_INDEX
+from bertviewer.core.sources.model_source import CONFIG, ModelSource
 from bertviewer.core.tokenization.files import READ_BY_TRANSFORMERS
 from bertviewer.core.util.errors import UserError
 
-NAMES = ("config.json", SINGLE, INDEX, *PICKLES, *READ_BY_TRANSFORMERS, "chat_template.jinja")
+MODEL_FILES = (CONFIG, WEIGHTS, WEIGHTS_INDEX, *PICKLED_WEIGHTS, *READ_BY_TRANSFORMERS,
+               "chat_template.jinja")  # fmt: skip
 TEMPLATES = "additional_chat_templates"
-EXPORTS = (".pdf", ".html", ".htm", ".tex", ".svg", ".png", ".csv", ".npy")
-"""Suffixes of files that this program saves; they may be replaced in a model's folder too."""
-WEIGHTS = (".safetensors", ".bin", ".h5", ".gguf", ".ckpt", ".msgpack", ".onnx", ".pt", ".pth")
-"""Suffixes of weights, which are never replaced next to a model: shards and other formats."""
+EXPORT_SUFFIXES = (".pdf", ".html", ".htm", ".tex", ".svg", ".png", ".csv", ".npy")
+"""What this program saves; such files may be replaced in a model's folder too."""
+WEIGHT_SUFFIXES = (".safetensors", ".bin", ".h5", ".gguf", ".ckpt", ".msgpack", ".onnx", ".pt",
+                   ".pth")  # fmt: skip
+"""Weights are never replaced next to a model: shards and other formats."""
 IS_THE_MODELS = "it is one of the model's files"
 
 
@@ -51,10 +53,10 @@ def _model_files(model: ModelSource) -> Iterator[Path]:
         return
     folder = model.folder
     yield model.path
-    yield from (folder / name for name in NAMES)
+    yield from (folder / name for name in MODEL_FILES)
     yield from (folder / TEMPLATES).glob("*.jinja")
     # Links lead to files in the Hub's cache, whose names are hashes.
-    suffixes = (".json", *WEIGHTS) if _is_whole_folder(model) else WEIGHTS
+    suffixes = (".json", *WEIGHT_SUFFIXES) if _is_whole_folder(model) else WEIGHT_SUFFIXES
     yield from (file for file in folder.glob("*") if file.suffix in suffixes)
 
 
@@ -68,8 +70,8 @@ def _is_among(path: Path, model: ModelSource) -> bool:
         return False
     folder, file = model.folder.resolve(), path.resolve()
     if _is_whole_folder(model):
-        return file.is_relative_to(folder) and file.suffix.lower() not in EXPORTS
-    return file.parent == folder and file.suffix.lower() in WEIGHTS
+        return file.is_relative_to(folder) and file.suffix.lower() not in EXPORT_SUFFIXES
+    return file.parent == folder and file.suffix.lower() in WEIGHT_SUFFIXES
 
 
 def _is_not_downloaded(model: ModelSource) -> bool:

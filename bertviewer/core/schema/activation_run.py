@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, field
 
 from bertviewer.core.schema.check import Check
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, figure
+from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, statistic_value
 from bertviewer.core.util.serialization import NonNegative, NonNegativeFloat, PartialEquality
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ class ModuleActivation(PartialEquality, Struct, frozen=True, forbid_unknown_fiel
         macs: multiply-adds of all calls, including submodules; ``None`` if they are not known.
         token_norms: the Euclidean norm of each token in the last call's output, if it is [1, S, D].
         skip_reason: why an output was not measured, as "complex64"; "" if all were.
-        macs_reason: why ``macs`` is not known, or why it was counted in this run: then it is that
-            of this sentence, of the experts that its tokens were routed to.
+        macs_reason: why ``macs`` is not known, or why it was counted in this run: then it is valid
+            for the experts that the tokens of this sentence were routed to.
     """
 
     NOT_COMPARED = ("token_norms",)
@@ -239,7 +239,7 @@ def _module_to_json(module: ModuleActivation) -> dict[str, Any]:
         "input_shape": None if module.input_shape is None else list(module.input_shape),
         "output_shape": list(module.output_shape),
         **{
-            name: None if module.skip_reason else figure(statistics, name)
+            name: None if module.skip_reason else statistic_value(statistics, name)
             for name in STATISTIC_NAMES
         },
         "not_measured": module.skip_reason or None,

@@ -153,14 +153,11 @@ class Architecture(PartialEquality, Struct, frozen=True):
                 "bytes": bytes_by_dtype(total),
             },
             "shares": self.shares,
-            "kv_cache": self._kv_cache_json(),
+            "kv_cache": self.kv_cache and self.kv_cache.to_json(self.symbol_values),
             "modules": to_json(self.modules),
             "parameters": to_json(self.parameters),
             "compute": None if self.costs is None else self.costs.to_json(),
         }
-
-    def _kv_cache_json(self) -> dict[str, Any] | None:
-        return None if self.kv_cache is None else self.kv_cache.to_json(self.symbol_values)
 
     @classmethod
     @gc_paused()

@@ -14,15 +14,18 @@ def bindings(architecture: Architecture, run: ActivationRun | None = None) -> di
         run: its last run, which determines B, S and S_d; else they have the values that costs are
             given for.
     """
-    values = {symbol.letter: symbol.value for symbol in architecture.symbols}
+    return token_bindings(architecture, () if run is None else run.tokens)
+
+
+def token_bindings(architecture: Architecture, tokens: Sequence[Token]) -> dict[str, int]:
+    """Return the same for a run of these tokens, the encoder's and the decoder's; () for no run."""
+    values = architecture.symbol_values
     if architecture.costs is not None:
         values |= {symbol.letter: symbol.value for symbol in architecture.costs.symbols}
-    return values if run is None else values | _lengths(architecture, run.tokens)
-
-
-def bindings_for(architecture: Architecture, tokens: Sequence[Token]) -> dict[str, int]:
-    """Return the same for a sentence of these tokens, or an encoder-decoder's two."""
-    return bindings(architecture) | _lengths(architecture, tokens)
+    if tokens:
+        source, target = split_source_target(architecture, tokens)
+        values |= {"B": 1, "S": len(source)} | ({"S_d": len(target)} if target else {})
+    return values
 
 
 def split_source_target(
@@ -35,8 +38,3 @@ def split_source_target(
         tuple(token for token in tokens if not token.segment),
         tuple(token for token in tokens if token.segment),
     )
-
-
-def _lengths(architecture: Architecture, tokens: Sequence[Token]) -> dict[str, int]:
-    source, target = split_source_target(architecture, tokens)
-    return {"B": 1, "S": len(source)} | ({"S_d": len(target)} if target else {})

@@ -48,7 +48,7 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     unchecked: tuple[Unchecked, ...] = ()
 
     @property
-    def crosses(self) -> tuple[CheckStep, ...]:
+    def failed(self) -> tuple[CheckStep, ...]:
         """The steps that failed."""
         return tuple(step for step in self.steps if not step.ok)
 

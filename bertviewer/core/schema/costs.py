@@ -15,7 +15,7 @@ from bertviewer.core.expressions.evaluation import (
     names_in_conditions,
 )
 from bertviewer.core.expressions.symbols import Symbol
-from bertviewer.core.util.serialization import Document, by_fields, convert
+from bertviewer.core.util.serialization import Document, convert, struct_to_json
 
 FLOPS_PER_MAC = 2
 """A multiply-add is a multiplication and an addition."""
@@ -119,7 +119,7 @@ class Costs(Struct, frozen=True, rename={"peak": "peak_elements"}):
     def to_json(self) -> dict[str, Any]:
         """Return the ``compute`` object of ``bertviewer.architecture/1``: modules in a list."""
         modules = [{"path": path, **module.to_json()} for path, module in self.modules.items()]
-        return by_fields(self) | {"modules": modules}
+        return struct_to_json(self) | {"modules": modules}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Costs":

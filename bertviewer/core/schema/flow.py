@@ -146,7 +146,7 @@ class Node(Document, frozen=True, rename={"class_name": "class"}):
         return tuple(f"{above}.{at}" for at in range(self.repeat.first, self.repeat.last + 1))
 
 
-class Edge(Document, frozen=True, rename={"source": "from", "target": "to"}):
+class Edge(Document, frozen=True, rename={"source": "from", "target": "to", "views": "movement"}):
     """A tensor that one node passes to another.
 
     Attributes:
@@ -156,7 +156,7 @@ class Edge(Document, frozen=True, rename={"source": "from", "target": "to"}):
         symbolic_shape: the same in the configuration's symbols, ``None`` if unknown.
         role: ``residual``, ``query``, ``key``, ``value``, ``mask``, ``position``, ``bias``,
             ``gate``, ``routing``; ``None`` for others.
-        movement: the view operations on the way, in order. They change the tensor's form and not
+        views: the view operations on the way, in order. They change the tensor's form and not
             its values (``view``, ``transpose``, a cast, a copy, dropout in evaluation), or take a
             part of it (``chunk 0 of 2``).
         through: the paths of the modules (dropouts) among those operations.
@@ -167,7 +167,7 @@ class Edge(Document, frozen=True, rename={"source": "from", "target": "to"}):
     shape: Shape = ()
     symbolic_shape: SymbolicShape | None = None
     role: str | None = None
-    movement: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
     through: tuple[str, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""A model's outline: the few numbers that the small picture of its stack shows."""
+"""A model's outline: the numbers that ``charts.stack_picture`` draws."""
 
 import json
 from collections.abc import Mapping
@@ -49,11 +49,11 @@ class Outline(Document, frozen=True):
 
 
 def outlines_file() -> Path:
-    """Return the file of shipped outlines, which ``python -m tests.seen`` writes."""
+    """Return the file of bundled outlines, which ``python -m tests.seen`` writes."""
     return resources_folder() / "seen" / "outlines.json"
 
 
-def shipped_outlines() -> Mapping[str, Outline]:
+def bundled_outlines() -> Mapping[str, Outline]:
     """Return the outlines of the presets and the demo, by name."""
     content = json.loads(outlines_file().read_text(encoding="utf-8"))
     return {name: Outline.from_json(data) for name, data in content.items()}

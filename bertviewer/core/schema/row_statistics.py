@@ -22,8 +22,8 @@ with suppress(ImportError):
 
     compiled = _sums
 
-LEAST, MOST = 1e-140, 1e140
-"""Squares of larger elements, which only float64 has, overflow in a sum; smaller ones underflow."""
+SAFE_MIN, SAFE_MAX = 1e-140, 1e140
+"""Magnitudes outside, which only float64 has, overflow or underflow when squared and summed."""
 _LEAST_EXPONENT = -1074
 _BLOCK = 1 << 16
 """Elements that NumPy sums at once: these stay in the processor's cache."""
@@ -124,7 +124,7 @@ def is_compiled() -> bool:
 
 
 def measure_rows(values: NDArray[np.floating[Any]]) -> tuple[Statistics, TokenStatistics]:
-    """Return the statistics of all elements, and the sums of each row: [..., D] of any D.
+    """Return the statistics of all elements, and the sums of each row, of [..., D].
 
     NaN and Inf are counted and excluded from the sums.
     """
@@ -229,7 +229,7 @@ def _exponents(values: NDArray[np.float64]) -> NDArray[np.intc] | None:
     A row of zeros has the smallest exponent.
     """
     largest = np.abs(values).max(axis=1, initial=0.0)
-    if not ((largest > MOST) | ((largest > 0) & (largest < LEAST))).any():
+    if not ((largest > SAFE_MAX) | ((largest > 0) & (largest < SAFE_MIN))).any():
         return None
     exponents = np.frexp(largest)[1] - 1
     return np.where(largest > 0, exponents, _LEAST_EXPONENT).astype(np.intc)

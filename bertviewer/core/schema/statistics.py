@@ -107,14 +107,14 @@ class Statistics(Struct, frozen=True, forbid_unknown_fields=True):
         return math.ldexp(self.total, shift), math.ldexp(self.deviations, 2 * shift)
 
 
-NOTHING = Statistics(0, 0, 0, 0, 0.0, 0.0, None, None)
+NO_ELEMENTS = Statistics(0, 0, 0, 0, 0.0, 0.0, None, None)
 """Statistics of no elements."""
 
 STATISTIC_NAMES = ("mean", "std", "min", "max", "rms", "zero_fraction", "nan_count", "inf_count")
 """Statistics that can be selected for display, in order."""
 
 
-def figure(statistics: Statistics, name: str) -> float | None:
+def statistic_value(statistics: Statistics, name: str) -> float | None:
     """Return the field or property with a name in ``STATISTIC_NAMES``."""
     value: float | None = getattr(statistics, name)
     return value

@@ -7,7 +7,7 @@ from typing import Literal
 from bertviewer.core.expressions.symbols import STANDARD_SYMBOLS
 
 
-def _meaning(*symbols: str) -> tuple[str, ...]:
+def _keys_of(*symbols: str) -> tuple[str, ...]:
     """Return the configuration keys of these symbols."""
     return tuple(
         key for symbol in STANDARD_SYMBOLS if symbol.name in symbols for key in symbol.keys
@@ -15,17 +15,17 @@ def _meaning(*symbols: str) -> tuple[str, ...]:
 
 
 CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
-    "vocabulary": _meaning("V"),
-    "width": _meaning("D"),
+    "vocabulary": _keys_of("V"),
+    "width": _keys_of("D"),
     "embedding width": ("embedding_size",),
-    "positions": _meaning("L"),
-    "token types": _meaning("T"),
+    "positions": _keys_of("L"),
+    "token types": _keys_of("T"),
     "padding": ("pad_token_id",),
-    "layers": _meaning("N", "N_e", "N_d"),
+    "layers": _keys_of("N", "N_e", "N_d"),
     "groups": ("num_hidden_groups", "inner_group_num"),
-    "heads": _meaning("A", "A_e", "A_d"),
-    "key/value heads": _meaning("A_kv"),
-    "head size": _meaning("K"),
+    "heads": _keys_of("A", "A_e", "A_d"),
+    "key/value heads": _keys_of("A_kv"),
+    "head size": _keys_of("K"),
     "rotation": ("rope_parameters", "rope_theta", "rotary_value", "position_embedding_type"),
     "window": ("sliding_window", "layer_types"),
     "blocks": ("attention_type", "block_size", "num_random_blocks"),
@@ -42,7 +42,7 @@ CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
         "pos_att_type",
         "share_att_key",
     ),
-    "feed-forward": _meaning("I", "I_e", "I_d"),
+    "feed-forward": _keys_of("I", "I_e", "I_d"),
     "experts": (
         "num_experts_per_tok",
         *("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
@@ -169,7 +169,7 @@ def effect_of(key: str, unused: Collection[str]) -> Effect:
     return "unused" if key in unused else ""
 
 
-def is_general(key: str) -> bool:
+def is_common_key(key: str) -> bool:
     """Tell whether a key never selects a computation that only some models have.
 
     Such keys are about dropout, initialization, names or generation, or are read for any model.

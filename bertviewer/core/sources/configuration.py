@@ -19,8 +19,8 @@ MAX_SIZE = 50_000_000
 MAX_LAYERS = 1_000
 MAX_LABELS = 100_000
 MAX_PARAMETERS = 10**12
-MAX_DIGITS = 24  # of a number in a message
-MOST_DIGITS = 4_000  # of an integer in the file
+MAX_SHOWN_DIGITS = 24  # of a number in a message
+MAX_DIGITS = 4_000  # of an integer in the file
 MAX_DEPTH = 50
 
 # Keys through which transformers could download or run code.
@@ -73,10 +73,10 @@ def read_configuration(path: Path, *, needs_type: bool = True) -> dict[str, Any]
     Raises:
         UserError: the file cannot be read, is not a JSON object, or has sizes out of bounds.
     """
-    return checked_configuration(path, _json(path), needs_type=needs_type)
+    return validate_configuration(path, _json(path), needs_type=needs_type)
 
 
-class CodeSettings(Struct, frozen=True):
+class RemovedSettings(Struct, frozen=True):
     """Removed settings that say how the model differs from the one that is shown.
 
     Attributes:
@@ -88,7 +88,7 @@ class CodeSettings(Struct, frozen=True):
     quantization: Mapping[str, Any] = field(default_factory=dict)
 
 
-def code_settings(path: Path) -> CodeSettings:
+def removed_settings(path: Path) -> RemovedSettings:
     """Return settings that ``read_configuration`` removes.
 
     Raises:
@@ -104,7 +104,7 @@ def code_settings(path: Path) -> CodeSettings:
         for name in (named if isinstance(named, list) else [named])
         if isinstance(name, str)
     )
-    return CodeSettings(
+    return RemovedSettings(
         tuple(dict.fromkeys(name.rpartition("--")[2] for name in classes)),
         quantization if isinstance(quantization, dict) else {},
     )
@@ -115,7 +115,7 @@ def has_type(config: Mapping[str, Any]) -> bool:
     return isinstance(config.get("model_type"), str)
 
 
-def without_type(path: Path) -> UserError:
+def missing_type_error(path: Path) -> UserError:
     """Return the error for a configuration without a ``model_type``."""
     return UserError(
         f"{path}: model_type is missing, so the architecture is unknown; add it, for example "
@@ -123,7 +123,7 @@ def without_type(path: Path) -> UserError:
     )
 
 
-def checked_configuration(path: Path, data: Any, *, needs_type: bool = True) -> dict[str, Any]:
+def validate_configuration(path: Path, data: Any, *, needs_type: bool = True) -> dict[str, Any]:
     """Return a configuration that was read from ``path`` as ``read_configuration`` does.
 
     Raises:
@@ -136,13 +136,13 @@ def checked_configuration(path: Path, data: Any, *, needs_type: bool = True) -> 
     if not isinstance(data, dict):
         raise UserError(f"{path}: the configuration is not a JSON object")
     if needs_type and not has_type(config):
-        raise without_type(path)
+        raise missing_type_error(path)
     _check(path, config)
     return dict(config)
 
 
-def segment_kinds(config: Mapping[str, Any]) -> int:
-    """Return the rows of the table of token types, 0 without one."""
+def segment_rows(config: Mapping[str, Any]) -> int:
+    """Return the number of rows of the token type embedding, 0 without one."""
     kinds = config.get("type_vocab_size")
     return kinds if isinstance(kinds, int) and kinds > 0 else 0
 
@@ -247,14 +247,14 @@ def _tables(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > MOST_DIGITS:
+    if len(digits) > MAX_DIGITS:
         raise ValueError(f"a number of {len(digits):,} digits")
     return int(digits)
 
 
 def _shortened(value: float) -> str:
     text = str(value)
-    return text if len(text) <= MAX_DIGITS else f"a number of {len(text)} digits"
+    return text if len(text) <= MAX_SHOWN_DIGITS else f"a number of {len(text)} digits"
 
 
 def _check_heads(path: Path, config: dict[str, Any]) -> None:

@@ -22,38 +22,38 @@ PROJECTIONS: Mapping[str, Projection] = {
     **dict.fromkeys(("value", "v_lin", "v_proj", "value_proj", "v"), "value"),
 }
 """Names of an attention's linear layers; the output of each has all heads side by side."""
-ON_PROBABILITIES = ("dropout", "attn_dropout", "attention_dropout")
+ATTENTION_DROPOUTS = ("dropout", "attn_dropout", "attention_dropout")
 """Names of dropouts on attention probabilities."""
 POSITION_TABLES = ("position_embeddings", "embed_positions", "wpe", "position_embedding")
 """Names of position embeddings."""
-ANGLES = "encoder.embed_positions.weight"
+ROTARY_ANGLES = "encoder.embed_positions.weight"
 """Name of a tensor of rotary angles."""
 DROPOUT = "Dropout"
 """Part of the names of all dropout classes."""
 
 
-STARTS = frozenset({"[CLS]", "<s>", "<cls>", "<bos>", "<|begin_of_text|>", "<|startoftext|>"})
+START_TOKENS = frozenset({"[CLS]", "<s>", "<cls>", "<bos>", "<|begin_of_text|>", "<|startoftext|>"})
 """First tokens, but XLNet's <cls> is the last; their vectors often represent the whole text."""
 
-SEPARATORS = frozenset({"[SEP]", "</s>", "<sep>", "<eos>", "<|end_of_text|>", "<|endoftext|>"})
+END_TOKENS = frozenset({"[SEP]", "</s>", "<sep>", "<eos>", "<|end_of_text|>", "<|endoftext|>"})
 """Tokens that end a sentence."""
 
-MASKS = frozenset({"[MASK]", "<mask>", "<special1>"})
+MASK_TOKENS = frozenset({"[MASK]", "<mask>", "<special1>"})
 """Mask tokens; <special1> is XLM's."""
 
-READS_GUESSES = frozenset({"electra"})
+DISCRIMINATORS = frozenset({"electra"})
 """Discriminators, trained on another model's predictions: they never see mask tokens."""
 
-LAST_TOKEN_FIRST = frozenset({"mbart", "plbart", "fsmt"})
+LAST_TOKEN_STARTS = frozenset({"mbart", "plbart", "fsmt"})
 """Families whose decoder starts with the encoder's last token, such as mBART's language code."""
 
 DECODER_STARTS = ("decoder_start_token_id", "bos_token_id", "pad_token_id")
 """Keys of the first token of other decoders, by priority.
 
-Of transformers' models, of its generation, and of T5's training.
+transformers' models read the first, its ``generate`` the second, and T5 was trained with the third.
 """
 
-LAST_ROW = -1
+LAST_ROW = -1  # in place of an id: the last one of the vocabulary
 
 
 class Frame(Struct, frozen=True):
@@ -80,10 +80,10 @@ FRAMES: Mapping[str, Frame] = {
 }
 """Special tokens for a model without a tokenizer, by ``model_type``."""
 
-FRAMES_OF_PAIRS: Mapping[str, Frame] = {"mbart": Frame(None, _END, ("<mask>", LAST_ROW))}
-"""The same for encoder-decoder models; others have ``FRAME_OF_PAIRS``."""
-FRAME_OF_PAIRS = Frame(None, _END, None)
-"""Classifiers need the end-of-text token."""
+ENCODER_DECODER_FRAMES: Mapping[str, Frame] = {"mbart": Frame(None, _END, ("<mask>", LAST_ROW))}
+"""The same for encoder-decoder models; others have ``ENCODER_DECODER_FRAME``."""
+ENCODER_DECODER_FRAME = Frame(None, _END, None)
+"""Classifiers read the vector of the end-of-text token, so every text needs one."""
 
 
 def is_cross_attention(path: str) -> bool:

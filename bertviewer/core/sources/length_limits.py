@@ -1,4 +1,4 @@
-"""Limits of the number of tokens: plain data."""
+"""Maximum numbers of tokens of a model, as its configuration and its tables have them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -54,7 +54,7 @@ def stated_limits(config: Mapping[str, Any]) -> LengthLimits:
     return LengthLimits(trained, trained, trained)
 
 
-def table_room(architecture: Architecture) -> int | None:
+def position_table_length(architecture: Architecture) -> int | None:
     """Return how many tokens a model's table of positions has rows for; ``None`` without one.
 
     From the shape of the table, without torch; ``graph.length_measuring`` is exact.
@@ -77,7 +77,7 @@ def stated_lengths(config: Mapping[str, Any]) -> tuple[int, ...]:
     )
 
 
-def certain_length(config: Mapping[str, Any]) -> int:
+def safe_length(config: Mapping[str, Any]) -> int:
     """Return a number of tokens that any model with this configuration accepts; 0 if unknown.
 
     It is far below the maximum: tables may have rows for padding, and blocks may be padded.

@@ -11,25 +11,25 @@ from typing import TypeVar
 from msgspec import Struct
 
 from bertviewer.core.checkpoints.finding import (
-    TRAINING,
+    TRAINING_PREFIXES,
     is_plain_name,
     pickle_in,
     several_weights,
     weights_in,
 )
 from bertviewer.core.checkpoints.header import shown_name
-from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.model_source import CONFIG, ModelSource
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file, sha256_of
 from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.core.util.serialization import decode
+from bertviewer.core.util.text import listed
 
-CONFIG = "config.json"
 ADAPTER = "adapter_config.json"
-MOST_BYTES = 1_000_000  # of a small file
-MOST_ENTRIES = 2_000  # of a folder that are listed
-MOST_FOLDERS = 50  # in a folder that are listed
-MOST_NAMED = 5  # names in a message
+MAX_BYTES = 1_000_000  # of a small file
+MAX_ENTRIES = 2_000  # of a folder that are listed
+MAX_FOLDERS = 50  # in a folder that are listed
+MAX_NAMED = 5  # names in a message
 DEMO_LICENCE = "Apache 2.0 (authors); the package that distributes it says MIT"
 _MODULES = "modules.json"
 _TRANSFORMER = "0_Transformer"
@@ -120,7 +120,7 @@ def unread_weights(folder: Path) -> str:
             "write the weights with 'python zero_to_fp32.py . weights' and open that folder"
         )
     # Exports are often in a subfolder such as onnx.
-    folders = itertools.islice(filter(lambda name: _is_inside(folder / name), names), MOST_FOLDERS)
+    folders = itertools.islice(filter(lambda name: _is_inside(folder / name), names), MAX_FOLDERS)
     inner = (f"{name}/{one}" for name in folders for one in _names(folder / name))
     return next(filter(None, map(why_not_read, itertools.chain(names, inner))), "")
 
@@ -163,7 +163,7 @@ def _other_modules(folder: Path) -> list[str]:
     return [name for name in names if name and name not in _WITHOUT_WEIGHTS]
 
 
-def no_model_in(folder: Path, name: str) -> UserError:
+def no_model_error(folder: Path, name: str) -> UserError:
     """Return the error for a folder without a configuration and without supported weights."""
     nothing = f"{name}: the folder has no {CONFIG} and no weights"
     if any(one.startswith("adapter_") for one in _names(folder)):
@@ -173,7 +173,7 @@ def no_model_in(folder: Path, name: str) -> UserError:
     inner = [one for one in _names(folder) if _has_model(model_folder(folder / one))]
     if inner:
         return UserError(f"{nothing}; open one of the models in it: {_listed(inner)}")
-    training = [one for one in _names(folder) if one.startswith(TRAINING)]
+    training = [one for one in _names(folder) if one.startswith(TRAINING_PREFIXES)]
     if training:
         return UserError(
             f"{nothing}, only training state ({_listed(training)}); open the folder that "
@@ -197,7 +197,7 @@ def _snapshot(entry: Path) -> Path:
     """Return the folder of the current commit in an entry of the Hub's cache."""
     commits = {one.name: one for one in sorted((entry / "snapshots").iterdir()) if one.is_dir()}
     try:
-        used = read_small_file(entry / "refs" / "main", MOST_BYTES, "a commit").decode().strip()
+        used = read_small_file(entry / "refs" / "main", MAX_BYTES, "a commit").decode().strip()
     except (UserError, UnicodeDecodeError):
         used = ""
     if used in commits:
@@ -208,7 +208,7 @@ def _snapshot(entry: Path) -> Path:
         raise UserError(f"{entry}: none of this model's files have been downloaded")
     raise UserError(
         f"{entry}: it has several commits and no refs/main; open one of snapshots/"
-        f"{', snapshots/'.join(list(commits)[:MOST_NAMED])}"
+        f"{', snapshots/'.join(list(commits)[:MAX_NAMED])}"
     )
 
 
@@ -237,7 +237,7 @@ def _adapter(folder: Path) -> str:
 def _json(file: Path, kind: type[_T]) -> _T | None:
     """Return the content of a small JSON file, ``None`` if it cannot be read."""
     try:
-        return decode(read_small_file(file, MOST_BYTES, "a list"), kind)
+        return decode(read_small_file(file, MAX_BYTES, "a list"), kind)
     except (UserError, ValueError, RecursionError):
         return None
 
@@ -247,14 +247,13 @@ def _names(folder: Path) -> list[str]:
     found: list[str] = []
     for entry in folder.iterdir():
         found.append(entry.name)
-        if len(found) == MOST_ENTRIES:
+        if len(found) == MAX_ENTRIES:
             break
     return sorted(found)
 
 
 def _listed(names: list[str]) -> str:
-    shown = ", ".join(map(shown_name, names[:MOST_NAMED]))
-    return f"{shown} and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else shown
+    return listed(list(map(shown_name, names)), MAX_NAMED)
 
 
 class Origin(Struct, frozen=True):
@@ -299,6 +298,6 @@ def _licence(folder: Path) -> str:
 def _read(file: Path) -> str:
     """Return the text of a file, empty if it cannot be read."""
     try:
-        return read_small_file(file, MOST_BYTES, "a licence").decode("utf-8", "replace")
+        return read_small_file(file, MAX_BYTES, "a licence").decode("utf-8", "replace")
     except UserError:
         return ""

@@ -65,6 +65,7 @@ def find_task(name: str) -> Task:
     raise UserError(f"unknown task {name!r}; choose one of: {', '.join(TASK_NAMES)}")
 
 
+CONFIG = "config.json"
 SCHEME = "hf://"
 
 # The Hub's rules: letters, digits, "-", "_" and ".", at most 96 characters.
@@ -165,7 +166,7 @@ class ModelSource(Struct, frozen=True):
             return self.path
         if self.kind == "runs":
             return None
-        file = self.folder / "config.json"
+        file = self.folder / CONFIG
         # Anything of this name is taken for the configuration, and refused if it is not one.
         return file if lexists(file) or self.kind not in ("weights", "pickle") else None
 

@@ -7,15 +7,16 @@ from msgspec.structs import replace
 
 from bertviewer.core.checkpoints.finding import (
     PICKLE_SUFFIXES,
-    PICKLES,
-    SUFFIX,
+    PICKLED_WEIGHTS,
+    SAFETENSORS_SUFFIX,
     has_checkpoint,
     pickle_in,
 )
-from bertviewer.core.sources.model_folder import CONFIG, model_folder, no_model_in, why_not_read
+from bertviewer.core.sources.model_folder import model_folder, no_model_error, why_not_read
 from bertviewer.core.sources.model_source import (
     AUTO,
     BASE,
+    CONFIG,
     SCHEME,
     Kind,
     ModelSource,
@@ -24,7 +25,7 @@ from bertviewer.core.sources.model_source import (
     parse_hub_name,
 )
 from bertviewer.core.sources.presets import demo_folder, find_preset, preset_names
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.errors import UserError, error_reason
 
 RUNS_SUFFIX = ".bertviewer"
 
@@ -42,28 +43,27 @@ def parse_source(name: str, task: str = AUTO.name) -> ModelSource:
     return source if source.task != AUTO or has_weights else replace(source, task=BASE)
 
 
-def _parsed(name: str, found: Task) -> ModelSource:
+def _parsed(name: str, task: Task) -> ModelSource:
     if not name.strip():
         raise UserError("the model name is empty")
     if name == "demo":
-        return ModelSource("demo", name, demo_folder(), found)
+        return ModelSource("demo", name, demo_folder(), task)
     if (preset := find_preset(name)) is not None:
-        return ModelSource("preset", name, preset, found)
+        return ModelSource("preset", name, preset, task)
     if name.startswith(SCHEME):
         parse_hub_name(name)
-        return ModelSource("hub", name, Path(), found)
+        return ModelSource("hub", name, Path(), task)
     try:
         path = Path(name).expanduser()
         if path.is_dir():
             folder = model_folder(path)
-            return ModelSource(_folder_kind(folder, name), name, folder, found)
+            return ModelSource(_folder_kind(folder, name), name, folder, task)
         if path.is_file():
-            return ModelSource(_file_kind(path, name), name, path, found)
+            return ModelSource(_file_kind(path, name), name, path, task)
         if lexists(path):
             raise UserError(f"{name}: neither a file nor a folder")
     except (OSError, ValueError, RuntimeError) as error:
-        cause = (isinstance(error, OSError) and error.strerror) or error
-        raise UserError(f"{name!r}: {cause}") from error
+        raise UserError(f"{name!r}: {error_reason(error)}") from error
     raise UserError(
         f"unknown model {name!r}: no file or folder, and no preset "
         f"({', '.join(('demo', *preset_names()))})"
@@ -77,14 +77,14 @@ def _folder_kind(folder: Path, name: str) -> Kind:
     if pickle_in(folder) is not None:
         return "pickle"
     if not has_config:
-        raise no_model_in(folder, name)
+        raise no_model_error(folder, name)
     return "folder"
 
 
 def _file_kind(file: Path, name: str) -> Kind:
-    if file.suffix == SUFFIX:
+    if file.suffix == SAFETENSORS_SUFFIX:
         return "weights"
-    if file.suffix in PICKLE_SUFFIXES or file.name in PICKLES:
+    if file.suffix in PICKLE_SUFFIXES or file.name in PICKLED_WEIGHTS:
         return "pickle"
     if file.name.endswith(".safetensors.index.json"):
         raise UserError(f"{name}: an index of several weight files; open its folder")

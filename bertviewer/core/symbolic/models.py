@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 from transformers.initialization import no_init_weights
 
-from bertviewer.core.building.allocations import unfilled
+from bertviewer.core.building.allocations import empty_is_free
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.expressions.symbols import LABELS_KEY, Symbol, dimension_kind
 from bertviewer.core.util.errors import Stopped
@@ -180,7 +180,7 @@ class ModelBuilder(Struct, frozen=True):
 def _uninitialized() -> Iterator[None]:
     """Build without initializing weights, which halves the time; weights are still tied."""
     init_weights = transformers.PreTrainedModel.init_weights
-    with no_init_weights(), unfilled():
+    with no_init_weights(), empty_is_free():
         # On the meta device this ties weights and does nothing else.
         transformers.PreTrainedModel.init_weights = init_weights
         yield

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from bertviewer.core.analysis.histogram import Histogram, histogram
 from bertviewer.core.checkpoints.reading import Values
-from bertviewer.core.schema.row_statistics import LEAST, MOST, measure_rows
-from bertviewer.core.schema.statistics import NOTHING, Statistics
+from bertviewer.core.schema.row_statistics import SAFE_MAX, SAFE_MIN, measure_rows
+from bertviewer.core.schema.statistics import NO_ELEMENTS, Statistics
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.util.progress import Progress, no_progress
 
@@ -42,7 +42,7 @@ def scan(matrix: Matrix, progress: Progress = no_progress, label: str = "") -> M
     found = _scan_scaled(matrix, 0, progress, label)
     statistics = found.statistics
     largest = max(abs(statistics.min or 0.0), abs(statistics.max or 0.0))
-    if not largest or LEAST < largest < MOST:
+    if not largest or SAFE_MIN < largest < SAFE_MAX:
         return found
     exponent = math.frexp(largest)[1] - 1
     scaled = _scan_scaled(matrix, exponent, progress, label)
@@ -55,7 +55,7 @@ def _scan_scaled(matrix: Matrix, exponent: int, progress: Progress, label: str) 
     """Measure all elements, divided by 2^exponent."""
     height, width = matrix.shape
     rows, columns = np.zeros(height), np.zeros(width)
-    statistics = NOTHING
+    statistics = NO_ELEMENTS
     tiles = list(matrix.tiles())
     for number, (down, right) in enumerate(tiles):
         progress(number, len(tiles), label)

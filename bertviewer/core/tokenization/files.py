@@ -6,7 +6,7 @@ from pathlib import Path
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
-from bertviewer.core.util.serialization import loads
+from bertviewer.core.util.serialization import parse_lenient
 
 SETTINGS = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"
@@ -70,7 +70,7 @@ def tokenizer_class(folder: Path, most: int = MAX_SETTINGS) -> str:
     if not file.is_file():
         return ""
     try:
-        data = loads(read_small_file(file, most, "a tokenizer's settings"))
+        data = parse_lenient(read_small_file(file, most, "a tokenizer's settings"))
     except (UserError, ValueError, RecursionError):
         return ""  # loading the tokenizer reports it
     name = data.get("tokenizer_class") if isinstance(data, dict) else None

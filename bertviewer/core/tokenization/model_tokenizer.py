@@ -12,7 +12,7 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from bertviewer.core.schema.activation_run import Token
-from bertviewer.core.sources.configuration import segment_kinds
+from bertviewer.core.sources.configuration import segment_rows
 from bertviewer.core.sources.length_limits import FindLimits
 from bertviewer.core.tokenization import worker
 from bertviewer.core.tokenization.private_copy import write_private_copy
@@ -66,7 +66,7 @@ class ModelTokenizer(Tokenizer):
         progress: Progress = no_progress,
         limits: FindLimits | None = None,
         *,
-        reads_apart: bool = False,
+        pair_is_target: bool = False,
     ) -> None:
         """Load it; see ``Tokenizer`` for the arguments.
 
@@ -75,11 +75,11 @@ class ModelTokenizer(Tokenizer):
             Cancelled: by ``progress``.
         """
         self._config = config or {}
-        super().__init__(self._config, limits, reads_apart=reads_apart)
+        super().__init__(self._config, limits, pair_is_target=pair_is_target)
         self._folder = folder
         # A model with one kind of segments gets segment 0, whatever the tokenizer returns. So does
         # an encoder: segment 1 is the decoder's.
-        has_one = bool(config) and segment_kinds(self._config) < 2
+        has_one = bool(config) and segment_rows(self._config) < 2
         self._has_segments = not (has_one or self._config.get("is_encoder_decoder"))
         self._number = next(tokenizer_helper().numbers)
         self._process: HelperProcess | None = None
@@ -89,16 +89,16 @@ class ModelTokenizer(Tokenizer):
             self._load(process, progress)
 
     def _encode(
-        self, texts: Sequence[str], place: int | None, progress: Progress
+        self, texts: Sequence[str], stack: int | None, progress: Progress
     ) -> Sequence[Token]:
         try:
             answer = self._call("tokens", {"texts": texts}, progress, _READING)
         except UserError as error:
             raise UserError(f"the tokenizer cannot read this text: {error}") from error
         tokens = convert(answer, list[Token])
-        if place is not None:
+        if stack is not None:
             return [
-                replace(token, segment=place, sentence=None if token.sentence is None else place)
+                replace(token, segment=stack, sentence=None if token.sentence is None else stack)
                 for token in tokens
             ]
         if not self._has_segments:

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from tokenizers import pre_tokenizers
 
 from bertviewer.core.schema.activation_run import Sentence, Token, TokenizerKind
-from bertviewer.core.sources.configuration import segment_kinds
+from bertviewer.core.sources.configuration import segment_rows
 from bertviewer.core.sources.families import (
-    FRAME_OF_PAIRS,
+    ENCODER_DECODER_FRAME,
+    ENCODER_DECODER_FRAMES,
     FRAMES,
-    FRAMES_OF_PAIRS,
     LAST_ROW,
 )
 from bertviewer.core.sources.length_limits import FindLimits
@@ -35,13 +35,13 @@ class PlaceholderTokenizer(Tokenizer):
         config: Mapping[str, Any],
         limits: FindLimits | None = None,
         *,
-        reads_apart: bool = False,
+        pair_is_target: bool = False,
     ) -> None:
         """Take the model's configuration; see ``Tokenizer`` for the arguments."""
-        super().__init__(config, limits, reads_apart=reads_apart)
+        super().__init__(config, limits, pair_is_target=pair_is_target)
         self._rows = int(config["vocab_size"])
         self._split = pre_tokenizers.BertPreTokenizer()
-        self._has_segments = not config.get("is_encoder_decoder") and segment_kinds(config) > 1
+        self._has_segments = not config.get("is_encoder_decoder") and segment_rows(config) > 1
         self._first, self._last, self._mask = _special_tokens(config, self._rows)
         special = [*self._last, *self._first, *([self._mask] if self._mask else [])]
         self._names = _decoder_starts(config) | {token.id: token.text for token in special}
@@ -49,11 +49,11 @@ class PlaceholderTokenizer(Tokenizer):
         self._first_row = 1000 if self._rows > 2000 else min(5, self._rows - 1)
 
     def _encode(
-        self, texts: Sequence[str], place: int | None, progress: Progress
+        self, texts: Sequence[str], stack: int | None, progress: Progress
     ) -> Sequence[Token]:
         tokens: list[Token] = []
-        for sentence, text in enumerate(texts, place or 0):
-            segment = sentence if self._has_segments or place is not None else 0
+        for sentence, text in enumerate(texts, stack or 0):
+            segment = sentence if self._has_segments or stack is not None else 0
             first = [] if tokens else self._first
             found = (*first, *self._content(text, sentence), *self._last)
             tokens += [replace(token, segment=segment) for token in found]
@@ -112,7 +112,7 @@ def _special_tokens(
     if frame is not None and rows < frame.rows:
         frame = None
     if frame is None and config.get("is_encoder_decoder"):
-        frame = FRAMES_OF_PAIRS.get(family, FRAME_OF_PAIRS)
+        frame = ENCODER_DECODER_FRAMES.get(family, ENCODER_DECODER_FRAME)
     if frame is None:
         return [], [], None
     found: list[list[Token]] = []

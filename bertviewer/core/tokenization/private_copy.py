@@ -28,7 +28,7 @@ from bertviewer.core.tokenization.files import (
 )
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
-from bertviewer.core.util.serialization import loads
+from bertviewer.core.util.serialization import parse_lenient
 
 _VERSIONS = "fast_tokenizer_files"
 _VERSIONED = re.compile(r"tokenizer\.(.+)\.json")
@@ -194,7 +194,7 @@ def _checked(name: str, file: Path) -> bytes:
     data = _parsed(file)
     try:
         if name in (SETTINGS, _TOKENS_MAP):
-            data = known_settings(data)
+            data = _known_settings(data)
         elif name == TOKENIZER:
             _check_model(data.get("model"))
         else:
@@ -215,7 +215,7 @@ def _content(file: Path) -> bytes:
 def _parsed(file: Path) -> dict[str, Any]:
     what = "settings" if file.name == SETTINGS else "JSON"
     try:
-        data = loads(_content(file))  # with the 31 digits of transformers' "no limit"
+        data = parse_lenient(_content(file))  # with the 31 digits of transformers' "no limit"
     except (ValueError, RecursionError) as error:
         raise UserError(f"{file}: bad {what}: {error}") from error
     if not isinstance(data, dict):
@@ -223,7 +223,7 @@ def _parsed(file: Path) -> dict[str, Any]:
     return data
 
 
-def known_settings(data: Mapping[str, Any]) -> dict[str, Any]:
+def _known_settings(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys of a ``tokenizer_config.json`` or ``special_tokens_map.json`` to be copied.
 
     Raises:

@@ -17,14 +17,14 @@ class TokenCount(Struct, frozen=True):
             of the one that is too long.
         limit: how many the model takes, ``None`` for any number.
         unknown: what was written for each unknown token, in order.
-        is_longer: whether ``tokens`` are those of one of two texts.
+        is_one_of_two: whether ``tokens`` are those of one of two texts.
         trained: without a limit, the length that the configuration names, if any.
     """
 
     tokens: int
     limit: int | None
     unknown: tuple[str, ...] = ()
-    is_longer: bool = False
+    is_one_of_two: bool = False
     trained: int | None = None
 
     @property

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from bertviewer.core.schema.activation_run import Sentence, Token
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.configuration import segment_kinds
-from bertviewer.core.sources.families import DECODER_STARTS, LAST_TOKEN_FIRST
+from bertviewer.core.sources.configuration import segment_rows
+from bertviewer.core.sources.families import DECODER_STARTS, LAST_TOKEN_STARTS
 from bertviewer.core.sources.length_limits import (
     FindLimits,
-    certain_length,
+    safe_length,
     stated_limits,
     trained_length,
 )
@@ -48,9 +48,9 @@ def find_tokenizer(
         Cancelled: by ``progress``.
     """
     folder = source.folder
-    apart = source.task.name == "base" and bool(config.get("is_encoder_decoder"))
+    is_target = source.task.name == "base" and bool(config.get("is_encoder_decoder"))
     if has_tokenizer(source):
-        return ModelTokenizer(folder, config, progress, limits, reads_apart=apart)
+        return ModelTokenizer(folder, config, progress, limits, pair_is_target=is_target)
     if lacks_tokenizer(source):
         place = "hub's cache" if source.kind == "hub" else "folder"
         raise UserError(f"{source.name}: the {place} has no tokenizer, so no sentence can be run")
@@ -64,7 +64,7 @@ def find_tokenizer(
             return ModelTokenizer(demo_folder(), config, progress, limits)
         except UserError:
             return PlaceholderTokenizer(config, limits)
-    return PlaceholderTokenizer(config, limits, reads_apart=apart)
+    return PlaceholderTokenizer(config, limits, pair_is_target=is_target)
 
 
 def reads_text(architecture: Architecture) -> bool:
@@ -148,7 +148,7 @@ def shift_ids_right(source: TokenIds, config: Mapping[str, Any]) -> TokenIds:
 
 def _decoder_start(ids: Sequence[int], config: Mapping[str, Any]) -> tuple[int, int | None]:
     """Return the id of a decoder's start token, and its place if it is one of the encoder's."""
-    if config.get("model_type") in LAST_TOKEN_FIRST:
+    if config.get("model_type") in LAST_TOKEN_STARTS:
         # These models find the last token by counting those that are not padding.
         last = sum(number != config.get("pad_token_id") for number in ids) - 1
         return ids[last], last
@@ -181,7 +181,7 @@ def count_tokens(
         TokenCount(
             len(part),
             limit,
-            is_longer=len(parts) > 1,
+            is_one_of_two=len(parts) > 1,
             trained=found.trained if limit is None else None,
         )
         for part, limit in zip(parts, found.of(len(parts)), strict=True)
@@ -204,7 +204,7 @@ def check_tokens(
     parts = _split_source_target(tokens, config)
     if not all(parts):
         raise UserError("the sentence has no tokens")
-    if max(map(len, parts)) > certain_length(config):
+    if max(map(len, parts)) > safe_length(config):
         found = limits() if limits else stated_limits(config)
         takers = ("encoder", "decoder") if len(parts) > 1 else ("model",)
         for taker, part, limit in zip(takers, parts, found.of(len(parts)), strict=True):
@@ -244,7 +244,7 @@ def check_segments(segments: Iterable[int], config: Mapping[str, Any]) -> None:
     Raises:
         UserError: a segment has none.
     """
-    kinds, last = segment_kinds(config), max(segments, default=0)
+    kinds, last = segment_rows(config), max(segments, default=0)
     if 0 < kinds <= last:
         raise UserError(
             f"a token has the segment {last}, but the model tells only {kinds:,} segments apart "

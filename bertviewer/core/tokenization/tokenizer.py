@@ -24,17 +24,17 @@ class Tokenizer(ABC):
     keeps_end: bool = False
 
     def __init__(
-        self, config: Mapping[str, Any], limits: FindLimits | None, *, reads_apart: bool
+        self, config: Mapping[str, Any], limits: FindLimits | None, *, pair_is_target: bool
     ) -> None:
         """Take the model's configuration.
 
         Args:
             config: the configuration.
             limits: returns the lengths for truncation; ``None`` for those in the configuration.
-            reads_apart: whether a second sentence is for the decoder; it is segment 1 then.
+            pair_is_target: whether a second sentence is for the decoder; it is segment 1 then.
         """
         self._limits = limits or partial(stated_limits, config)
-        self._reads_apart = reads_apart
+        self._reads_apart = pair_is_target
 
     def tokenize(self, sentence: Sentence, progress: Progress = no_progress) -> tuple[Token, ...]:
         """Return the tokens, special ones included, truncated if ``sentence.cut``.
@@ -45,7 +45,7 @@ class Tokenizer(ABC):
         """
         texts = [text for text in (sentence.text, sentence.pair) if text is not None]
         if self._reads_apart:
-            parts = [self._encode([text], place, progress) for place, text in enumerate(texts)]
+            parts = [self._encode([text], stack, progress) for stack, text in enumerate(texts)]
         else:
             parts = [self._encode(texts, None, progress)]
         limits = self._limits() if sentence.cut else None
@@ -53,11 +53,11 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def _encode(
-        self, texts: Sequence[str], place: int | None, progress: Progress
+        self, texts: Sequence[str], stack: int | None, progress: Progress
     ) -> Sequence[Token]:
         """Return the tokens of texts that are read together.
 
-        ``place`` is 0 or 1 if there is one text, for the encoder or the decoder alone.
+        ``stack`` is 0 for the encoder's only text, 1 for the decoder's, else ``None``.
         """
 
     @abstractmethod

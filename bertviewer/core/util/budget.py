@@ -66,13 +66,13 @@ class Limits:
         self._progress = progress
         self._last = (0, 0, "")
         self._is_report_due = False
-        self._beats = 0
+        self._checks = 0
         self._is_interrupted = False
         self._work = threading.get_ident()
         self._lock = threading.Lock()
         self._reporting = threading.Lock()
         self._ended = threading.Event()
-        self._body = _calling_frame()
+        self._caller = _calling_frame()
         self._watcher = threading.Thread(target=self._watch, name="bertviewer-limits", daemon=True)
 
     def start(self) -> None:
@@ -111,7 +111,7 @@ class Limits:
 
     def check(self) -> None:
         """Raise ``OverBudget`` or what ``progress`` raised, if the work should stop."""
-        self._beats += 1
+        self._checks += 1
         if self._is_report_due:
             self._is_report_due = False
             with self._reporting:
@@ -142,10 +142,10 @@ class Limits:
         return ""
 
     def _watch(self) -> None:
-        beats, last = self._beats, time.monotonic()
+        checks, last = self._checks, time.monotonic()
         while not self._ended.wait(_INTERVAL):
-            if beats != self._beats:
-                beats, last = self._beats, time.monotonic()
+            if checks != self._checks:
+                checks, last = self._checks, time.monotonic()
             is_silent = time.monotonic() - last > _SILENCE
             if is_silent:
                 self._report_silence()
@@ -174,7 +174,7 @@ class Limits:
         An interrupted import can't be repeated; a context manager must restore what it changed.
         """
         frame: FrameType | None = sys._current_frames().get(self._work)
-        while frame is not None and id(frame) != self._body:
+        while frame is not None and id(frame) != self._caller:
             code = frame.f_code
             if code.co_filename.startswith("<frozen importlib") or code.co_name in (
                 "__enter__",

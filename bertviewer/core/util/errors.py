@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 
 from bertviewer.core.util.text import printable
 
-LONGEST = 600
+MAX_MESSAGE = 600
 """Characters of a message; libraries quote whole files in theirs."""
 NOT_REGULAR = "not a regular file"
 """The message for a pipe, a device or a folder where a file is expected."""
 NEEDS_OTHER_FILES = (
     "it needs something from the Hub or another folder, but only the model's own files are read"
 )
-LONGEST_REASON = 200
+MAX_REASON = 200
 """Characters of a library's error that a message quotes."""
 
 _GAP = " … "
@@ -46,7 +46,7 @@ class UserError(Exception):
     """An error that the user can fix; its text is one printable line with the thing and the cause.
 
     Characters of quoted files that are not printable are escaped, and the middle of a message of
-    more than ``LONGEST`` characters is left out.
+    more than ``MAX_MESSAGE`` characters is left out.
     """
 
     def __init__(self, message: str) -> None:
@@ -69,24 +69,29 @@ class Cancelled(Stopped):
     """The user cancelled the work; raised by progress callbacks and forward hooks."""
 
 
+def error_reason(error: Exception) -> str:
+    """Return an error's message; of a system error without Python's number and path."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
 def one_line(message: str) -> str:
-    """Return a message as one printable line of at most about ``LONGEST`` characters."""
+    """Return a message as one printable line of at most about ``MAX_MESSAGE`` characters."""
     return _without_middle(printable(" ".join(_without_middle(message).split())))
 
 
 def _without_middle(text: str) -> str:
-    half = LONGEST // 2
-    return text if len(text) <= LONGEST else f"{text[:half]}{_GAP}{text[-half:]}"
+    half = MAX_MESSAGE // 2
+    return text if len(text) <= MAX_MESSAGE else f"{text[:half]}{_GAP}{text[-half:]}"
 
 
 def describe_error(error: BaseException) -> str:
-    """Return why a library failed, in one line of at most ``LONGEST_REASON`` characters."""
+    """Return why a library failed, in one line of at most ``MAX_REASON`` characters."""
     text = _python_message(error) or library_message(error)
     text = text or _EMPTY_ERRORS.get(type(error), "no reason given")
-    if len(text) <= LONGEST_REASON:
+    if len(text) <= MAX_REASON:
         return text
     # A TypeError's message begins with the repr of a whole model.
-    half = (LONGEST_REASON - len(_GAP)) // 2
+    half = (MAX_REASON - len(_GAP)) // 2
     return f"{text[:half]}{_GAP}{text[-half:]}"
 
 

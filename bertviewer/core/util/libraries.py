@@ -15,7 +15,7 @@ from bertviewer.core.util.memory import gc_paused
 from bertviewer.core.util.progress import Progress, no_progress
 
 LABEL = "Loading torch and transformers"
-PARTS = ("bertviewer.core.building.backend", "bertviewer.core.loading.meta_model")
+MODULES = ("bertviewer.core.building.backend", "bertviewer.core.loading.meta_model")
 """The modules of this program that import the libraries and what builds a model."""
 SWITCH_INTERVAL = 0.001
 """Seconds that a thread keeps the GIL when another one waits for it; Python's default is 5 ms."""
@@ -79,30 +79,30 @@ class _Thread(threading.Thread):
             self.error = error
 
 
-def import_parts() -> None:
-    """Import ``PARTS`` and with them the libraries."""
+def import_modules() -> None:
+    """Import ``MODULES`` and with them the libraries."""
     with background_import():
-        for part in PARTS:
+        for part in MODULES:
             import_module(part)
 
 
-program = Import(import_parts)
+shared_import = Import(import_modules)
 """The program's only import of the libraries."""
 
 
 def are_loaded() -> bool:
     """Return whether the libraries are imported."""
-    return program.done.is_set()
+    return shared_import.done.is_set()
 
 
 def are_settled() -> bool:
     """Return whether the libraries are imported or could not be."""
-    return program.done.is_set() or program.failed.is_set()
+    return shared_import.done.is_set() or shared_import.failed.is_set()
 
 
 def are_loading() -> bool:
     """Return whether a thread is importing them now."""
-    return program.is_running
+    return shared_import.is_running
 
 
 def load(progress: Progress = no_progress) -> None:
@@ -115,13 +115,13 @@ def load(progress: Progress = no_progress) -> None:
         Cancelled: by ``progress``; the import continues.
         ImportError: a library is not installed correctly.
     """
-    if program.done.is_set():
+    if shared_import.done.is_set():
         return
     progress(0, 0, LABEL)
     if threading.current_thread() is threading.main_thread():
-        program.run()
+        shared_import.run()
     else:
-        program.wait(progress)
+        shared_import.wait(progress)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def write_log(text: str) -> Path:
     is not writable either, the text is dropped and the path is the null device.
     """
     entry = f"--- {datetime.now():%Y-%m-%d %H:%M:%S} bertviewer {__version__}\n{text}\n"
-    for folder in (_user_folder, own_folder):
+    for folder in (_user_folder, private_folder):
         try:
             return _append(folder() / NAME, entry)
         except OSError:
@@ -38,7 +38,7 @@ def _user_folder() -> Path:
 
 
 @cache
-def own_folder() -> Path:
+def private_folder() -> Path:
     """Create a temporary folder with an unpredictable name that only this user can read."""
     return Path(tempfile.mkdtemp(prefix="bertviewer-"))
 

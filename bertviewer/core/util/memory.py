@@ -12,12 +12,12 @@ from bertviewer.core.util.errors import UserError
 
 MEMINFO = Path("/proc/meminfo")
 STATM = Path("/proc/self/statm")
-ROOM = 1.15
+MEMORY_FACTOR = 1.15
 """Memory for weights, activations and the allocator, as a multiple of the weights."""
-BYTES_PER_PARAMETER = 4 * ROOM
+BYTES_PER_PARAMETER = 4 * MEMORY_FACTOR
 """Of random weights, which are float32."""
 
-# The collector is one for the process, and so is the number of those who have paused it.
+# Both belong to the whole process, like the collector.
 _pause_lock = threading.Lock()
 _pauses = 0
 _was_enabled = True
@@ -64,7 +64,7 @@ def _available(needed: float) -> int | None:
     return available_memory()
 
 
-def shortage(needed: float) -> str:
+def no_memory(needed: float) -> str:
     """Return the message that weights need more memory than is available."""
     return (
         f"its weights need {needed / 1e9:.1f} GB of memory, but only "

@@ -24,9 +24,9 @@ FiniteFloat = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.ma
 NonNegativeFloat = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 """Likewise without infinity."""
 
-LARGEST = 2**63
+INTEGER_LIMIT = 2**63
 """The smallest integer that is refused; no count is as large, and plots need floats."""
-MOST_CONTAINERS = 3_000_000
+MAX_CONTAINERS = 3_000_000
 """Objects and arrays of a document; the largest tokenizers have 0.6 million.
 
 24 MB of empty arrays would take 1 GB of memory, and seconds with the GIL held.
@@ -53,13 +53,13 @@ def to_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return list(map(to_json, value))
     if isinstance(value, Struct):
-        return by_fields(value)
+        return struct_to_json(value)
     if isinstance(value, Mapping):
         return {key: to_json(inner) for key, inner in value.items()}
     return value
 
 
-def by_fields(value: Struct) -> dict[str, Any]:
+def struct_to_json(value: Struct) -> dict[str, Any]:
     """Return the fields of a Struct as JSON types; if it has ``JSON``, those listed there."""
     return {
         key: to_json(getattr(value, name))
@@ -94,8 +94,8 @@ def parse(text: bytes) -> Any:
     """Return a JSON document as plain data, with special floats decoded.
 
     Raises:
-        ValueError: it is not JSON, has more than ``MOST_CONTAINERS`` containers, a lone surrogate,
-            or an integer of at least ``LARGEST``.
+        ValueError: it is not JSON, has more than ``MAX_CONTAINERS`` containers, a lone surrogate,
+            or an integer of at least ``INTEGER_LIMIT``.
         RecursionError: it is nested too deeply.
     """
     _check_containers(text)
@@ -130,13 +130,13 @@ def convert_valid(data: Any, kind: type[_Struct]) -> _Struct:
     return kind(**found)
 
 
-def loads(text: str | bytes, **options: Any) -> Any:
+def parse_lenient(text: str | bytes, **options: Any) -> Any:
     """Return a JSON document as Python's ``json`` reads it, for documents of other programs.
 
     They may have NaN and integers of any size. ``options`` are those of ``json.loads``.
 
     Raises:
-        ValueError: it is not JSON, or has more than ``MOST_CONTAINERS`` containers.
+        ValueError: it is not JSON, or has more than ``MAX_CONTAINERS`` containers.
         RecursionError: it is nested too deeply.
     """
     _check_containers(text)
@@ -157,8 +157,8 @@ def _check_containers(text: str | bytes) -> None:
         if isinstance(text, str)
         else text.count(b"[") + text.count(b"{")
     )
-    if count > MOST_CONTAINERS:
-        raise ValueError(f"it has more than {MOST_CONTAINERS:,} objects and arrays")
+    if count > MAX_CONTAINERS:
+        raise ValueError(f"it has more than {MAX_CONTAINERS:,} objects and arrays")
 
 
 def _check_integers(data: Any) -> None:
@@ -169,7 +169,7 @@ def _check_integers(data: Any) -> None:
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value
-        elif isinstance(value, int) and abs(value) >= LARGEST:
+        elif isinstance(value, int) and abs(value) >= INTEGER_LIMIT:
             raise ValidationError("an integer has too many digits")
 
 
@@ -209,7 +209,7 @@ class Document(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain dicts, lists and scalars."""
-        return by_fields(self)
+        return struct_to_json(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

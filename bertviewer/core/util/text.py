@@ -47,6 +47,12 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first ``most`` names, separated by commas, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def as_sentence(message: str) -> str:
     """Return a message that follows a colon in the terminal with a capital first letter.
 

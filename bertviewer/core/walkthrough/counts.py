@@ -38,7 +38,7 @@ class TensorCounter:
 
     def __init__(self, architecture: Architecture) -> None:
         self._architecture = architecture
-        self._values = {symbol.letter: symbol.value for symbol in architecture.symbols}
+        self._values = architecture.symbol_values
         self._first = {t.name: t.tied_to or t.name for t in architecture.parameters}
         self._left = set(self._first.values())
 

@@ -192,7 +192,7 @@ class StepReader:
             edges = [edge for edge in flow.edges if edge.target in ends] + edges
         found: dict[str | None, Edge] = {}
         for edge in edges:
-            if "dropout" in edge.movement and edge.target not in inside:
+            if "dropout" in edge.views and edge.target not in inside:
                 found.setdefault(next(iter(edge.through), None), edge)
         for path, edge in found.items():
             name, shape = self._name("dropout"), self._shapes.shape(edge)

@@ -17,7 +17,7 @@ from bertviewer.core.expressions.evaluation import (
 from bertviewer.core.expressions.polynomials import Relation, relations
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.length_limits import table_room
+from bertviewer.core.sources.length_limits import position_table_length
 
 _HEADS = ("A", "A_e", "A_d")
 # With one of these keys the size of a head is independent, not D/A.
@@ -149,7 +149,7 @@ class Sheet(Struct, frozen=True):
             for condition in self.conditions
             if condition not in divisions and not is_met(condition, values)
         )
-        room = table_room(self.architecture)
+        room = position_table_length(self.architecture)
         if room is not None and "L" in values:
             room += values["L"] - self.values["L"]
             problems += (

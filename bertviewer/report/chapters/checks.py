@@ -56,7 +56,7 @@ def _blocks(
         "compared with the recorded output. The tolerance is 16 times the effect of rounding alone "
         "on the same recomputation."
     )
-    holds = bool(check.steps) and not check.crosses
+    holds = bool(check.steps) and not check.failed
     yield Paragraph.of(
         Tick(holds),
         " ",
@@ -111,7 +111,7 @@ def _classes(run: ActivationRun, check: Check) -> Table:
         Row.of(
             summary.class_name,
             f"{summary.steps:,}",
-            str(summary.crosses),
+            str(summary.failed),
             _deviation(summary.worst.max_abs_error),
             _deviation(summary.worst.tolerance),
         )
@@ -168,15 +168,15 @@ def _layer_words(layers: list[str], check: Check) -> str:
 
 
 def _crosses(check: Check) -> Iterator[Block]:
-    if not check.crosses:
+    if not check.failed:
         return
     rows = tuple(
         Row(((Code(step.path or "(model)"),), (step.step,), *_row(step)))
-        for step in check.crosses[:MOST_CROSSES]
+        for step in check.failed[:MOST_CROSSES]
     )
     columns = (Column("Module", share=1), Column("Step", share=1), *_FIGURES)
     yield Table(columns, rows, _CROSSES, ("Steps outside their tolerance.",))
-    more = len(check.crosses) - MOST_CROSSES
+    more = len(check.failed) - MOST_CROSSES
     if more > 0:
         yield Paragraph.of(count_text(more, "And 1 more.", "And {0} more."))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from bertviewer.charts.comparison import overlaid
 from bertviewer.charts.layers import layer_chart
 from bertviewer.core.analysis.tokens import align
-from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
+from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.blocks import (
     Block,
@@ -130,7 +130,7 @@ def _differences(subject: Subject, two: BothRuns) -> Table:
 def _outputs(two: BothRuns) -> Table:
     rows = []
     for name in STATISTIC_NAMES:
-        left, right = (figure(run.modules[0].statistics, name) for run in (two.a, two.b))
+        left, right = (statistic_value(run.modules[0].statistics, name) for run in (two.a, two.b))
         figures = (left, right, _less(right, left))
         rows.append(Row.of(STATISTIC_TITLES[name], *(exact(value) for value in figures)))
     columns = (

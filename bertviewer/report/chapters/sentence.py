@@ -9,7 +9,7 @@ from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.analysis.outliers import DEVIATIONS, outlier_features
 from bertviewer.core.analysis.tokens import second_start
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
+from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
 from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
@@ -216,7 +216,7 @@ def _outliers(subject: Subject, run: ActivationRun) -> Section | None:
 
 def _output(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section:
     root = run.modules[0].statistics
-    rows = (Row.of(*(exact(figure(root, name)) for name in STATISTIC_NAMES)),)
+    rows = (Row.of(*(exact(statistic_value(root, name)) for name in STATISTIC_NAMES)),)
     columns = tuple(Column(STATISTIC_TITLES[name], "decimal", 1) for name in STATISTIC_NAMES)
     blocks: list[Block] = [
         Paragraph.of(See(_OUTPUT), " summarises the model’s output.", *_not_finite(run)),

@@ -74,7 +74,7 @@ class CheckSummary(QWidget):
             self._show(check)
 
     def _show(self, check: Check) -> None:
-        count, bad = len(check.steps), len(check.crosses)
+        count, bad = len(check.steps), len(check.failed)
         text = count_text(count, self.tr("1 step verified"), self.tr("{0} steps verified"))
         if bad:
             text = self.tr("{0} of {1} steps verified").format(f"{count - bad:,}", f"{count:,}")

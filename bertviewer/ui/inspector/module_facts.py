@@ -11,7 +11,7 @@ from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import TreeRow
-from bertviewer.core.schema.statistics import STATISTIC_NAMES, figure
+from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
 from bertviewer.core.util.numbers import count_text, number_text
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.counts import subtotal
@@ -146,7 +146,7 @@ class ModuleFacts(QObject):
         if activation.skip_reason:
             return [*facts, (self.tr("Not measured"), activation.skip_reason)]
         for name in STATISTIC_NAMES:
-            value = figure(activation.statistics, name)
+            value = statistic_value(activation.statistics, name)
             shown = "–" if value is None else number_text(value, 9)
             facts.append((self.tr(_NAMES.get(name, name)), shown))
         if activation.macs:

@@ -24,7 +24,7 @@ from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.config_keys import KEY_MEANINGS
 from bertviewer.core.sources.families import is_cross_attention
-from bertviewer.core.sources.length_limits import table_room
+from bertviewer.core.sources.length_limits import position_table_length
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.costs import memory_sizes, size_text
 from bertviewer.ui.translation import translate
@@ -169,7 +169,7 @@ def _costs(
 
 def _attention(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
     """Yield how long a text can be, and whether tokens see later ones."""
-    room = table_room(architecture)
+    room = position_table_length(architecture)
     if room is not None:
         yield Topic(
             translate("palette", "context length"),

@@ -8,7 +8,7 @@ from bertviewer.charts.figures import FigureTable
 from bertviewer.charts.sentence_tables import padding_line, padding_table
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.padding import MOST_TOKENS, Padding, usual_length
-from bertviewer.core.sources.length_limits import table_room
+from bertviewer.core.sources.length_limits import position_table_length
 from bertviewer.ui.labels import heading_label, quiet_label
 from bertviewer.ui.layouts import in_column, in_row, named, number_field
 from bertviewer.ui.recorded_run import RecordedRun
@@ -55,7 +55,7 @@ class PaddingPanel(SentencePart[Padding]):
             is_apart = architecture.is_encoder_decoder
             own = [t for t in watched.run.tokens if not is_apart or t.segment == 0]
             self._pair.setVisible(watched.run.sentence.pair is not None and not is_apart)
-            self._offer(len(own), table_room(architecture))
+            self._offer(len(own), position_table_length(architecture))
         self._want()
 
     def _offer(self, count: int, limit: int | None) -> None:

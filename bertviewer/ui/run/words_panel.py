@@ -17,7 +17,7 @@ from bertviewer.core.analysis.predictions import (
 )
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.families import MASKS
+from bertviewer.core.sources.families import MASK_TOKENS
 from bertviewer.ui.busy_bar import thin_bar
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Message, Offer
@@ -156,7 +156,7 @@ class WordsPanel(QWidget):
         parts = [actual_summary(run, b)]
         if self._workspace.runs.watched_a is not None and self._request.a is None:
             parts.append(self.tr("this token is not in A"))
-        elif not is_next and run.tokens[b.position].text not in MASKS:
+        elif not is_next and run.tokens[b.position].text not in MASK_TOKENS:
             parts.append(
                 self.tr("the model sees this token; replace it with {0} to have it predicted")
                 .format(_mask_of(run))

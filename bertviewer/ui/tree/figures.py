@@ -11,7 +11,7 @@ from bertviewer.core.schema.costs import ModuleCosts
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.modules import ModuleNode
-from bertviewer.core.schema.statistics import figure
+from bertviewer.core.schema.statistics import statistic_value
 
 BATCH = "B"
 
@@ -69,7 +69,7 @@ class TreeFigures:
         activation = self.activation(row)
         if activation is None or activation.skip_reason:
             return None
-        return figure(activation.statistics, name)
+        return statistic_value(activation.statistics, name)
 
     def change(self, row: TreeRow) -> float | None:
         """Return how far a module is from the same one of a model that is compared."""
@@ -98,9 +98,7 @@ class TreeFigures:
     @cached_property
     def _sizes(self) -> Mapping[str, int]:
         """A value for each letter of the configuration."""
-        if self._architecture is None:
-            return {}
-        return {symbol.letter: symbol.value for symbol in self._architecture.symbols}
+        return {} if self._architecture is None else self._architecture.symbol_values
 
     @cached_property
     def _owners(self) -> Mapping[str, bool]:

@@ -96,7 +96,7 @@ class TokenCountView(QWidget):
             ]
         if count.is_untrained:
             lines.append(self.tr("The model runs, but was trained on shorter texts."))
-        if count.is_longer:
+        if count.is_one_of_two:
             lines.append(self.tr("Encoder and decoder each read one text; the longer one counts."))
         if count.unknown:
             names = list(dict.fromkeys(map(_shortened, count.unknown)))

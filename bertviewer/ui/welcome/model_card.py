@@ -7,7 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.schema.outline import Outline, shipped_outlines
+from bertviewer.core.schema.outline import Outline, bundled_outlines
 from bertviewer.core.sources.presets import PRESETS
 from bertviewer.plots.stack_picture import paint_stack
 from bertviewer.ui.look.theme_of import theme_of
@@ -79,7 +79,7 @@ def size_text(outline: Outline) -> str:
 
 def model_cards(open_named: Callable[[str], None], has_demo: bool) -> Iterator[ModelCard]:
     """Yield the cards of the demo, if it is installed, and of the presets."""
-    outlines = shipped_outlines()
+    outlines = bundled_outlines()
     models = [(preset.name, preset.description) for preset in PRESETS]
     if has_demo:
         models.insert(0, (DEMO, translate("ModelCard", _DEMO_SAYS)))

@@ -29,7 +29,7 @@ def named(name: str) -> Flow:
         Node(f"{name}4", "output", name),
     )
     edges = (
-        Edge(f"{name}1", f"{name}2", (1, 2), (name,), movement=(name,)),
+        Edge(f"{name}1", f"{name}2", (1, 2), (name,), views=(name,)),
         Edge(f"{name}3", f"{name}2", role="mask"),
         Edge(f"{name}2", f"{name}4"),
     )

@@ -14,7 +14,7 @@ from bertviewer.core.building.configurations import (
     config_value,
     plain_config,
 )
-from bertviewer.core.building.unused_keys import key_use
+from bertviewer.core.building.unused_keys import find_unused_keys
 from bertviewer.core.graph.inputs.signature import number, text_inputs
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.parsing import parse_source
@@ -156,4 +156,4 @@ def test_inputs_and_keys_of_such_a_model() -> None:
     inputs = text_inputs(model, {"B": 1, "S": 3})
     assert inputs.arguments["input_ids"][0, -1] == config_value(config, "eos_token_id")
     data = {"eos_token_id": 5, "num_hidden_layers": 2, "rope_type": "odd"}
-    assert "rope_type" in key_use(model, config, data, config.to_dict()).unused
+    assert "rope_type" in find_unused_keys(model, config, data, config.to_dict()).unused

@@ -11,7 +11,7 @@ import transformers
 
 from bertviewer.core.building.backend import seeded
 from bertviewer.core.building.configurations import build_config
-from bertviewer.core.building.models import auto_class, build_random, heads_of
+from bertviewer.core.building.models import auto_class, build_random, task_names
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.model_source import TASKS, find_task
 from bertviewer.core.sources.parsing import parse_source
@@ -108,11 +108,11 @@ def test_random_weights_come_from_the_seed_alone() -> None:
 
 def test_heads_of_a_family() -> None:
     every = {task.name for task in TASKS}
-    assert set(heads_of(transformers.BertConfig())) == every
-    gpt2 = heads_of(transformers.GPT2Config())
+    assert set(task_names(transformers.BertConfig())) == every
+    gpt2 = task_names(transformers.GPT2Config())
     assert "pretraining" in gpt2
     assert "masked-lm" not in gpt2
-    assert heads_of(build_config({"model_type": "transformer-base"}, "x")) == ("base",)
+    assert task_names(build_config({"model_type": "transformer-base"}, "x")) == ("base",)
 
 
 @pytest.mark.parametrize(

@@ -6,20 +6,20 @@ import pytest
 
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.configurations import build_config, plain_config
-from bertviewer.core.building.unused_keys import KeyUse, key_use
+from bertviewer.core.building.unused_keys import UnusedKeys, find_unused_keys
 from tests.small_models import small_configuration
 
 # transformers still reads it, and says what it is called now.
 pytestmark = pytest.mark.filterwarnings("ignore:`rope_scaling` is deprecated:FutureWarning")
 
 
-def use_of(model_type: str, **more: Any) -> KeyUse:
+def use_of(model_type: str, **more: Any) -> UnusedKeys:
     """Return how a small model uses its configuration."""
     data = {**small_configuration(model_type), **more}
     config = build_config(data, "x")
     with torch.device("meta"):
         model = transformers.AutoModel.from_config(config)
-    return key_use(model, config, data, plain_config(config, "x"))
+    return find_unused_keys(model, config, data, plain_config(config, "x"))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_nothing_is_said_of_what_a_default_configuration_writes(model_type: str)
     written = plain_config(config, "x")
     with torch.device("meta"):
         model = transformers.AutoModel.from_config(config)
-    assert key_use(model, config, written, written).notices == ()
+    assert find_unused_keys(model, config, written, written).notices == ()
 
 
 def test_nothing_is_said_of_a_value_that_follows_from_others() -> None:
@@ -95,7 +95,7 @@ def test_nothing_is_said_of_a_value_that_follows_from_others() -> None:
     assert written["qk_head_dim"] == 32
     with torch.device("meta"):
         model = transformers.AutoModel.from_config(config)
-    assert key_use(model, config, written, written).notices == ()
+    assert find_unused_keys(model, config, written, written).notices == ()
 
 
 def test_unused_keys_have_their_values() -> None:

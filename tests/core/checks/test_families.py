@@ -25,7 +25,7 @@ from tests.core.formulas.formula_models import MODELS
 
 
 def told(check: Check) -> list[str]:
-    return [f"{step.path}: {step.step}: {step.max_abs_error}" for step in check.crosses]
+    return [f"{step.path}: {step.step}: {step.max_abs_error}" for step in check.failed]
 
 
 def check_ticks(model: LoadedModel, sentence: Sentence = SENTENCE) -> Check:

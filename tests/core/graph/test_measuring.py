@@ -15,9 +15,9 @@ from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.length_limits import (
     LengthLimits,
-    certain_length,
+    position_table_length,
+    safe_length,
     stated_lengths,
-    table_room,
 )
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
@@ -98,8 +98,8 @@ def test_the_limits_are_those_of_the_built_model(family: str) -> None:
     config = {"model_type": family, **values}
     found = length_limits(config)
     assert (found.source, found.target) == (source, target)
-    assert certain_length(config) <= min(stated_lengths(config))
-    assert certain_length(config) <= (found.shared or certain_length(config))
+    assert safe_length(config) <= min(stated_lengths(config))
+    assert safe_length(config) <= (found.shared or safe_length(config))
 
 
 def opened(folder: Path, family: str, **changes: Any) -> LoadedModel:
@@ -155,7 +155,7 @@ def test_a_model_that_cannot_be_built_has_what_its_configuration_names() -> None
 @pytest.mark.parametrize("family", ["bert", "roberta", "opt", "bart", "llama", "deberta-v2"])
 def test_the_room_of_a_table_is_read_off_its_shape(family: str, tmp_path: Path) -> None:
     model = opened(tmp_path, family)
-    assert table_room(model.architecture) == MODELS[family][1]
+    assert position_table_length(model.architecture) == MODELS[family][1]
 
 
 def test_other_threads_keep_torchs_default_dtype(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def test_a_gpt2_block_norms_first_and_takes_queries_keys_and_values_of_one_matri
     ]
     ids = {node.id: node.name for node in flow.nodes}
     fused = {
-        edge.role: edge.movement[0]
+        edge.role: edge.views[0]
         for edge in flow.edges
         if (ids[edge.source], ids[edge.target]) == ("c_attn", "attention")
     }
@@ -198,8 +198,8 @@ def test_a_part_with_a_bound_that_is_computed_is_written_as_code() -> None:
     tracer = Tracer(model)
     with torch.no_grad(), tracer.watching():
         model(torch.ones(2, 3), torch.tensor(2))
-    (edge,) = (e for e in FlowReader(tracer.trace()).flow("").edges if e.movement)
-    assert edge.movement == ("part […, :?]",)
+    (edge,) = (e for e in FlowReader(tracer.trace()).flow("").edges if e.views)
+    assert edge.views == ("part […, :?]",)
 
 
 class _OfNumbers(nn.Module):

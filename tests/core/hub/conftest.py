@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer.core.hub import opening
-from bertviewer.core.hub.connection import Hub, Limits
+from bertviewer.core.hub.connection import Hub, TransferLimits
 from bertviewer.core.hub.transfers import TransferProcess, transfer_process
 from bertviewer.core.sources.model_source import ModelSource, find_task
 from tests.core.hub.hub_server import HubServer
@@ -68,7 +68,7 @@ def _one_process(monkeypatch: pytest.MonkeyPatch, processes: Processes) -> None:
 
 @pytest.fixture
 def hub(server: HubServer, tmp_path: Path) -> Hub:
-    limits = Limits(silence=60.0, first_pause=0.01)
+    limits = TransferLimits(silence=60.0, first_pause=0.01)
     return Hub(server.url, tmp_path / "cache", {"user-agent": "bertviewer"}, limits)
 
 

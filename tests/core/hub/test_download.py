@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bertviewer.core.hub import download as downloading
 from bertviewer.core.hub.cache import repository
-from bertviewer.core.hub.download import UNIT, DownloadProgress, download
+from bertviewer.core.hub.download import KIB, DownloadProgress, download
 from bertviewer.core.hub.transfers import TransferProcess, transfer_process
 from bertviewer.core.util.errors import Cancelled, UserError
 from bertviewer.core.util.progress import no_progress
@@ -82,7 +82,7 @@ def test_cancel_is_heard_while_nothing_comes(
 
     def cancel(done: int, total: int, label: str) -> None:
         nonlocal ticks
-        ticks += bool(server.asked(FILE)) and done * UNIT == comes
+        ticks += bool(server.asked(FILE)) and done * KIB == comes
         if ticks == 3:
             raise Cancelled
 

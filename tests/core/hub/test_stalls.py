@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.hub.connection import Hub, Limits
+from bertviewer.core.hub.connection import Hub, TransferLimits
 from bertviewer.core.hub.download import get_listing
 from bertviewer.core.hub.transfers import Tick, Unreachable, transfer_process
 from bertviewer.core.sources.model_source import HubName
@@ -21,7 +21,7 @@ from tests.core.hub.conftest import REPO
 OK = b"HTTP/1.1 200 OK\r\n"
 LONG = OK + b"Content-Length: 1000000\r\n\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
-QUICK = Limits(silence=0.4, window=0.6, overall=60.0, first_pause=0.01)
+QUICK = TransferLimits(silence=0.4, window=0.6, overall=60.0, first_pause=0.01)
 
 Misdeed = Callable[[], Iterator[bytes]]
 Read = Callable[..., bytes]
@@ -125,7 +125,7 @@ def read(rogue: Rogue, tmp_path: Path) -> Iterator[Read]:
     """Return what requests a resource of the rogue."""
     with transfer_process(Hub(rogue.url, tmp_path, limits=QUICK)) as process:
 
-        def read(limits: Limits = QUICK, tick: Tick = no_tick) -> bytes:
+        def read(limits: TransferLimits = QUICK, tick: Tick = no_tick) -> bytes:
             request = process.request("/x", "the file")
             return process.read(replace(request, limits=limits), tick)
 
@@ -166,7 +166,7 @@ def test_cancel_is_heard_at_once(read: Read) -> None:
     timer.start()
     began = time.monotonic()
     with pytest.raises(Cancelled):
-        read(Limits(), tick)
+        read(TransferLimits(), tick)
     timer.join()
     assert time.monotonic() - began < 0.3 + 0.5
 
@@ -179,7 +179,7 @@ def dribble() -> Misdeed:
 
 @pytest.mark.parametrize("rogue", [dribble()], ids=["cuts"], indirect=True)
 def test_all_tries_together_have_an_end(rogue: Rogue, read: Read) -> None:
-    limits = Limits(window=1e9, overall=0.5, first_pause=0.01)
+    limits = TransferLimits(window=1e9, overall=0.5, first_pause=0.01)
     with pytest.raises(UserError, match="is too slow; what was downloaded is kept"):
         read(limits)
     assert rogue.asked > 1
@@ -191,7 +191,7 @@ def test_all_tries_together_have_an_end(rogue: Rogue, read: Read) -> None:
 )  # fmt: skip
 def test_redirects_have_an_end(rogue: Rogue, read: Read) -> None:
     with pytest.raises(UserError, match="redirects in a circle"):
-        read(Limits())
+        read(TransferLimits())
     assert rogue.asked < 10
 
 

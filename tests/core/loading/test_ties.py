@@ -82,7 +82,7 @@ def test_an_equal_value_is_tied_though_it_is_stored_twice(tmp_path: Path, class_
     model = opened(tmp_path)
     assert ties(model) == ties(before) == ties_by_transformers(tmp_path, class_name)
     assert model.keys is not None
-    assert model.keys.twice
+    assert model.keys.stored_twice
 
 
 @pytest.mark.parametrize(

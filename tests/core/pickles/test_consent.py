@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from bertviewer.app import ERROR, main
-from bertviewer.core.checkpoints.finding import LEAVES
+from bertviewer.core.checkpoints.finding import LINKS_OUTSIDE
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.pickles.consent import (
     consented_checkpoint,
@@ -99,7 +99,7 @@ class TestFiles:
             ("..\\x.bin", "bad index: '..\\\\x.bin' is not the name of a file in the same folder"),
             ("model.safetensors", "bad index: 'model.safetensors' is not a .bin file"),
             (3, "bad index: Expected `str`, got `int` - at `$.weight_map[...]`"),
-            ("link.bin", LEAVES),
+            ("link.bin", LINKS_OUTSIDE),
             ("missing.bin", "No such file or directory"),
         ],
     )

@@ -108,7 +108,7 @@ def test_a_small_budget_is_told() -> None:
     assert capture.refused
     check = check_run(model, capture)
     assert check.steps
-    assert check.crosses == ()
+    assert check.failed == ()
     reasons = {left.reason for left in check.unchecked if left.path in capture.refused}
     assert len(reasons) == 1
     assert "the sentence is too long" in reasons.pop()
@@ -140,7 +140,7 @@ def test_a_run_that_is_cancelled_leaves_other_captures_and_no_hooks() -> None:
         )
     assert before.bytes == size
     assert hook_count(model.module(True)) == hooks
-    assert check_run(model, before).crosses == ()
+    assert check_run(model, before).failed == ()
 
 
 def test_a_check_that_is_cancelled_leaves_the_model_as_it_was() -> None:

@@ -77,7 +77,7 @@ class TestCut:
 
     def test_encoder_and_decoder_are_cut_each(self) -> None:
         config = {"is_encoder_decoder": True, "vocab_size": 99, "max_position_embeddings": 3}
-        tokenizer = PlaceholderTokenizer(config, reads_apart=True)
+        tokenizer = PlaceholderTokenizer(config, pair_is_target=True)
         tokens = tokenizer.tokenize(Sentence("a b c d e", "f g h i", cut=True))
         assert texts(tokens) == ["a", "b", "c", "f", "g", "h"]
         check_tokens(tokens, config)
@@ -209,16 +209,16 @@ class TestCount:
 
     def test_of_encoder_and_decoder_the_one_that_is_too_long_counts(self) -> None:
         config = {"is_encoder_decoder": True, "vocab_size": 99}
-        tokenizer, limits = PlaceholderTokenizer(config, reads_apart=True), LengthLimits(9, 2)
+        tokenizer, limits = PlaceholderTokenizer(config, pair_is_target=True), LengthLimits(9, 2)
         for sentence in (Sentence("a b c d", "e f g"), Sentence("a", "b c d")):
             count = count_tokens(tokenizer, sentence, config, limits=lambda: limits)
-            assert count == TokenCount(3, 2, is_longer=True)
+            assert count == TokenCount(3, 2, is_one_of_two=True)
 
     def test_of_encoder_and_decoder_the_longer_text_counts(self) -> None:
         config = {"is_encoder_decoder": True, "vocab_size": 99, "max_position_embeddings": 4}
         sentence = Sentence("a b", "c d e")
-        count = count_tokens(PlaceholderTokenizer(config, reads_apart=True), sentence, config)
-        assert count == TokenCount(3, 4, (), is_longer=True)
+        count = count_tokens(PlaceholderTokenizer(config, pair_is_target=True), sentence, config)
+        assert count == TokenCount(3, 4, (), is_one_of_two=True)
         # The encoder has no room for both.
         assert count_tokens(PlaceholderTokenizer(config), sentence, config) == TokenCount(5, 4, ())
 

@@ -22,7 +22,7 @@ def test_checks_of_several_modules(demo_source: ModelSource) -> None:
     assert found is not None
     assert found.steps == (step("embeddings"), layer, inner, pooler)
     assert found.unchecked == ()
-    assert found.crosses == (layer,)
+    assert found.failed == (layer,)
 
 
 def test_what_could_not_be_checked_is_kept(demo_source: ModelSource) -> None:

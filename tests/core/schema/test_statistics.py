@@ -15,7 +15,7 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
-from bertviewer.core.schema.statistics import NOTHING, Statistics
+from bertviewer.core.schema.statistics import NO_ELEMENTS, Statistics
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import demo_folder
@@ -233,5 +233,5 @@ def test_sums_in_different_units_are_merged_in_the_larger_one() -> None:
     # Zeros have no size that a tiny number could vanish beside.
     tiny = replace(one, min=1.5 * 2.0**-600, max=1.5 * 2.0**-600, exponent=-600)
     zero = Statistics(1, 0, 0, 1, 0.0, 0.0, 0.0, 0.0)
-    for merged in (tiny.merge(zero), NOTHING.merge(zero).merge(tiny)):
+    for merged in (tiny.merge(zero), NO_ELEMENTS.merge(zero).merge(tiny)):
         assert merged.mean == merged.std == 0.75 * 2.0**-600

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.checkpoints.finding import LEAVES
+from bertviewer.core.checkpoints.finding import LINKS_OUTSIDE
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.model_source import parse_hub_name
 from bertviewer.core.sources.parsing import parse_source
@@ -136,8 +136,8 @@ def test_shards_without_an_index_are_not_called_no_weights(folder: Path) -> None
     [
         (os.mkfifo, NOT_REGULAR),
         (Path.mkdir, NOT_REGULAR),
-        (lambda file: file.symlink_to("/etc/passwd"), LEAVES),
-        (lambda file: file.symlink_to("/dev/zero"), LEAVES),
+        (lambda file: file.symlink_to("/etc/passwd"), LINKS_OUTSIDE),
+        (lambda file: file.symlink_to("/dev/zero"), LINKS_OUTSIDE),
         (lambda file: file.symlink_to("nothing"), "No such file or directory"),
     ],
     ids=["pipe", "folder", "passwd", "zero", "nothing"],

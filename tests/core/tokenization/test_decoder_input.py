@@ -16,7 +16,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence, Token
-from bertviewer.core.sources.families import LAST_TOKEN_FIRST
+from bertviewer.core.sources.families import LAST_TOKEN_STARTS
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.tokenization.tokenization import shift_right
 from bertviewer.core.util.errors import UserError
@@ -171,7 +171,7 @@ def test_who_puts_the_last_token_first() -> None:
         if shift and "decoder_start_token_id" not in shift[1]:
             found.add(file.parent.name)
     # PP-FormulaNet reads pictures.
-    assert found - {"pp_formulanet"} == LAST_TOKEN_FIRST
+    assert found - {"pp_formulanet"} == LAST_TOKEN_STARTS
 
 
 @pytest.mark.parametrize(

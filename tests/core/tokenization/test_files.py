@@ -13,7 +13,7 @@ import pytest
 import transformers
 
 from bertviewer.app import main
-from bertviewer.core.checkpoints.finding import LEAVES
+from bertviewer.core.checkpoints.finding import LINKS_OUTSIDE
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
@@ -87,7 +87,7 @@ UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a pipe": (os.mkfifo, NOT_REGULAR),
     "a folder": (Path.mkdir, NOT_REGULAR),
     "a link to nothing": (lambda file: file.symlink_to("nothing"), "No such file or directory"),
-    "a link that leaves": (lambda file: file.symlink_to("/dev/zero"), LEAVES),
+    "a link that leaves": (lambda file: file.symlink_to("/dev/zero"), LINKS_OUTSIDE),
 }
 
 

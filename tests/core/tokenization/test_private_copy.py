@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bertviewer.app import main
-from bertviewer.core.checkpoints.finding import LEAVES
+from bertviewer.core.checkpoints.finding import LINKS_OUTSIDE
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.tokenization.files import MAX_BYTES, SETTINGS
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
@@ -48,8 +48,8 @@ def large(file: Path) -> None:
 @pytest.mark.parametrize(
     ("put", "said"),
     [
-        (lambda file: file.symlink_to("/etc/passwd"), LEAVES),
-        (lambda file: file.symlink_to("/dev/zero"), LEAVES),
+        (lambda file: file.symlink_to("/etc/passwd"), LINKS_OUTSIDE),
+        (lambda file: file.symlink_to("/dev/zero"), LINKS_OUTSIDE),
         (lambda file: file.symlink_to("nothing"), "No such file or directory"),
         (os.mkfifo, NOT_REGULAR),
         (Path.mkdir, NOT_REGULAR),
@@ -152,7 +152,7 @@ def test_a_link_among_the_versions(folder: Path) -> None:
     (folder / "tokenizer.4.0.0.json").symlink_to("/etc/passwd")
     settings = {"fast_tokenizer_files": ["tokenizer.4.0.0.json"]}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    assert f"tokenizer.4.0.0.json: {LEAVES}" in refusal(folder)
+    assert f"tokenizer.4.0.0.json: {LINKS_OUTSIDE}" in refusal(folder)
 
 
 def test_the_version_for_this_transformers_is_chosen(folder: Path, tmp_path: Path) -> None:
@@ -219,4 +219,4 @@ def test_the_command_says_it_in_one_line(folder: Path, capsys: pytest.CaptureFix
     said = capsys.readouterr()
     assert said.out == ""
     (line,) = said.err.splitlines()
-    assert f"vocab.txt: {LEAVES}" in line
+    assert f"vocab.txt: {LINKS_OUTSIDE}" in line

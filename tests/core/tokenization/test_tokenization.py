@@ -66,7 +66,7 @@ class TestModelTokenizer:
 
     def test_a_pair_for_an_encoder_and_a_decoder_is_read_apart(self) -> None:
         config = {"is_encoder_decoder": True}
-        tokenizer = ModelTokenizer(demo_folder(), config, reads_apart=True)
+        tokenizer = ModelTokenizer(demo_folder(), config, pair_is_target=True)
         tokens = tokenizer.tokenize(Sentence("one", "two cats"))
         assert texts(tokens) == ["[CLS]", "one", "[SEP]", "[CLS]", "two", "cats", "[SEP]"]
         assert [token.segment for token in tokens] == [0, 0, 0, 1, 1, 1, 1]
@@ -151,7 +151,7 @@ class TestPlaceholder:
         assert " ".join(texts(tokens)) == pair
         assert {token.segment for token in tokens} == {0}
         assert tokens[-1] == Token(2, "</s>", 0, is_special=True)
-        tokens = PlaceholderTokenizer(config, reads_apart=True).tokenize(Sentence("a", "b"))
+        tokens = PlaceholderTokenizer(config, pair_is_target=True).tokenize(Sentence("a", "b"))
         assert " ".join(texts(tokens)) == apart
         length = len(alone.split())
         assert [token.segment for token in tokens] == [0] * length + [1] * length

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertviewer.core.util.errors import (
-    LONGEST,
+    MAX_MESSAGE,
     NEEDS_OTHER_FILES,
     UserError,
     describe_error,
@@ -14,11 +14,11 @@ from bertviewer.core.util.errors import (
 )
 
 
-@given(st.text(max_size=3 * LONGEST))
+@given(st.text(max_size=3 * MAX_MESSAGE))
 def test_any_text_becomes_one_short_line(text: str) -> None:
     message = str(UserError(text))
     assert message.isprintable()
-    assert len(message) <= LONGEST + len(" … ")
+    assert len(message) <= MAX_MESSAGE + len(" … ")
     assert message.strip() == message
 
 

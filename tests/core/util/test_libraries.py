@@ -23,7 +23,7 @@ def imports(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(threading.current_thread().name)
         time.sleep(0.05)
 
-    monkeypatch.setattr(libraries, "program", Import(note))
+    monkeypatch.setattr(libraries, "shared_import", Import(note))
     return names
 
 
@@ -84,7 +84,7 @@ def test_an_error_is_told_to_who_waits_and_the_next_one_tries_again(
         except ImportError as error:
             failures.append(str(error))
 
-    monkeypatch.setattr(libraries, "program", Import(fail))
+    monkeypatch.setattr(libraries, "shared_import", Import(fail))
     for _ in range(2):
         thread = threading.Thread(target=wait)
         thread.start()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.util.log import own_folder, write_log
+from bertviewer.core.util.log import private_folder, write_log
 
 
 @pytest.fixture
@@ -16,9 +16,9 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    own_folder.cache_clear()
+    private_folder.cache_clear()
     yield tmp_path / "state"
-    own_folder.cache_clear()
+    private_folder.cache_clear()
 
 
 def test_in_the_users_folder(state: Path) -> None:
@@ -48,7 +48,7 @@ def test_nobody_else_can_read_it_or_have_prepared_it(state: Path, tmp_path: Path
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert path.parent.name.startswith("bertviewer-")
     assert mine.read_text() == "precious"
-    own_folder.cache_clear()
+    private_folder.cache_clear()
     assert write_log("again").parent != path.parent
 
 

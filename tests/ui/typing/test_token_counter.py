@@ -259,7 +259,7 @@ def test_what_is_counted_is_said(qtbot: QtBot) -> None:
 
     assert "accepts at most 512 tokens" in tip(TokenCount(9, 512, ()))
     assert "longer" not in tip(TokenCount(9, 512, ()))
-    assert "Encoder and decoder" in tip(TokenCount(9, 512, (), is_longer=True))
+    assert "Encoder and decoder" in tip(TokenCount(9, 512, (), is_one_of_two=True))
 
 
 def test_many_unknown_words_are_named_in_part(qtbot: QtBot) -> None:
@@ -274,7 +274,7 @@ def test_many_unknown_words_are_named_in_part(qtbot: QtBot) -> None:
     assert len(tip) < 200
 
 
-def test_a_text_that_is_longer_than_in_training_is_marked(qtbot: QtBot) -> None:
+def test_a_text_that_is_one_of_two_than_in_training_is_marked(qtbot: QtBot) -> None:
     view = TokenCountView()
     qtbot.addWidget(view)
     label = find(view, QLabel, "tokenCount")

@@ -20,7 +20,7 @@ from bertviewer.core.formulas.template import Values
 from bertviewer.core.formulas.templates.heads import Heads, Variant
 from bertviewer.core.formulas.templates.positions import has_angles, rotated_size
 from bertviewer.core.schema.modules import ancestors
-from bertviewer.core.sources.families import ANGLES
+from bertviewer.core.sources.families import ROTARY_ANGLES
 from bertviewer.core.util.numbers import count_text
 
 _SMALLER = (
@@ -355,7 +355,7 @@ def _rotation(heads: Heads) -> Values:
 
 def _angles(view: ModuleView) -> str:
     """Return the name of the module that computes a rotation's angles, "" if unknown."""
-    fixed = {t.owner for t in view.architecture.parameters if t.name.endswith(ANGLES)}
+    fixed = {t.owner for t in view.architecture.parameters if t.name.endswith(ROTARY_ANGLES)}
     for path in ancestors(view.node.path):
         for child in view.architecture.children(path):
             module = view.at(child.path)

@@ -283,9 +283,9 @@ def _share(view: ModuleView, chain: Chain) -> tuple[str, int]:
         return "stacked", place
     sources = {chain.origin.node, *(step.node.id for step in chain.steps)}
     for edge in () if flow is None else flow.edges:
-        if edge.source in sources and first in edge.movement:
-            is_view = [word in _VIEWS for word in edge.movement]
-            at = edge.movement.index(first)
+        if edge.source in sources and first in edge.views:
+            is_view = [word in _VIEWS for word in edge.views]
+            at = edge.views.index(first)
             many = "interleaved" if sum(is_view[at:]) <= 1 else "unknown"
             return many if any(is_view[:at]) else "stacked", place
     return "unknown", place
