@@ -11,7 +11,6 @@ from typing import Any
 
 from bertviewer.core.building import transformer_base
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.checkpoints.header import shown_name
 from bertviewer.core.util.errors import (
     NEEDS_OTHER_FILES,
     Stopped,
@@ -20,6 +19,7 @@ from bertviewer.core.util.errors import (
     describe_error,
     known_cause,
 )
+from bertviewer.core.util.text import shown_name
 
 transformer_base.register()
 

@@ -7,11 +7,12 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from bertviewer.core.checkpoints.header import MAX_TENSORS, json_error, read_header, shown_name
+from bertviewer.core.checkpoints.header import MAX_TENSORS, json_error, read_header
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredFile, StoredTensor
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
 from bertviewer.core.util.serialization import decode
+from bertviewer.core.util.text import shown_name
 
 WEIGHTS = "model.safetensors"
 WEIGHTS_INDEX = "model.safetensors.index.json"

@@ -7,7 +7,7 @@ and last byte of each tensor), then the bytes of the tensors without gaps.
 import math
 import stat
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -15,14 +15,14 @@ from msgspec import Meta, Raw, Struct
 from bertviewer.core.checkpoints.stored import DTYPES, FileVersion, StoredTensor, version_of
 from bertviewer.core.util.errors import NOT_REGULAR, UserError
 from bertviewer.core.util.numbers import count_text
-from bertviewer.core.util.serialization import INTEGER_LIMIT, parse
+from bertviewer.core.util.serialization import INTEGER_LIMIT
+from bertviewer.core.util.text import MAX_SHOWN, shown_name
 
 PREFIX_BYTES = 8
 MAX_HEADER = 30_000_000  # bytes; room for more tensors than MAX_TENSORS
 MAX_TENSORS = 200_000
 MAX_DIMENSIONS = 64
 MAX_NAME = 1_000  # characters of a tensor's name
-MAX_SHOWN = 80  # characters of a name in a message
 
 _METADATA = "__metadata__"
 _INVALID = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -138,24 +138,6 @@ def parse_header(
     tensors.sort(key=lambda tensor: (tensor.offset, tensor.nbytes))
     _check_places(tensors, end, file, file_bytes)
     return tuple(tensors)
-
-
-def shown_name(name: str) -> str:
-    """Return a name in quotes for a message, on one line and shortened."""
-    text = repr(name)
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…'"
-
-
-def parse_json(text: bytes, file: Path, what: str) -> Any:
-    """Return a JSON document of a model as plain data.
-
-    Raises:
-        UserError: as ``serialization.parse``; ``what`` is its name in the message.
-    """
-    try:
-        return parse(text)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{file}: bad {what}: {json_error(error)}") from error
 
 
 def json_error(error: Exception) -> str:

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.checkpoints.finding import check_inside
-from bertviewer.core.checkpoints.header import parse_header, parse_json, shown_name
+from bertviewer.core.checkpoints.header import json_error, parse_header
 from bertviewer.core.checkpoints.reading import decode
 from bertviewer.core.corpus.corpus import (
     SCHEMA,
@@ -33,7 +33,8 @@ from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.model_source import Kind, find_task
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
-from bertviewer.core.util.serialization import convert
+from bertviewer.core.util.serialization import convert, parse
+from bertviewer.core.util.text import shown_name
 
 MANIFEST, STATISTICS, FEATURES = "manifest.json", "statistics.parquet", "features.safetensors"
 COLUMNS = (
@@ -210,13 +211,13 @@ def read_json(file: Path, what: str) -> Any:
         UserError: as ``read_file``, or it is not JSON.
     """
     content = read_file(file, MOST_JSON, f"a {what}")
-    found = parse_json(content, file, what)
-    # In valid UTF-8 only an escape can be a lone surrogate.
-    if b"\\u" in content:
-        try:
+    try:
+        found = parse(content)
+        # In valid UTF-8 only an escape can be a lone surrogate.
+        if b"\\u" in content:
             msgspec.json.encode(found)
-        except (UnicodeEncodeError, OverflowError) as error:
-            raise UserError(f"{file}: bad {what}: {error}") from error
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise UserError(f"{file}: bad {what}: {json_error(error)}") from error
     return found
 
 

@@ -16,7 +16,6 @@ from bertviewer.core.checkpoints.header import (
     header_bytes,
     parse_header,
     read_header,
-    shown_name,
 )
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredFile, StoredTensor
 from bertviewer.core.hub.cache import (
@@ -40,6 +39,7 @@ from bertviewer.core.hub.transfers import (
 from bertviewer.core.sources.model_source import CONFIG, HubName, ModelSource, parse_hub_name
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
+from bertviewer.core.util.text import shown_name
 
 FIRST_BYTES = 1 << 17
 """Bytes that are first requested of a weight file; BERT's header takes a fifth of it."""

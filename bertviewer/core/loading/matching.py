@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
 
-from bertviewer.core.checkpoints.header import shown_name
 from bertviewer.core.checkpoints.load_report import LoadReport, prefixes_of, without_wrappers
 from bertviewer.core.checkpoints.quantization import packed_weights
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import shown_name
 
 _MAX_NAMED = 3
 _COMPUTED = re.compile(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from bertviewer.core.checkpoints.header import shown_name
 from bertviewer.core.checkpoints.stored import TORCH_NAMES, Checkpoint
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.costs import Costs
@@ -10,6 +9,7 @@ from bertviewer.core.schema.modules import ModuleNode, Repeat, TensorInfo, ances
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.serialization import Scalar
+from bertviewer.core.util.text import shown_name
 
 ROOT_CLASS, MODULE_CLASS = "Checkpoint", "Module"
 """Class names in a tree from tensor names."""

@@ -19,7 +19,7 @@ from bertviewer.core.loading.pretrained import converted_bytes, load_pretrained
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError, library_message
-from bertviewer.core.util.memory import BYTES_PER_PARAMETER, MEMORY_FACTOR, fits, no_memory
+from bertviewer.core.util.memory import BYTES_PER_PARAMETER, MEMORY_FACTOR, fits, shortage
 from bertviewer.core.util.progress import Progress
 
 
@@ -51,7 +51,7 @@ def random_module(source: ModelSource, config: Any) -> nn.Module:
     parameters = sum(parameter.numel() for parameter in like.parameters())
     needed = parameters * BYTES_PER_PARAMETER + _buffers(like)
     if not fits(needed):
-        raise UserError(f"{source.name}: {no_memory(needed)}")
+        raise UserError(f"{source.name}: {shortage('its weights need', needed)}")
     module = build_random(config, source.task, source.name, untied=source.untied)
     return without_caches(module)
 
@@ -117,7 +117,8 @@ def _check_plan(plan: OffloadPlan, source: ModelSource, whole: float, buffers: i
     needed = 2 * plan.largest + plan.rest + buffers
     if not fits(needed):
         raise UserError(
-            f"{source.name}: {no_memory(whole)}; layer by layer it needs {needed / 1e9:.1f} GB"
+            f"{source.name}: {shortage('its weights need', whole)}; layer by layer it needs "
+            f"{needed / 1e9:.1f} GB"
         )
 
 

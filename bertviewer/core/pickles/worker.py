@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.checkpoints.header import shown_name
 from bertviewer.core.checkpoints.stored import ITEM_BYTES
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.sandbox import ForbiddenError, Functions
+from bertviewer.core.util.text import shown_name
 
 # Where checkpoints of training have the weights, if not at the top, and how deep.
 _INNER = ("state_dict", "model_state_dict", "model", "module")

@@ -17,13 +17,12 @@ from bertviewer.core.checkpoints.finding import (
     several_weights,
     weights_in,
 )
-from bertviewer.core.checkpoints.header import shown_name
 from bertviewer.core.sources.model_source import CONFIG, ModelSource
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file, sha256_of
 from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.core.util.serialization import decode
-from bertviewer.core.util.text import listed
+from bertviewer.core.util.text import listed, shown_name
 
 ADAPTER = "adapter_config.json"
 MAX_BYTES = 1_000_000  # of a small file

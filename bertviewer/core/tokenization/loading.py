@@ -11,10 +11,10 @@ from transformers.models.auto.tokenization_auto import (
     tokenizer_class_from_name,
 )
 
-from bertviewer.core.checkpoints.header import shown_name
 from bertviewer.core.tokenization.files import SENTENCEPIECE_FILES, TOKENIZER, tokenizer_class
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.installation import extra_advice
+from bertviewer.core.util.text import shown_name
 
 SENTENCEPIECE = {
     "sentencepiece": transformers.utils.is_sentencepiece_available,

@@ -19,7 +19,6 @@ from msgspec import Meta, Struct, ValidationError, convert, field, to_builtins
 from packaging.version import InvalidVersion, Version
 
 from bertviewer.core.checkpoints.finding import check_inside, is_plain_name
-from bertviewer.core.checkpoints.header import shown_name
 from bertviewer.core.tokenization.files import (
     MAX_BYTES,
     READ_BY_TRANSFORMERS,
@@ -29,6 +28,7 @@ from bertviewer.core.tokenization.files import (
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
 from bertviewer.core.util.serialization import parse_lenient
+from bertviewer.core.util.text import shown_name
 
 _VERSIONS = "fast_tokenizer_files"
 _VERSIONED = re.compile(r"tokenizer\.(.+)\.json")

@@ -26,7 +26,7 @@ from bertviewer.core.tokenization.sentence import TokenCount, check_text
 from bertviewer.core.tokenization.tokenizer import Tokenizer
 from bertviewer.core.tokenization.tokens import TokenIds
 from bertviewer.core.util.errors import TooLongError, UserError
-from bertviewer.core.util.memory import check_attention_memory
+from bertviewer.core.util.memory import fits, shortage
 from bertviewer.core.util.progress import Progress, no_progress
 
 
@@ -265,7 +265,11 @@ def check_score_memory(tokens: Sequence[Token], config: Mapping[str, Any], name:
     heads = config.get("num_heads")
     if has_bias and isinstance(heads, int):
         for part in _split_source_target(tokens, config):
-            check_attention_memory(len(part), heads, name)
+            # Scores and a bias of their size, [heads, tokens, tokens] each, in float32.
+            needed = 2 * 4 * heads * len(part) ** 2
+            if not fits(needed):
+                cause = shortage(f"the attention of {len(part):,} tokens needs", needed)
+                raise UserError(f"{name}: {cause}; use a shorter text")
 
 
 def _split_source_target(tokens: Sequence[Token], config: Mapping[str, Any]) -> list[list[Token]]:

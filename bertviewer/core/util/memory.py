@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bertviewer.core.util.errors import UserError
-
 MEMINFO = Path("/proc/meminfo")
 STATM = Path("/proc/self/statm")
 MEMORY_FACTOR = 1.15
@@ -47,46 +45,20 @@ def resident_memory() -> int | None:
 
 def fits(needed: float) -> bool:
     """Return whether this many bytes are available; true if that is unknown."""
-    available = _available(needed)
-    return available is None or needed <= available
-
-
-def _available(needed: float) -> int | None:
-    """Return the available bytes, after ``malloc_trim`` if they are fewer than needed.
-
-    glibc keeps freed memory, such as that of a closed model, for later allocations.
-    """
     available = available_memory()
-    trim = None if available is None else getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if available is None or needed <= available or trim is None:
-        return available
+    if available is None or needed <= available:
+        return True
+    # glibc keeps freed memory, such as that of a closed model, for later allocations.
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is None:
+        return False
     trim(0)
-    return available_memory()
+    return needed <= (available_memory() or 0)
 
 
-def no_memory(needed: float) -> str:
-    """Return the message that weights need more memory than is available."""
-    return (
-        f"its weights need {needed / 1e9:.1f} GB of memory, but only "
-        f"{(available_memory() or 0) / 1e9:.1f} GB are free"
-    )
-
-
-def check_attention_memory(tokens: int, heads: int, name: str) -> None:
-    """Check that one layer's attention fits into memory, in float32.
-
-    Scores and a bias of their size, as in T5, are [heads, tokens, tokens] each.
-
-    Raises:
-        UserError: it does not fit; the message has both sizes.
-    """
-    needed = 2 * 4 * heads * tokens**2
-    available = _available(needed)
-    if available is not None and needed > available:
-        raise UserError(
-            f"{name}: the attention of {tokens:,} tokens needs {needed / 1e9:.1f} GB of memory, "
-            f"but only {available / 1e9:.1f} GB are free; use a shorter text"
-        )
+def shortage(what: str, needed: float) -> str:
+    """Return the message that ``what``, such as "its weights need", exceeds the free memory."""
+    free = available_memory() or 0
+    return f"{what} {needed / 1e9:.1f} GB of memory, but only {free / 1e9:.1f} GB are free"
 
 
 @contextmanager

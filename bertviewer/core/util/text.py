@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+MAX_SHOWN = 80  # characters of a name in a message
+
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 """Indents a cell of a Markdown table, where leading spaces are dropped."""
 
@@ -45,6 +47,12 @@ def shortened(text: str, most: int) -> str:
     """Return ``printable(text)``, cut to ``most`` characters with an ellipsis."""
     text = printable(text)
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def shown_name(name: str) -> str:
+    """Return a name in quotes for a message, on one line and shortened."""
+    text = repr(name)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…'"
 
 
 def listed(names: Sequence[str], most: int) -> str:
