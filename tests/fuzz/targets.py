@@ -49,7 +49,7 @@ from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import no_progress
-from bertviewer.core.util.sandbox import TOO_MUCH
+from bertviewer.core.util.sandbox import LIMIT_EXCEEDED
 from bertviewer.report import summaries
 from bertviewer.report.chapters.corpus import corpus as chapter
 from bertviewer.report.corpus_text import comparison_text, corpus_text
@@ -340,7 +340,7 @@ def _unpickle(folder: Path) -> object:
     try:
         pickle_worker.convert(str(file), str(folder / "converted.safetensors"))
     except MemoryError as error:  # as the helper process reports it
-        raise UserError(TOO_MUCH) from error
+        raise UserError(LIMIT_EXCEEDED) from error
     return None
 
 

@@ -67,7 +67,7 @@ def weights_in(folder: Path) -> Path | None:
     return files[0] if len(files) == 1 else None
 
 
-def several_weights(folder: Path) -> list[str]:
+def ambiguous_weights(folder: Path) -> list[str]:
     """Return the names of weight files in a folder that has several with unusual names."""
     files = [*_weights(folder), *_pickles(folder)]
     return [file.name for file in files] if len(files) > 1 else []

@@ -38,8 +38,8 @@ METHODS: Mapping[str, str] = {
 }
 """Quantization methods: ``quant_method`` of transformers, and the usual name."""
 UNKNOWN = "unknown"
-_MOST_NAME = 40
-_MOST_NESTED = 4  # compressed-tensors has the bits at a depth of 3
+_MAX_NAME = 40
+_MAX_NESTED = 4  # compressed-tensors has the bits at a depth of 3
 
 _FP8 = ("F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ")
 _NARROW = ("F4", "F6_E2M3", "F6_E3M2")
@@ -125,7 +125,7 @@ def packed_weights(tensors: Mapping[str, StoredTensor]) -> dict[str, str]:
         if name in weights:
             found[name] = weights[name]
             continue
-        for at in _beginnings(name):
+        for at in _prefixes(name):
             if at in owners and _COMPANIONS.match(name[len(at) :]):
                 found[name] = owners[at]
                 break
@@ -148,12 +148,12 @@ def quantization_of(
     if not packed:
         return None
     count = len(set(packed.values()))
-    seen = _seen(tensors, packed)
+    inferred = _inferred(tensors, packed)
     if not declared:
-        return Quantization(*seen, count)
+        return Quantization(*inferred, count)
     found = _declared(declared, count)
-    method = seen[0] if found.method == UNKNOWN else found.method
-    return Quantization(method, seen[1] if found.bits is None else found.bits, count)
+    method = inferred[0] if found.method == UNKNOWN else found.method
+    return Quantization(method, inferred[1] if found.bits is None else found.bits, count)
 
 
 def _weight_of(name: str, tensor: StoredTensor) -> str:
@@ -215,14 +215,14 @@ def _is_packed(tensor: StoredTensor) -> bool:
     return tensor.dtype in _BYTES and len(tensor.shape) > 1
 
 
-def _beginnings(name: str) -> Iterator[str]:
+def _prefixes(name: str) -> Iterator[str]:
     """Yield the part of a name before each separator, the longest first."""
     for place in range(len(name) - 1, 0, -1):
         if name[place] in ".:_":
             yield name[:place]
 
 
-def _seen(tensors: Mapping[str, StoredTensor], packed: Mapping[str, str]) -> tuple[str, Any]:
+def _inferred(tensors: Mapping[str, StoredTensor], packed: Mapping[str, str]) -> tuple[str, Any]:
     """Return the method and the bits by the tensors that belong to the codes."""
     groups: dict[str, dict[str, StoredTensor]] = {}
     for name, weight in packed.items():
@@ -264,7 +264,7 @@ def _declared(settings: Mapping[str, Any], count: int) -> Quantization:
     is_bytes = settings.get("load_in_4bit") or settings.get("load_in_8bit")
     if not isinstance(method, str) or not method:
         method = "bitsandbytes" if is_bytes else UNKNOWN
-    return Quantization(shortened(method, _MOST_NAME), _declared_bits(method, settings), count)
+    return Quantization(shortened(method, _MAX_NAME), _declared_bits(method, settings), count)
 
 
 _BITS_KEYS = ("bits", "w_bit", "wbits", "nbits", "num_bits", "weight_bits")
@@ -293,5 +293,5 @@ def _declared_bits(method: str, settings: Mapping[str, Any]) -> int | float | No
 def _nested(settings: Mapping[str, Any], depth: int = 0) -> Iterator[Mapping[str, Any]]:
     yield settings
     for value in settings.values():
-        if isinstance(value, Mapping) and depth < _MOST_NESTED:
+        if isinstance(value, Mapping) and depth < _MAX_NESTED:
             yield from _nested(value, depth + 1)

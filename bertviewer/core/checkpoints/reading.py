@@ -167,7 +167,7 @@ BLOCK = 1 << 20
 
 
 def untied_names(
-    keys: LoadReport, checkpoint: Checkpoint, progress: Progress = no_progress
+    report: LoadReport, checkpoint: Checkpoint, progress: Progress = no_progress
 ) -> tuple[str, ...]:
     """Return the parameters that transformers does not tie as the checkpoint's values differ.
 
@@ -180,10 +180,10 @@ def untied_names(
         Cancelled: by ``progress``.
     """
     found = []
-    for name, leader in keys.stored_twice.items():
-        one, other = (checkpoint.tensors[keys.stored[key]] for key in (name, leader))
+    for name, leader in report.stored_twice.items():
+        one, other = (checkpoint.tensors[report.stored[key]] for key in (name, leader))
         is_here = one.file.exists() and other.file.exists()
-        if not (is_here and _same_values(one, other, keys.dtype, progress)):
+        if not (is_here and _same_values(one, other, report.dtype, progress)):
             found.append(name)
     return tuple(found)
 

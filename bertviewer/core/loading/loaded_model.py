@@ -12,7 +12,7 @@ from bertviewer.core.loading.cached_models import ModelSpec, store_report, store
 from bertviewer.core.loading.notices import why_quantized, with_notices
 from bertviewer.core.loading.structure import why_not_run
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.model_folder import unread_weights
+from bertviewer.core.sources.model_folder import unread_weights_advice
 from bertviewer.core.sources.presets import check_demo_weights
 from bertviewer.core.tokenization.files import has_tokenizer, shares_vocabulary
 from bertviewer.core.util import libraries
@@ -199,7 +199,7 @@ class LoadedModel:
             consented_checkpoint(self.source, allowed=False)  # raises, and says what is needed
         if self.remote is not None:
             raise UserError(self.remote.why_no_weights)
-        if self.source.kind == "folder" and (unread := unread_weights(self.source.path)):
+        if self.source.kind == "folder" and (unread := unread_weights_advice(self.source.path)):
             raise UserError(f"{self.source.name} has no weights here: {unread}")
         raise UserError(
             f"{self.source.name} has no weights; use --random-weights to run it with random ones"

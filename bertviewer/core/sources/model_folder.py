@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from bertviewer.core.checkpoints.finding import (
     TRAINING_PREFIXES,
+    ambiguous_weights,
     is_plain_name,
     pickle_in,
-    several_weights,
     weights_in,
 )
 from bertviewer.core.sources.model_source import CONFIG, ModelSource
@@ -106,11 +106,11 @@ def model_folder(path: Path) -> Path:
     return inner if is_inside and _has_model(inner) else path
 
 
-def unread_weights(folder: Path) -> str:
+def unread_weights_advice(folder: Path) -> str:
     """Return what to do about unsupported weights in a folder, "" if it has none."""
     if weights_in(folder) is not None or pickle_in(folder) is not None:
         return ""
-    if several := several_weights(folder):
+    if several := ambiguous_weights(folder):
         return f"its weights are in several files ({_listed(several)}); open one of them"
     names = _names(folder)
     if step := next((name for name in names if name.startswith(_DEEPSPEED)), None):
@@ -119,17 +119,17 @@ def unread_weights(folder: Path) -> str:
             "write the weights with 'python zero_to_fp32.py . weights' and open that folder"
         )
     # Exports are often in a subfolder such as onnx.
-    folders = itertools.islice(filter(lambda name: _is_inside(folder / name), names), MAX_FOLDERS)
+    folders = itertools.islice(filter(lambda name: _is_listable(folder / name), names), MAX_FOLDERS)
     inner = (f"{name}/{one}" for name in folders for one in _names(folder / name))
-    return next(filter(None, map(why_not_read, itertools.chain(names, inner))), "")
+    return next(filter(None, map(unsupported_advice, itertools.chain(names, inner))), "")
 
 
-def _is_inside(path: Path) -> bool:
+def _is_listable(path: Path) -> bool:
     """Tell whether it is a folder, not a link, that can be listed."""
     return path.is_dir() and not path.is_symlink() and os.access(path, os.R_OK | os.X_OK)
 
 
-def why_not_read(name: str) -> str:
+def unsupported_advice(name: str) -> str:
     """Return what to do about an unsupported weight file, by its name; "" for any other file."""
     suffix = Path(name).suffix.lower()
     what, instead = _FORMATS.get(suffix, ("", ""))
@@ -143,7 +143,7 @@ def notices_of(folder: Path) -> tuple[str, ...]:
     found = []
     if lexists(folder / ADAPTER):
         found.append(f"The adapter in the same folder ({ADAPTER}) is not applied to the model.")
-    if unread := unread_weights(folder):
+    if unread := unread_weights_advice(folder):
         found.append(f"The model has no weights here: {unread}.")
     if ignored := _other_modules(folder):
         found.append(
@@ -167,7 +167,7 @@ def no_model_error(folder: Path, name: str) -> UserError:
     nothing = f"{name}: the folder has no {CONFIG} and no weights"
     if any(one.startswith("adapter_") for one in _names(folder)):
         return UserError(f"{name}: {_adapter(folder)}")
-    if unread := unread_weights(folder):
+    if unread := unread_weights_advice(folder):
         return UserError(f"{nothing} that can be opened: {unread}")
     inner = [one for one in _names(folder) if _has_model(model_folder(folder / one))]
     if inner:

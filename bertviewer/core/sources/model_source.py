@@ -177,17 +177,17 @@ class ModelSource(Struct, frozen=True):
             return self.pickle_allowed
         return self.kind not in ("preset", "config", "runs") and has_checkpoint(self.path)
 
-    def info(self, keys: LoadReport | None) -> SourceInfo:
+    def info(self, report: LoadReport | None) -> SourceInfo:
         """Return the description of the source in an architecture, before weights are read.
 
-        ``keys`` is ``None`` for a model without weights.
+        ``report`` is ``None`` for a model without weights.
         """
         return SourceInfo(
             kind=self.kind,
             name=self.name,
             task=self.task.name,
-            weights="none" if keys is None else "pretrained",
-            random_tensors=() if keys is None else keys.missing,
-            offloaded=self.offload and keys is not None,
+            weights="none" if report is None else "pretrained",
+            random_tensors=() if report is None else report.missing,
+            offloaded=self.offload and report is not None,
             notices=self.notices,
         )

@@ -12,7 +12,7 @@ from bertviewer.core.checkpoints.finding import (
     has_checkpoint,
     pickle_in,
 )
-from bertviewer.core.sources.model_folder import model_folder, no_model_error, why_not_read
+from bertviewer.core.sources.model_folder import model_folder, no_model_error, unsupported_advice
 from bertviewer.core.sources.model_source import (
     AUTO,
     BASE,
@@ -92,6 +92,6 @@ def _file_kind(file: Path, name: str) -> Kind:
         return "config"
     if file.suffix == RUNS_SUFFIX:
         return "runs"
-    if why := why_not_read(file.name):
+    if why := unsupported_advice(file.name):
         raise UserError(f"{name}: {why}")
     raise UserError(f"{name}: not a model folder, a config.json or a weight file")

@@ -26,7 +26,7 @@ from typing import Any, Self
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.log import write_log
 from bertviewer.core.util.progress import Progress, no_progress
-from bertviewer.core.util.sandbox import ARGUMENT, TOO_MUCH, Access
+from bertviewer.core.util.sandbox import ARGUMENT, LIMIT_EXCEEDED, Access
 
 THREAD = "bertviewer-helper"
 """The name of the threads that read answers."""
@@ -203,7 +203,7 @@ class HelperProcess:
                 progress(0, 0, label)
                 if time.monotonic() >= deadline:
                     self.end()
-                    raise UserError(TOO_MUCH) from None
+                    raise UserError(LIMIT_EXCEEDED) from None
                 continue
             if not line.endswith(b"\n"):
                 raise self._failure()
@@ -229,7 +229,7 @@ class HelperProcess:
             trace = self._errors.read()[-_TRACE_BYTES:]
         self.end()
         if status in _LIMIT_SIGNALS:
-            return UserError(TOO_MUCH)
+            return UserError(LIMIT_EXCEEDED)
         log = write_log(f"a helper process ended with {status}:\n{trace.decode(errors='replace')}")
         return UserError(f"the helper process crashed; details are in {log}")
 

@@ -19,7 +19,7 @@ ARGUMENT = "--helper-process"
 """The hidden first argument that makes the program a helper process."""
 Access = Literal["untrusted", "trusted", "network"]
 """What a helper may do: see ``HelperProcess``."""
-TOO_MUCH = "it needs far more memory or time than expected"
+LIMIT_EXCEEDED = "it needs far more memory or time than expected"
 """The error message of a call that exceeded a limit."""
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -96,7 +96,7 @@ def _answer(functions: Functions, line: bytes, send: Callable[[Mapping[str, Any]
     except UserError as error:
         message = str(error)
     except MemoryError:
-        message = TOO_MUCH
+        message = LIMIT_EXCEEDED
     except ForbiddenError as error:
         message = f"refused: it tried to do something that reading it never needs ({error})"
     except BaseException as error:  # noqa: BLE001 - a panic in Rust is not an Exception

@@ -18,7 +18,7 @@ from bertviewer.core.pickles.converting import convert_pickle
 from bertviewer.core.util import helper_process
 from bertviewer.core.util.errors import Cancelled, UserError
 from bertviewer.core.util.helper_process import HelperProcess
-from bertviewer.core.util.sandbox import ARGUMENT, TOO_MUCH
+from bertviewer.core.util.sandbox import ARGUMENT, LIMIT_EXCEEDED
 from tests.core.pickles.bad_pickles import Call
 from tests.core.pickles.some_tensors import assert_equal, names_in, some_tensors
 
@@ -102,8 +102,8 @@ class TestProcess:
     @pytest.mark.parametrize(
         ("code", "said"),
         [
-            ("return {'a': torch.zeros(10**9)}", TOO_MUCH),
-            ("while True: pass", TOO_MUCH),
+            ("return {'a': torch.zeros(10**9)}", LIMIT_EXCEEDED),
+            ("while True: pass", LIMIT_EXCEEDED),
             (
                 "open('/etc/passwd')",
                 r"refused: it tried to do something .* \(open '/etc/passwd'\)$",

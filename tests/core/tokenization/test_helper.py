@@ -21,7 +21,7 @@ from bertviewer.core.tokenization.files import SETTINGS, TOKENIZER
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer, tokenizer_helper
 from bertviewer.core.util import helper_process
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.sandbox import TOO_MUCH
+from bertviewer.core.util.sandbox import LIMIT_EXCEEDED
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits are Linux's")
 
@@ -77,7 +77,7 @@ def test_one_that_takes_all_memory(
     parts: dict[str, Any], text: str | None, tmp_path: Path, sound: ModelTokenizer
 ) -> None:
     folder = write(tmp_path, **parts)
-    with pytest.raises(UserError, match=TOO_MUCH):
+    with pytest.raises(UserError, match=LIMIT_EXCEEDED):
         ModelTokenizer(folder).tokenize(Sentence(text or ""))
     assert ids(sound) == [101, 1037, 102]
 

@@ -16,7 +16,7 @@ from bertviewer.app import main
 from bertviewer.core.util import helper_process, sandbox
 from bertviewer.core.util.errors import Cancelled, UserError
 from bertviewer.core.util.helper_process import Helper, HelperProcess
-from bertviewer.core.util.sandbox import TOO_MUCH
+from bertviewer.core.util.sandbox import LIMIT_EXCEEDED
 from tests.core.util import helper_functions
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits are Linux's")
@@ -80,7 +80,7 @@ def test_a_crash_is_logged_and_the_process_started_again(helper: Helper) -> None
 
 @linux
 def test_memory_is_limited(helper: Helper) -> None:
-    with pytest.raises(UserError, match=TOO_MUCH):
+    with pytest.raises(UserError, match=LIMIT_EXCEEDED):
         call(helper, "allocate", nbytes=300_000_000)
     assert call(helper, "allocate", nbytes=100_000_000) == 100_000_000
 
@@ -90,13 +90,13 @@ def test_cpu_time_is_limited_for_each_call() -> None:
     with start(seconds=1) as process:
         for _ in range(4):
             process.call("spin", {"seconds": 0.6})
-        with pytest.raises(UserError, match=TOO_MUCH):
+        with pytest.raises(UserError, match=LIMIT_EXCEEDED):
             process.call("spin", {})
 
 
 def test_the_time_by_the_clock_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helper_process, "CLOCK_FACTOR", 0.2)
-    with start(seconds=1) as process, pytest.raises(UserError, match=TOO_MUCH):
+    with start(seconds=1) as process, pytest.raises(UserError, match=LIMIT_EXCEEDED):
         process.call("sleep", {})
 
 
@@ -153,7 +153,7 @@ def test_stopping_it_ends_the_call_of_another_thread(helper: Helper) -> None:
         if time.monotonic() > deadline:
             helper.stop()
 
-    with helper.session() as process, pytest.raises(UserError, match=TOO_MUCH):
+    with helper.session() as process, pytest.raises(UserError, match=LIMIT_EXCEEDED):
         process.call("spin", {}, stop)
     assert not process.folder.exists()
 
