@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from bertviewer.core.util import budget
 
 _SMALL = 2**23
-"""Results of at most so many elements are not estimated: 64 MiB of int64."""
+"""Results of at most this many elements are not estimated: 64 MiB of int64."""
 
 _is_empty_free: ContextVar[bool] = ContextVar("is_empty_free", default=False)
 
@@ -62,7 +62,7 @@ def reserve_for(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     """Check that the results of an operation on the CPU fit into the memory limit in force.
 
     Raises:
-        OverBudget: they don't.
+        OverBudget: they don't fit.
     """
     if not budget.is_limited():
         return

@@ -123,7 +123,7 @@ def clash_in_config(config: Any) -> str:
 
 
 def _clash_in_values(values: Mapping[str, Any], kind: type) -> str:
-    """Return the same for the arguments of a configuration class that failed to construct."""
+    """Return which key would hide a method, for arguments that a configuration class refused."""
     for key, value in values.items():
         if _is_reserved(kind, key):
             return _clash_message(key, kind)

@@ -84,9 +84,9 @@ class StallRule:
         self._received = 0
 
     def violation(self, nbytes: int, *, is_waiting: bool) -> str:
-        """Count bytes, and return how the server is too slow, to follow its name, or "".
+        """Count bytes; return how the server is too slow, as words that follow its name, or "".
 
-        ``is_waiting``: for something else than bytes, so that this time does not count.
+        ``is_waiting``: whether it waits for something else than bytes: this time does not count.
         """
         before, self._now = self._now, time.monotonic()
         self._received += nbytes

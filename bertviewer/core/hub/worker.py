@@ -161,7 +161,7 @@ def _chunks(request: Request, start: int) -> Iterator[bytes | str]:
 
 @contextmanager
 def _response(client: "httpx2.Client", request: Request, start: int) -> Iterator["httpx2.Response"]:
-    """Send a request, follow redirects that are allowed, and give the response, unread."""
+    """Send a request, follow redirects that are allowed, and yield the response, unread."""
     url = request.endpoint + request.path
     for _ in range(MAX_REDIRECTS):
         headers = headers_for(request, url)

@@ -27,7 +27,7 @@ def check_no_model_file(path: Path, models: Iterable[ModelSource]) -> None:
     Hub's cache, belongs to the model too.
 
     Raises:
-        UserError: it does.
+        UserError: it belongs to one.
     """
     try:
         existing = path.stat()

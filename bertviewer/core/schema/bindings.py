@@ -18,7 +18,7 @@ def bindings(architecture: Architecture, run: ActivationRun | None = None) -> di
 
 
 def token_bindings(architecture: Architecture, tokens: Sequence[Token]) -> dict[str, int]:
-    """Return the same for a run of these tokens, the encoder's and the decoder's; () for no run."""
+    """Return the bindings for a run of these tokens: the encoder's, then the decoder's."""
     values = architecture.symbol_values
     if architecture.costs is not None:
         values |= {symbol.letter: symbol.value for symbol in architecture.costs.symbols}

@@ -59,7 +59,7 @@ class Costs(Struct, frozen=True, rename={"peak": "peak_elements"}):
         modules: by path; modules that are never called are missing. A container that is not called
             itself has multiply-adds and no shapes.
         peak: elements of activations alive at once: an expression for each moment that may be the
-            peak, which is their maximum. Empty if unknown. It is an estimate for floating-point
+            peak; the peak is their maximum. Empty if unknown. It is an estimate for floating-point
             tensors without weights, in eval mode, without gradients, returned hidden states or
             cache, with eager attention, which stores the scores of all heads; fused attention
             (SDPA) needs less, and so may a sequence of one token.
@@ -195,7 +195,7 @@ class KVCache(Struct, frozen=True):
             return None
 
     def bytes(self, values: Mapping[str, int], dtype: str) -> int | None:
-        """Return the bytes cached for ``B`` sequences of ``S`` tokens, likewise.
+        """Return the bytes cached for ``B`` sequences of ``S`` tokens; ``None`` as in ``elements``.
 
         Args:
             values: of the configuration's symbols, of B, S, and S_d if there is an encoder.

@@ -52,15 +52,15 @@ SymbolicShape = tuple[str, ...]
 
 
 class Operand(Document, frozen=True):
-    """One argument of an operation; one of ``node`` to ``plain`` says which.
+    """One argument of an operation: one of ``node``, ``parameter``, ``role`` and ``plain``.
 
     Attributes:
         node: the id of the node that produces it.
         parts: the parts taken of that, in order: ``chunk 0 of 2``; of a parameter ``TRANSPOSED``.
         parameter: the full name of the parameter.
         role: its role in the enclosing group, if no node produces it.
-        plain: a number or word in the code. If all are empty it is a tensor of which no more is
-            known: a constant of the code, a scalar, or one that no node produces.
+        plain: a number or word in the code. If all four are empty it is an unidentified tensor:
+            a constant of the code, a scalar, or one that no node produces.
         key: the keyword, "" for a positional argument.
     """
 
@@ -85,8 +85,8 @@ class Node(Document, frozen=True, rename={"class_name": "class"}):
     Attributes:
         id: its name in ``Edge``, unique in the flow.
         kind: an ``input`` or ``output`` of the module; a submodule as a whole (``module``); one
-            torch ``operation``; a recognised ``group`` of operations; a ``parameter`` that is not
-            used by a module of its own; a ``constant`` that depends only on token ids, masks and
+            torch ``operation``; a recognised ``group`` of operations; a ``parameter`` that is
+            not used by a submodule; a ``constant`` that depends only on token ids, masks and
             positions, such as the attention mask or rotary angles.
         name: a readable name.
         path: the module that it is or belongs to; ``None`` for inputs and outputs.
@@ -221,7 +221,7 @@ class Flow(Document, frozen=True, rename={"class_name": "class"}):
 
 
 class Flows(Document, frozen=True, rename={"distinct": "kinds"}):
-    """The flows of all modules of a model, each one once.
+    """The flows of all modules of a model, without repetitions.
 
     Attributes:
         distinct: the different flows, by the path of the first module that has each.

@@ -81,7 +81,7 @@ FRAMES: Mapping[str, Frame] = {
 """Special tokens for a model without a tokenizer, by ``model_type``."""
 
 ENCODER_DECODER_FRAMES: Mapping[str, Frame] = {"mbart": Frame(None, _END, ("<mask>", LAST_ROW))}
-"""The same for encoder-decoder models; others have ``ENCODER_DECODER_FRAME``."""
+"""Those of encoder-decoder models; families not listed have ``ENCODER_DECODER_FRAME``."""
 ENCODER_DECODER_FRAME = Frame(None, _END, None)
 """Classifiers read the vector of the end-of-text token, so every text needs one."""
 

@@ -155,7 +155,7 @@ class ModelSource(Struct, frozen=True):
     @property
     def folder(self) -> Path:
         """The folder of the model, with its tokenizer."""
-        # A folder that was deleted meanwhile is still not a file in its parent.
+        # By its kind: a folder that was deleted since is not a file in its parent.
         is_folder = self.kind in ("folder", "demo") or self.path.is_dir()
         return self.path if is_folder else self.path.parent
 

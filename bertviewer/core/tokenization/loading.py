@@ -86,7 +86,7 @@ def _check_class(name: str) -> None:
     load the folder's weights, even a pickle that the user did not allow.
 
     Raises:
-        UserError: it is.
+        UserError: it is such a class.
     """
     found = tokenizer_class_from_name(name)
     if found is None or _missing_backends(found):

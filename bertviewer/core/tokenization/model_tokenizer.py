@@ -49,7 +49,7 @@ class TokenizerHelper(Helper):
 
 @cache
 def tokenizer_helper() -> TokenizerHelper:
-    """Return the program's only one."""
+    """Return the process that all tokenizers share."""
     return TokenizerHelper()
 
 
@@ -68,7 +68,7 @@ class ModelTokenizer(Tokenizer):
         *,
         pair_is_target: bool = False,
     ) -> None:
-        """Load it; see ``Tokenizer`` for the arguments.
+        """Load the tokenizer; see ``Tokenizer`` for the arguments.
 
         Raises:
             UserError: its files are broken, or not allowed.

@@ -34,7 +34,7 @@ class TokenCount(Struct, frozen=True):
 
     @property
     def is_untrained(self) -> bool:
-        """Whether the model takes so many tokens, but was not trained on them."""
+        """Whether the model takes the text, but was not trained on texts of this length."""
         return self.trained is not None and self.tokens > self.trained
 
 

@@ -132,7 +132,7 @@ def shift_right(
 
 
 def shift_ids_right(source: TokenIds, config: Mapping[str, Any]) -> TokenIds:
-    """Return the same as ``shift_right`` for token ids.
+    """Shift token ids as ``shift_right`` shifts tokens.
 
     Raises:
         UserError: the configuration has no start token for the decoder.
@@ -258,7 +258,7 @@ def check_score_memory(tokens: Sequence[Token], config: Mapping[str, Any], name:
     ``name`` is the model's, for the message.
 
     Raises:
-        UserError: they do not.
+        UserError: they do not fit.
     """
     # Without a position bias, attention is fused and stores no scores; LongT5's is local.
     has_bias = "relative_attention_num_buckets" in config and "local_radius" not in config

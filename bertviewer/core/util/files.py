@@ -21,7 +21,7 @@ def read_small_file(path: Path, most: int, what: str) -> bytes:
     Only regular files are opened: a pipe would block, a device might never end.
 
     Raises:
-        UserError: it is no regular file, too large, or cannot be read.
+        UserError: it is not a regular file, too large, or cannot be read.
     """
     try:
         size = path.stat().st_size

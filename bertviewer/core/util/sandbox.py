@@ -105,7 +105,7 @@ def _answer(functions: Functions, line: bytes, send: Callable[[Mapping[str, Any]
 
 
 def limit_memory(nbytes: int) -> None:
-    """Limit this process to so many bytes more than it has now (RLIMIT_AS; Linux only)."""
+    """Limit this process to ``nbytes`` more than it has now (RLIMIT_AS; Linux only)."""
     if sys.platform == "linux":
         import resource
 
@@ -119,7 +119,7 @@ def limit_memory(nbytes: int) -> None:
 
 
 def limit_seconds(seconds: int) -> None:
-    """End this process after so many seconds of CPU time from now on (RLIMIT_CPU; Linux only)."""
+    """End this process after ``seconds`` of CPU time from now on (RLIMIT_CPU; Linux only)."""
     if sys.platform == "linux":
         import resource
 

@@ -22,7 +22,7 @@ NonNegative = Annotated[int, Meta(ge=0)]
 """An integer that is checked when it is decoded."""
 FiniteFloat = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 NonNegativeFloat = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
-"""Likewise without infinity."""
+"""A checked float of at least 0 that is not infinite."""
 
 INTEGER_LIMIT = 2**63
 """The smallest integer that is refused; no count is as large, and plots need floats."""
