@@ -163,7 +163,8 @@ def _weight_of(name: str, tensor: StoredTensor) -> str:
         is_codes = tensor.dtype in (*_FP8, *_NARROW, *_BYTES, *_WORDS)
         if match["blocks"] is not None:
             # A name may well end so: only bytes of several dimensions are packed.
-            return match["owner"] + match["blocks"] if _is_packed(tensor) else ""
+            is_packed = tensor.dtype in _BYTES and len(tensor.shape) > 1
+            return match["owner"] + match["blocks"] if is_packed else ""
         if match["packed"] is not None:
             return f"{match['owner']}.weight" if is_codes else ""
         # torchao and quanto keep 8-bit floats there too.
@@ -209,10 +210,6 @@ def _unknown_codes(tensors: Mapping[str, StoredTensor], known: Mapping[str, str]
         if count[kind] > 1
         for name in parts[owner]
     }
-
-
-def _is_packed(tensor: StoredTensor) -> bool:
-    return tensor.dtype in _BYTES and len(tensor.shape) > 1
 
 
 def _prefixes(name: str) -> Iterator[str]:

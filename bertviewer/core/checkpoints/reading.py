@@ -25,7 +25,7 @@ from bertviewer.core.util.progress import Progress, no_progress
 Values = NDArray[Any]
 
 
-def decode(raw: bytes | bytearray | memoryview, dtype: str) -> Values:
+def decode_values(raw: bytes | bytearray | memoryview, dtype: str) -> Values:
     """Return the elements in little-endian bytes as a vector, by safetensors' name of their dtype.
 
     Floats of 16 and 8 bits become float32, which represents all of their values exactly; others
@@ -43,8 +43,8 @@ def decode(raw: bytes | bytearray | memoryview, dtype: str) -> Values:
     return stored != 0 if dtype == "BOOL" else stored
 
 
-def encode(values: Values, dtype: str) -> bytes:
-    """Return the bytes of elements in a dtype, by safetensors' name; the inverse of ``decode``."""
+def encode_values(values: Values, dtype: str) -> bytes:
+    """Return elements as bytes of a dtype, by safetensors' name; inverts ``decode_values``."""
     if dtype == "BF16":
         return (values.astype("<f4").view("<u4") >> 16).astype("<u2").tobytes()
     return values.astype(DTYPES[dtype].numpy).tobytes()
@@ -103,7 +103,7 @@ def matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
 def read_block(tensor: StoredTensor, rows: Span, columns: Span) -> Values:
     """Return a part of a tensor, viewed as a matrix, as [rows, columns].
 
-    Floats of 16 and 8 bits become float32; see ``decode``.
+    Floats of 16 and 8 bits become float32; see ``decode_values``.
 
     Raises:
         UserError: the file cannot be read, is truncated or has changed, or the dtype is not
@@ -119,7 +119,7 @@ def read_block(tensor: StoredTensor, rows: Span, columns: Span) -> Values:
             f"{tensor.file}: {tensor.name} is stored as {tensor.dtype}, whose values cannot be read"
         )
     if not count or not kept:
-        return decode(b"", tensor.dtype).reshape(count, kept)
+        return decode_values(b"", tensor.dtype).reshape(count, kept)
     try:
         if tensor.file.exists() and not tensor.file.is_file():
             raise UserError(f"{tensor.file}: {NOT_REGULAR} any longer")
@@ -128,7 +128,7 @@ def read_block(tensor: StoredTensor, rows: Span, columns: Span) -> Values:
                 place = tensor.offset + rows[0] * width * item
                 raw = _read(file, place, count * width * item, tensor)
                 check_version(tensor.file, file, tensor.version)
-                whole = decode(raw, tensor.dtype).reshape(count, width)
+                whole = decode_values(raw, tensor.dtype).reshape(count, width)
                 return whole[:, columns[0] : columns[1]]
             pieces = [
                 _read(file, tensor.offset + (row * width + columns[0]) * item, kept * item, tensor)
@@ -139,7 +139,7 @@ def read_block(tensor: StoredTensor, rows: Span, columns: Span) -> Values:
         raise UserError(
             f"{tensor.file}: {tensor.name} cannot be read: {error_reason(error)}"
         ) from error
-    return np.stack([decode(piece, tensor.dtype) for piece in pieces])
+    return np.stack([decode_values(piece, tensor.dtype) for piece in pieces])
 
 
 def _read(file: FileIO, place: int, size: int, tensor: StoredTensor) -> bytearray:

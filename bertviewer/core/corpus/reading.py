@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bertviewer.core.checkpoints.finding import check_inside
 from bertviewer.core.checkpoints.header import json_error, parse_header
-from bertviewer.core.checkpoints.reading import decode
+from bertviewer.core.checkpoints.reading import decode_values
 from bertviewer.core.corpus.corpus import (
     SCHEMA,
     ClassSums,
@@ -232,7 +232,7 @@ def arrays_in(content: bytes, file: Path) -> dict[str, NDArray[Any]]:
         if tensor.dtype not in _DTYPES:
             raise UserError(f"{file}: {shown_name(tensor.name)} is stored as {tensor.dtype}")
         raw = memoryview(content)[tensor.offset : tensor.offset + tensor.nbytes]
-        found[tensor.name] = decode(raw, tensor.dtype).reshape(tensor.shape)
+        found[tensor.name] = decode_values(raw, tensor.dtype).reshape(tensor.shape)
     return found
 
 

@@ -100,10 +100,10 @@ def connect() -> Hub:
         raise UserError(_BAD_TOKEN)
     if token:
         headers["authorization"] = f"Bearer {token}"
-    return Hub(endpoint, cache_folder(), headers)
+    return Hub(endpoint, hub_cache_folder(), headers)
 
 
-def cache_folder() -> Path:
+def hub_cache_folder() -> Path:
     """Return the folder of the Hub's cache on this machine, whether it exists or not."""
     from huggingface_hub import constants
 

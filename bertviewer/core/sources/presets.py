@@ -12,9 +12,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bertviewer.core.checkpoints.finding import WEIGHTS
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.files import resources_folder
+from bertviewer.core.util.files import resources_folder, sha256_of
 from bertviewer.core.util.installation import install_advice
+from bertviewer.core.util.progress import no_progress
 
 
 class Preset(Struct, frozen=True):
@@ -68,7 +70,7 @@ def demo_folder() -> Path:
     spec = find_spec(DEMO_PACKAGE)
     if spec is not None and spec.submodule_search_locations:
         folder = Path(spec.submodule_search_locations[0]) / "model"
-        if (folder / "model.safetensors").is_file():
+        if (folder / WEIGHTS).is_file():
             return folder
     raise UserError(
         "the demo model is not installed; install it with: "
@@ -81,13 +83,8 @@ def check_demo_weights(folder: Path) -> None:
     """Compare the SHA-256 of the demo's weights with the published one, once per process.
 
     Raises:
-        UserError: they differ.
+        UserError: they differ, or cannot be read.
     """
-    import hashlib  # not needed to open the window
-
-    with (folder / "model.safetensors").open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != DEMO_SHA256:
-        raise UserError(
-            f"{folder / 'model.safetensors'} is not the demo model: its SHA-256 is {digest}"
-        )
+    file = folder / WEIGHTS
+    if (digest := sha256_of(file, no_progress)) != DEMO_SHA256:
+        raise UserError(f"{file} is not the demo model: its SHA-256 is {digest}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bertviewer.core.checkpoints.reading import Values, encode
+from bertviewer.core.checkpoints.reading import Values, encode_values
 from bertviewer.core.checkpoints.stored import ITEM_BYTES, TORCH_NAMES
 from bertviewer.core.saving import atomic_files as files
 from bertviewer.core.sources.model_source import ModelSource
@@ -83,7 +83,7 @@ def safetensors_pieces(part: TensorPart, progress: Progress = no_progress) -> Pi
     yield len(text).to_bytes(_ALIGNED, "little") + text
     for name, matrix in matrices.items():
         for block in _blocks(matrix, progress):
-            yield encode(block, codes[name])
+            yield encode_values(block, codes[name])
 
 
 def csv_pieces(part: TensorPart, progress: Progress = no_progress) -> Pieces:

@@ -12,7 +12,13 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct, field
 
-from bertviewer.core.checkpoints.reading import Span, Values, decode, matrix_shape, read_block
+from bertviewer.core.checkpoints.reading import (
+    Span,
+    Values,
+    decode_values,
+    matrix_shape,
+    read_block,
+)
 from bertviewer.core.checkpoints.stored import TORCH_NAMES, StoredTensor
 from bertviewer.core.tensors.axes import Axis
 
@@ -99,7 +105,7 @@ def memory_values(  # noqa: PLR0917
 
     def block(rows: Span, columns: Span) -> Values:
         part = elements[slice(*rows), slice(*columns)]
-        return decode(part.tobytes(), code).reshape(part.shape) if code else part.copy()
+        return decode_values(part.tobytes(), code).reshape(part.shape) if code else part.copy()
 
     return TensorValues(name, shape, dtype, origin, block, elements)
 

@@ -184,7 +184,7 @@ class HubDialog(QDialog):
 def _cached_models(progress: Progress) -> tuple[CachedModel, ...]:
     """List the models of the hub that are on this disk."""
     from bertviewer.core.hub import cache
-    from bertviewer.core.hub.connection import cache_folder
+    from bertviewer.core.hub.connection import hub_cache_folder
 
     progress(0, 0, "Looking for downloaded models")
-    return cache.cached_models(cache_folder())
+    return cache.cached_models(hub_cache_folder())

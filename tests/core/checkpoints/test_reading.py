@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from bertviewer.core.building.backend import torch
 from bertviewer.core.checkpoints.header import read_header
-from bertviewer.core.checkpoints.reading import Values, decode, matrix_shape, read_block
+from bertviewer.core.checkpoints.reading import Values, decode_values, matrix_shape, read_block
 from bertviewer.core.checkpoints.stored import (
     DTYPES,
     ITEM_BYTES,
@@ -34,7 +34,7 @@ def read_rows(tensor: StoredTensor, start: int, stop: int) -> Values:
 @pytest.mark.parametrize(("name", "dtype"), HALVES)
 def test_every_pattern_of_16_bits_is_read_as_torch_reads_it(name: str, dtype: torch.dtype) -> None:
     expected = torch.from_numpy(ALL_16.view(np.int16)).view(dtype).float().numpy()
-    found = decode(ALL_16.tobytes(), name)
+    found = decode_values(ALL_16.tobytes(), name)
     assert found.dtype == np.float32
     assert_array_equal(np.isnan(found), np.isnan(expected))
     numbers = ~np.isnan(expected)
@@ -45,7 +45,7 @@ def test_every_pattern_of_16_bits_is_read_as_torch_reads_it(name: str, dtype: to
 @pytest.mark.parametrize(("name", "dtype"), EIGHTHS)
 def test_every_pattern_of_8_bits_is_read_as_torch_reads_it(name: str, dtype: torch.dtype) -> None:
     expected = torch.from_numpy(ALL_8).view(dtype).float().numpy()
-    found = decode(ALL_8.tobytes(), name)
+    found = decode_values(ALL_8.tobytes(), name)
     assert found.dtype == np.float32
     assert_array_equal(np.isnan(found), np.isnan(expected))
     numbers = ~np.isnan(expected)
