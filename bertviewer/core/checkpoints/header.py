@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from bertviewer.core.checkpoints.stored import DTYPES, FileVersion, StoredTensor, version_of
-from bertviewer.core.util.errors import NOT_REGULAR, UserError
+from bertviewer.core.util.errors import NOT_REGULAR, UserError, error_reason
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.serialization import INTEGER_LIMIT
 from bertviewer.core.util.text import MAX_SHOWN, shown_name
@@ -74,7 +74,7 @@ def read_header(file: Path) -> tuple[StoredTensor, ...]:
             raw = first + opened.read(length - len(first))
             return parse_header(raw, file, version.nbytes, version)
     except OSError as error:
-        raise UserError(f"{file}: {error.strerror or error}") from error
+        raise UserError(f"{file}: {error_reason(error)}") from error
 
 
 def header_bytes(first: bytes, file: Path, file_bytes: int | None = None) -> int:

@@ -21,7 +21,7 @@ from bertviewer.core.hub.transfers import (
     TransferProcess,
 )
 from bertviewer.core.sources.model_source import HubName
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.errors import UserError, error_reason
 from bertviewer.core.util.progress import Progress
 from bertviewer.core.util.serialization import parse
 
@@ -82,7 +82,7 @@ def download(
             if not path.is_file():
                 link(blob, path)
     except OSError as error:
-        raise UserError(f"cannot write {blob}: {error.strerror or error}") from error
+        raise UserError(f"cannot write {blob}: {error_reason(error)}") from error
     return path
 
 

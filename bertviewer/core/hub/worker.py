@@ -27,7 +27,7 @@ import msgspec
 
 from bertviewer.core.hub.connection import host_of, origin
 from bertviewer.core.hub.transfers import PART_SUFFIX, Request, Unreachable
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.errors import UserError, error_reason
 from bertviewer.core.util.sandbox import Functions
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def fetch(request: dict[str, Any]) -> Generator[str, None, str]:
         return str(error)
     except OSError as error:
         file = wanted.file.removesuffix(PART_SUFFIX)
-        raise UserError(f"cannot write {file}: {error.strerror or error}") from error
+        raise UserError(f"cannot write {file}: {error_reason(error)}") from error
     return ""
 
 

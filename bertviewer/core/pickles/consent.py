@@ -15,7 +15,7 @@ from bertviewer.core.pickles.converting import convert_pickle, pickle_files
 from bertviewer.core.saving.atomic_files import PREFIX
 from bertviewer.core.saving.disk_cache import cache_folder, evict, mark_used
 from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.errors import UserError, error_reason
 from bertviewer.core.util.files import sha256_of, unfinished
 from bertviewer.core.util.log import write_log
 from bertviewer.core.util.progress import Progress, no_progress
@@ -134,9 +134,7 @@ def converted_folder(path: Path, key: str, progress: Progress = no_progress) -> 
                 if not _is_valid(folder):
                     raise
     except OSError as error:
-        raise UserError(
-            f"{cache}: weights cannot be converted: {error.strerror or error}"
-        ) from error
+        raise UserError(f"{cache}: weights cannot be converted: {error_reason(error)}") from error
     evict(cache, CACHE_BYTES, keep=folder)
     return folder
 

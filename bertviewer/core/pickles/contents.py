@@ -17,7 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.errors import UserError, error_reason
 from bertviewer.core.util.text import listed
 
 MAX_PROGRAM_BYTES = 16_000_000
@@ -140,7 +140,7 @@ def read_contents(file: Path) -> PickleContents:
         raise UserError(f"{file}: it lists too many tensors") from error
     except OSError as error:
         # A truncated zip may point to a place before its beginning.
-        cause = "truncated or corrupt" if error.errno == errno.EINVAL else error.strerror or error
+        cause = "truncated or corrupt" if error.errno == errno.EINVAL else error_reason(error)
         raise UserError(f"{file}: {cause}") from error
     except _DAMAGED as error:
         raise UserError(f"{file}: truncated or corrupt") from error

@@ -14,7 +14,7 @@ from msgspec import Struct, ValidationError
 from platformdirs import user_cache_path
 
 from bertviewer.core.saving.atomic_files import PREFIX, write_atomically
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.errors import UserError, error_reason
 from bertviewer.core.util.files import read_small_file
 from bertviewer.core.util.log import write_log
 from bertviewer.core.util.serialization import encode_floats, parse
@@ -128,7 +128,7 @@ class JsonStore(Struct, frozen=True):
             if path.is_symlink() or (path.exists() and not path.is_file()):
                 _remove(path)  # a link would be followed when the file is written
         except OSError as error:
-            raise UserError(f"{self.folder}: {error.strerror or error}") from error
+            raise UserError(f"{self.folder}: {error_reason(error)}") from error
         write_atomically(path, hashlib.sha256(packed).digest() + packed)
         if self.max_bytes is not None:
             evict(self.folder, self.max_bytes)

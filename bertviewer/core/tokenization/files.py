@@ -61,16 +61,16 @@ def lacks_tokenizer(source: ModelSource) -> bool:
     return not has_tokenizer(source) and (source.has_weights or source.kind == "hub")
 
 
-def tokenizer_class(folder: Path, most: int = MAX_SETTINGS) -> str:
+def tokenizer_class(folder: Path, max_bytes: int = MAX_SETTINGS) -> str:
     """Return the ``tokenizer_class`` in a tokenizer's settings, "" without valid settings.
 
-    Settings of more than ``most`` bytes are not read.
+    Settings of more than ``max_bytes`` bytes are not read.
     """
     file = folder / SETTINGS
     if not file.is_file():
         return ""
     try:
-        data = parse_lenient(read_small_file(file, most, "a tokenizer's settings"))
+        data = parse_lenient(read_small_file(file, max_bytes, "a tokenizer's settings"))
     except (UserError, ValueError, RecursionError):
         return ""  # loading the tokenizer reports it
     name = data.get("tokenizer_class") if isinstance(data, dict) else None

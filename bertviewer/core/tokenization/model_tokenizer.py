@@ -18,7 +18,7 @@ from bertviewer.core.tokenization import worker
 from bertviewer.core.tokenization.private_copy import write_private_copy
 from bertviewer.core.tokenization.tokenizer import Tokenizer
 from bertviewer.core.tokenization.tokens import EncodedText, TokenIds
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.errors import UserError, error_reason
 from bertviewer.core.util.helper_process import Helper, HelperProcess
 from bertviewer.core.util.progress import Progress, no_progress
 
@@ -146,7 +146,7 @@ class ModelTokenizer(Tokenizer):
                         f"{self._folder}: the tokenizer cannot be read: {said}"
                     ) from error
         except OSError as error:
-            raise UserError(f"tokenizers cannot be read: {error.strerror or error}") from error
+            raise UserError(f"tokenizers cannot be read: {error_reason(error)}") from error
         del helper.closed[: len(closed)]
         self._process = process
         self.kind = "bert" if answer["is_bert"] else "model"

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from bertviewer.core.util.errors import NOT_REGULAR, UserError
+from bertviewer.core.util.errors import NOT_REGULAR, UserError, error_reason
 from bertviewer.core.util.progress import Progress
 
 BLOCK = 4_000_000
@@ -15,8 +15,8 @@ BLOCK = 4_000_000
 _unfinished: set[Path] = set()  # of the whole process, which removes them when it exits
 
 
-def read_small_file(path: Path, most: int, what: str) -> bytes:
-    """Return the content of a file of at most ``most`` bytes; ``what`` names it in messages.
+def read_small_file(path: Path, max_bytes: int, what: str) -> bytes:
+    """Return the content of a file of at most ``max_bytes``; ``what`` is its name in messages.
 
     Only regular files are opened: a pipe would block, a device might never end.
 
@@ -25,16 +25,16 @@ def read_small_file(path: Path, most: int, what: str) -> bytes:
     """
     try:
         size = path.stat().st_size
-        if size > most:
+        if size > max_bytes:
             raise UserError(f"{path}: too large for {what}")
         if not path.is_file():
             raise UserError(f"{path}: {NOT_REGULAR}")
         with path.open("rb") as file:
             # Files in /proc have content and size 0. read() allocates as much as it is asked for.
-            content = file.read((size or most) + 1)
+            content = file.read((size or max_bytes) + 1)
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from error
-    if len(content) > most:
+        raise UserError(f"{path}: {error_reason(error)}") from error
+    if len(content) > max_bytes:
         raise UserError(f"{path}: too large for {what}")
     return content
 
@@ -56,7 +56,7 @@ def sha256_of(file: Path, progress: Progress) -> str:
                 digest.update(block)
                 progress(min(1000 * opened.tell() // size, 1000), 1000, f"Hashing {file.name}")
     except OSError as error:
-        raise UserError(f"{file}: {error.strerror or error}") from error
+        raise UserError(f"{file}: {error_reason(error)}") from error
     return digest.hexdigest()
 
 

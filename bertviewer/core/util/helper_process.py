@@ -23,7 +23,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.errors import UserError, error_reason
 from bertviewer.core.util.log import write_log
 from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.core.util.sandbox import ARGUMENT, LIMIT_EXCEEDED, Access
@@ -114,9 +114,7 @@ class HelperProcess:
                 )
                 self._resources = resources.pop_all()
         except OSError as error:
-            raise UserError(
-                f"no helper process can be started: {error.strerror or error}"
-            ) from error
+            raise UserError(f"no helper process can be started: {error_reason(error)}") from error
         _running.add(self)
         threading.Thread(target=self._read_answers, name=THREAD, daemon=True).start()
 
