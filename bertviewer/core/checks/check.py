@@ -15,7 +15,7 @@ from bertviewer.core.checks.comparison import Deviation, Triple, compare_each
 from bertviewer.core.checks.layer_steps import steps_of
 from bertviewer.core.checks.observed_calls import Call
 from bertviewer.core.checks.reference_pass import NO_REFERENCE, Pieces, ReferencePass
-from bertviewer.core.graph.module_calls import mapped, versions
+from bertviewer.core.graph.module_calls import map_plain, versions
 from bertviewer.core.loading.layer_by_layer import load_on_call
 from bertviewer.core.loading.lazy_parameter import LazyParameter
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -255,7 +255,7 @@ class _Checker:
         self._model = model
         self._running = model.running_module
         self._capture = capture
-        self._inputs = mapped(capture.inputs, Tensor.cpu)
+        self._inputs = map_plain(capture.inputs, Tensor.cpu)
         self._progress = progress
         self._keep = keep
         self._reference = reference_of(model, self._inputs)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from bertviewer.core.graph.module_calls import mapped_in, memory_of, tensors_in
+from bertviewer.core.graph.module_calls import map_tensors, memory_of, tensors_in
 from bertviewer.core.graph.tracing import name_of
 
 DECISIONS = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside"))
@@ -296,7 +296,7 @@ class _Operation(Struct):
                 self.converted[id(tensor)] = to_float64(tensor)
             return self.converted[id(tensor)]
 
-        args, kwargs = mapped_in((self.args, self.kwargs), change)
+        args, kwargs = map_tensors((self.args, self.kwargs), change)
         if exact:
             args = tuple(map(_finest, args))
             kwargs = {name: _finest(value) for name, value in kwargs.items()}

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.checks.comparison import Deviation
 from bertviewer.core.checks.float64_mode import Frame
-from bertviewer.core.graph.module_calls import mapped_in, tensors_in
+from bertviewer.core.graph.module_calls import map_tensors, tensors_in
 from bertviewer.core.graph.operation_names import (
     ACTIVATIONS,
     ELEMENTWISE,
@@ -237,7 +237,7 @@ def _mixed(weights: Mark, function: Any, args: Any, kwargs: Any) -> Tensor | Non
         return weights.columns if mark and mark.is_weights else torch.ones(tensor.shape)
 
     # Every element is a sum over the keys of one head.
-    sums: Tensor = function(*mapped_in(tuple(args), numbers), **mapped_in(kwargs, numbers))
+    sums: Tensor = function(*map_tensors(tuple(args), numbers), **map_tensors(kwargs, numbers))
     return (sums * (weights.heads / sums.max())).round()
 
 
@@ -256,7 +256,7 @@ def _moved(function: Any, args: Any, kwargs: Any) -> list[Tensor]:
         function = getattr(Tensor, word_of(name))
     # The numbers are expanded, which a view does not allow.
     move = Tensor.reshape if function is Tensor.view else function
-    return tensors_in(move(*mapped_in(tuple(args), numbers), **mapped_in(kwargs, numbers)))
+    return tensors_in(move(*map_tensors(tuple(args), numbers), **map_tensors(kwargs, numbers)))
 
 
 def _is_event(kind: str, taken: Sequence[Tensor], result: Tensor) -> bool:

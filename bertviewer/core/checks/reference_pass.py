@@ -22,7 +22,13 @@ from bertviewer.core.checks.comparison import (
 )
 from bertviewer.core.checks.float64_mode import Float64Mode, Frame, Values, is_fractional
 from bertviewer.core.checks.observed_calls import Call, Comparison, mark_of, put_mark
-from bertviewer.core.graph.module_calls import mapped, mapped_in, named_in, replacing, tensors_in
+from bertviewer.core.graph.module_calls import (
+    map_plain,
+    map_tensors,
+    named_in,
+    replacing,
+    tensors_in,
+)
 from bertviewer.core.runs.activation_cache import ActivationCache, RecordedCall
 from bertviewer.core.runs.failures import is_out_of_memory
 from bertviewer.core.schema.modules import ancestors
@@ -171,8 +177,8 @@ class ReferencePass:
             return call
         module = self._running.get_submodule(path)
         device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
-        args, kwargs = mapped((call.args, call.kwargs), lambda tensor: tensor.to(device))
-        return replace(call, output=mapped(module(*args, **kwargs), Tensor.cpu))
+        args, kwargs = map_plain((call.args, call.kwargs), lambda tensor: tensor.to(device))
+        return replace(call, output=map_plain(module(*args, **kwargs), Tensor.cpu))
 
     def _begin(self, call: Call, ours: Any, recorded: Any) -> Any:
         """Compare the arguments of a call, and return the recorded ones."""
@@ -194,7 +200,7 @@ class ReferencePass:
         if error is not None:
             call.events.clear()
             call.fail(_NO_MEMORY if is_out_of_memory(error) else _FAILED)
-            copied = mapped(recorded, _copied)
+            copied = map_plain(recorded, _copied)
             output = ModelOutput(copied) if isinstance(copied, dict) else copied
         else:
             self._compare_output(call, output, recorded)
@@ -293,7 +299,7 @@ class ReferencePass:
                     _keep_values(call.frames[0], tensor, given)
             return known[id(other)]
 
-        return mapped_in(ours, change)
+        return map_tensors(ours, change)
 
 
 def _frames(call: Call | None) -> tuple[Frame, ...]:

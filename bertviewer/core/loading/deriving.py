@@ -15,7 +15,7 @@ from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.expressions.symbols import TARGET_TOKENS, Symbol, other_symbols_of, symbols_of
 from bertviewer.core.formulas.catalogue import with_formulas
-from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.tracing_models import LENGTHS, trace_model
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flows, SymbolicShape

@@ -7,7 +7,7 @@ import pytest
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.configurations import plain_config
 from bertviewer.core.expressions.evaluation import evaluate
-from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.loading.deriving import builder, with_costs, with_counts, with_flows
 from bertviewer.core.loading.meta_model import inspect_module
