@@ -360,10 +360,10 @@ def factored(polynomial: Polynomial, layers: Collection[str]) -> str:
         repeats = tuple((name, powers[name]) for name in layers if name in powers)
         tokens = frozenset(name for name in _INPUTS if name in powers)
         groups.setdefault((repeats, tokens), {})[monomial] = value
-    return join_terms(_bracketed(Polynomial(terms), layers) for terms in groups.values())
+    return join_terms(_with_common_factors(Polynomial(terms), layers) for terms in groups.values())
 
 
-def _bracketed(polynomial: Polynomial, layers: Collection[str]) -> str:
+def _with_common_factors(polynomial: Polynomial, layers: Collection[str]) -> str:
     """Return a polynomial with the common powers of layers and inputs factored out."""
     terms = [dict(monomial) for monomial in polynomial.terms]
     common = ((x, min(term.get(x, 0) for term in terms)) for x in (*layers, *_INPUTS))

@@ -145,7 +145,7 @@ _WHICH = re.compile(r"(^|_)(layers|blocks|levels|types?|pattern|dilations?|pinpo
 _HOW_MANY = re.compile(r"num|^n_")
 # Mappings of labels, and settings that the model does not read.
 _NO_NUMBERS_IN = re.compile(r"2id$|^id2|^task_specific_params$")
-_PARTS = 8
+_MOST_ENTRIES = 8
 """A list of different numbers has a symbol for each, if it is no longer than this."""
 
 MOST_SYMBOLS = 250
@@ -240,7 +240,7 @@ def _parts(config: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, M
         if not isinstance(value, Mapping):
             continue
         is_config = key.endswith("config") or "model_type" in value
-        is_short = len(value) <= _PARTS and all(map(_is_name, value))
+        is_short = len(value) <= _MOST_ENTRIES and all(map(_is_name, value))
         if is_config or (is_short and not _NO_SIZES_IN.search(key)):
             yield from _parts(value, (*path, key))
 
@@ -256,7 +256,7 @@ def _symbols_in(config: Mapping[str, Any], path: Path, taken: set[str]) -> Itera
         key = next((key for key in standard.keys if key in sizes), None)
         if key is not None and standard.name not in found:
             found[standard.name] = key, standard
-    own = sizes.keys() - {key for key, _ in found.values()}
+    standard_keys = {key for key, _ in found.values()}
     # N means an encoder-decoder's encoder. T5 calls its layers ``num_layers`` next to
     # ``num_decoder_layers``; BART's files repeat ``encoder_layers`` as ``num_hidden_layers``, an
     # alias that must not be changed alone.
@@ -267,7 +267,7 @@ def _symbols_in(config: Mapping[str, Any], path: Path, taken: set[str]) -> Itera
     for key, standard in found.values():
         yield _symbol((*path, key), sizes[key], taken, standard)
     for key in sizes:
-        if key in own:
+        if key not in standard_keys:
             yield _symbol((*path, key), sizes[key], taken)
 
 
@@ -281,7 +281,7 @@ def _others_in(
             yield from _others_in(value, (*path, key), keys, taken)
         numbers = {key: value}
         if isinstance(value, list | tuple):
-            is_list = len(value) <= _PARTS and all(map(_is_number, value))
+            is_list = len(value) <= _MOST_ENTRIES and all(map(_is_number, value))
             is_list = is_list and ".".join((*path, key)) not in keys
             numbers = {f"{key}.{at}": number for at, number in enumerate(value) if is_list}
         for each, number in numbers.items():
@@ -320,7 +320,7 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
             selects = _WHICH.search(key) and not _HOW_MANY.search(key)
             if len(set(value)) == 1 and (len(value) > 1 or not selects):
                 sizes[key] = value[0]
-            elif len(value) <= _PARTS and not selects:
+            elif len(value) <= _MOST_ENTRIES and not selects:
                 sizes |= {f"{key}.{place}": size for place, size in enumerate(value)}
     labels = config.get("id2label")
     if LABELS_KEY not in sizes and isinstance(labels, Mapping) and labels:

@@ -116,7 +116,7 @@ class ConditionCandidates(Struct, frozen=True):
         Rotary positions need heads of an even size, or halves of an even size.
         """
         symbols, values = self.symbols, self.observed.values
-        divisors, parts = self.perturbations.divisors, self.perturbations.parts
+        divisors, parts = self.perturbations.divisors, self.perturbations.divisor_names
         parts |= {name for name, symbol in symbols.items() if dimension_kind(symbol) == "heads"}
 
         def is_near(whole: str, part: str) -> bool:
@@ -214,16 +214,12 @@ def divisibility_conditions(
 
 
 def _term_divisibility(
-    names: Monomial, coefficient: Fraction, values: Values, symbols: Mapping[str, Symbol]
+    monomial: Monomial, coefficient: Fraction, values: Values, symbols: Mapping[str, Symbol]
 ) -> list[str]:
     """Return a condition on one factor for each divisor, else one on the whole product."""
-    above = {symbol_name: power for symbol_name, power in names if power > 0}
-    below = {symbol_name: -power for symbol_name, power in names if power < 0}
-    divisors = [
-        (symbol_name, values[symbol_name])
-        for symbol_name, power in below.items()
-        for _ in range(power)
-    ]
+    above = {name: power for name, power in monomial if power > 0}
+    below = {name: -power for name, power in monomial if power < 0}
+    divisors = [(name, values[name]) for name, power in below.items() for _ in range(power)]
     if coefficient.denominator != 1:
         divisors.append((str(coefficient.denominator), coefficient.denominator))
     # Inputs of a forward pass come last, as no formula may have conditions on them.
@@ -275,7 +271,7 @@ def value_conditions(
     except OverBudget:
         if not {*numbers} <= {*builder.symbols}:
             raise
-        wrong += numbers  # judged by the models that were built
+        wrong += numbers  # decided below by the models that were built
     found: dict[str, dict[str, None]] = {}
     for symbol in dict.fromkeys(wrong):
         models = [

@@ -110,8 +110,8 @@ def derive_costs(
     others = [
         symbol for symbol in other_symbols_of(config) if not symbol.key.startswith("chunk_size_")
     ]
-    are_places = any(symbol.key.rpartition(".")[2].isdigit() for symbol in others)
-    start, values = (real, {}) if are_places else (observed.base, observed.values)
+    are_in_lists = any(symbol.key.rpartition(".")[2].isdigit() for symbol in others)
+    start, values = (real, {}) if are_in_lists else (observed.base, observed.values)
     fixed = value_conditions(builder, replace(start, shapes={}), others, values)
     modules, domain = _modules(builder, observed, layers, probes, fixed)
     followed = {symbol.letter: observed.variable_of(symbol.letter) for symbol in symbols}
@@ -201,8 +201,8 @@ def _modules(
 def _divides_inputs(shape: Shape, builder: ModelBuilder, inputs: set[str]) -> bool:
     """Return whether a formula divides by inputs or divides them."""
     symbols = {symbol.letter: symbol for symbol in builder.symbols}
-    even = divisibility_conditions(shape, builder.values, symbols)
-    return any(names_in_conditions(text) & inputs for text in even)
+    divisible = divisibility_conditions(shape, builder.values, symbols)
+    return any(names_in_conditions(text) & inputs for text in divisible)
 
 
 def _reasons(causes: Mapping[str, str | None]) -> dict[str, str]:
@@ -261,10 +261,10 @@ def derive_peak(
     """
     *changed, real = probes
     base = cast(ForwardPass, observed.base)
-    memory = _storages_alone(observed, base)
+    memory = _observe_storages(observed, base)
     shapes = fit_shapes(memory)
     moments = tuple(sorted(factored(moment, layers) for moment in _largest(base.moments, shapes)))
-    if not _peaks(moments, [(base, observed.values), real]):
+    if not _give_peak(moments, [(base, observed.values), real]):
         return (), {}
     known = memory
     if not _proven(moments, shapes, changed):
@@ -284,11 +284,11 @@ def _proven(
     Sentences of one token, which need fewer copies, do not count. A moment that is the peak in no
     probe might be it elsewhere, so all storages are compared.
     """
-    several = [trial for trial in probes if trial[1][TOKENS] > 1]
-    same = [trial for trial in several if shapes.keys() <= trial[0].storages.keys()]
+    several = [probe for probe in probes if probe[1][TOKENS] > 1]
+    same = [probe for probe in several if shapes.keys() <= probe[0].storages.keys()]
     return (
         len(same) >= PROOFS
-        and _peaks(moments, several)
+        and _give_peak(moments, several)
         and all(
             tuple(size.at(values) for size in shape) == model.storages[name]
             for model, values in same
@@ -297,7 +297,7 @@ def _proven(
     )
 
 
-def _peaks(moments: Sequence[str], probes: Sequence[ForwardProbe]) -> bool:
+def _give_peak(moments: Sequence[str], probes: Sequence[ForwardProbe]) -> bool:
     """Return whether the largest of the moments is the real peak in all probes."""
     try:
         return all(
@@ -308,7 +308,7 @@ def _peaks(moments: Sequence[str], probes: Sequence[ForwardProbe]) -> bool:
         return False
 
 
-def _storages_alone(observed: Observations, base: ForwardPass) -> Observations:
+def _observe_storages(observed: Observations, base: ForwardPass) -> Observations:
     """Return observations of storages, of the models that have all storages of the base.
 
     Some have not: the scores of one head need no copy.

@@ -122,9 +122,9 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     rounds = list(_rounds(builder, real))
     best = max(rounds, key=lambda found: len(found.proven))
     limits.append(value_conditions(builder, real, [s for s in symbols if s.letter in best.fixed]))
-    moved = {symbol_name for key, model in builder.built.items() if model for symbol_name, _ in key}
+    varied = {name for key, model in builder.built.items() if model for name, _ in key}
     # Numbers of which no other value was built may affect everything.
-    held = [f"{s.letter} == {s.value}" for s in symbols if s.letter not in moved]
+    held = [f"{s.letter} == {s.value}" for s in symbols if s.letter not in varied]
     known: dict[str, tuple[str, ...]] = {}
     domains: dict[str, str] = {}
     for name, fact in real.facts.items():
@@ -177,16 +177,14 @@ def _explain(
     without, lengths = unfitted(observed, shapes), observed.base.lengths
     lengthening = {
         path: [
-            symbol_name
-            for symbol_name, points in observed.seen.items()
+            name
+            for name, points in observed.seen.items()
             if any(model.lengths.get(path, 0) != length for _, model in points)
         ]
         for path, length in lengths.items()
     }
-    changing = {symbol_name for names in without.values() for symbol_name in names}
-    changing |= {
-        symbol_name for path in lengths.keys() - repeats for symbol_name in lengthening[path]
-    }
+    changing = {name for names in without.values() for name in names}
+    changing |= {name for path in lengths.keys() - repeats for name in lengthening[path]}
     depths = (s.letter for s in symbols if observed.is_depth(s))
     unfitted_depths = frozenset(changing.intersection(depths))
     if unfitted_depths and not is_last:
@@ -211,17 +209,17 @@ def _explain(
     proven = {
         name: verified[template]
         for name, template in templates.items()
-        if template in verified and _gives(verified[template], facts[name], builder.values)
+        if template in verified and _evaluates_to(verified[template], facts[name], builder.values)
     }
     conditions = {
         name: [
             *solver.conditions.get(templates[name], ()),
             # A list whose length has no formula has to keep it.
             *(
-                f"{symbol_name} == {builder.values[symbol_name]}"
+                f"{depth} == {builder.values[depth]}"
                 for path in enclosing_modules(name)
                 if path not in proven
-                for symbol_name in lengthening.get(path, ())
+                for depth in lengthening.get(path, ())
             ),
         ]
         for name in proven
@@ -236,7 +234,7 @@ def _explain(
     )
 
 
-def _gives(formula: tuple[str, ...], fact: tuple[int, ...], values: Values) -> bool:
+def _evaluates_to(formula: tuple[str, ...], fact: tuple[int, ...], values: Values) -> bool:
     try:
         return tuple(evaluate(part, values) for part in formula) == fact
     except FormulaError:

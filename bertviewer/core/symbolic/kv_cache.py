@@ -79,9 +79,7 @@ def derive_kv_cache(
     lengths = dict(_SIZES)
     if not config.get("is_encoder_decoder"):
         del lengths[TARGET_TOKENS]
-    inputs = (
-        Symbol(symbol_name, "", size, "", symbol_name) for symbol_name, size in lengths.items()
-    )
+    inputs = (Symbol(name, "", size, "", name) for name, size in lengths.items())
     known = {symbol.letter for symbol in architecture.symbols}
     numbers = (*symbols_of(config), *other_symbols_of(config))
     others = (replace(s, variable="") for s in numbers if s.letter not in known)
@@ -92,7 +90,7 @@ def derive_kv_cache(
     if real is None or not real.shapes:
         return None
     windows = _windows(builder, real)
-    narrow = {symbol_name for symbol_name, _ in windows.values()}
+    narrow = {symbol for symbol, _ in windows.values()}
     base = builder.values | {x: max(builder.values[x], _WIDE) for x in narrow}
     start = builder.variant(base)
     sizes = start and SizeLookup(builder, architecture, start, base, every=True)
@@ -104,13 +102,13 @@ def derive_kv_cache(
         return None
     cache = _grouped(layers, builder, base)
     tried = (*sizes.points, {**builder.values, **dict.fromkeys(narrow, _WINDOWS[0])})
-    if not all(_gives(cache, builder, values) for values in tried):
+    if not all(_matches(cache, builder, values) for values in tried):
         return None
     depths = _depths(builder)
     fixed = [
         f"{symbol.letter} == {symbol.value}"
         for symbol in depths
-        if not _gives(cache, builder, {**base, symbol.letter: base[symbol.letter] + 1})
+        if not _matches(cache, builder, {**base, symbol.letter: base[symbol.letter] + 1})
     ]
     free = [s for s in builder.symbols if s.variable and s.key and s not in depths]
     conditions = (*fixed, *constant_conditions(free, sizes.points, cache.letters))
@@ -131,8 +129,8 @@ def _layers(
             return None
         elements = product(polynomial_of(size) for size in shape)
         tokens = next((x for x in (TARGET_TOKENS, TOKENS) if x in elements.symbols), "")
-        for symbol_name in filter(None, (SENTENCES, tokens)):
-            elements *= Polynomial.term(Fraction(1), {symbol_name: -1})
+        for divisor in filter(None, (SENTENCES, tokens)):
+            elements *= Polynomial.term(Fraction(1), {divisor: -1})
         if elements.symbols & {SENTENCES, TOKENS, TARGET_TOKENS}:
             return None
         place = _LAYER.match(name)
@@ -142,7 +140,7 @@ def _layers(
     return layers
 
 
-def _gives(cache: KVCache, builder: ModelBuilder, values: Values) -> bool:
+def _matches(cache: KVCache, builder: ModelBuilder, values: Values) -> bool:
     """Return whether a model with these values can be built and caches what the formulas give."""
     model = builder.variant(values)
     return model is not None and cache.elements(values) == sum(map(prod, model.shapes.values()))

@@ -48,7 +48,7 @@ class ModelSizes(Struct, frozen=True):
         modules: the module paths, as ``named_modules()`` lists them.
         sizes: the elements in and below each module path; a tied tensor counts at its first name.
         lengths: for each path whose children are numbered, the number of its children.
-        pattern: the tensors' names without numbers, the same at any depth.
+        unnumbered: the tensors' names without numbers, the same at any depth.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -56,7 +56,7 @@ class ModelSizes(Struct, frozen=True):
     modules: tuple[str, ...]
     sizes: Mapping[str, int]
     lengths: Mapping[str, int]
-    pattern: frozenset[str]
+    unnumbered: frozenset[str]
 
     @classmethod
     def of(cls, model: torch.nn.Module, values: Values) -> "ModelSizes":
@@ -74,8 +74,8 @@ class ModelSizes(Struct, frozen=True):
                 continue
             for path in enclosing_modules(name):
                 sizes[path] += prod(tensor.shape)
-        pattern = frozenset(map(without_numbers, shapes))
-        return cls(shapes, first_names, modules, sizes, numbered_children(modules), pattern)
+        unnumbered = frozenset(map(without_numbers, shapes))
+        return cls(shapes, first_names, modules, sizes, numbered_children(modules), unnumbered)
 
     @classmethod
     def of_shapes(cls, shapes: Mapping[str, tuple[int, ...]]) -> "ModelSizes":
@@ -94,7 +94,7 @@ class ModelSizes(Struct, frozen=True):
         """Return whether this is the architecture of ``other`` with other sizes or more layers."""
         if self.lengths == other.lengths and self.shapes.keys() != other.shapes.keys():
             return False
-        return self.pattern == other.pattern and all(
+        return self.unnumbered == other.unnumbered and all(
             name in self.shapes
             and len(self.shapes[name]) == len(shape)
             and self.first_names.get(name) == other.first_names.get(name)

@@ -109,8 +109,8 @@ class Observations(Struct, frozen=True):
     def sizes(self, name: str, axis: int) -> dict[str, tuple[tuple[int, int], ...]]:
         """Return one dimension of a tensor for each change of one variable."""
         return {
-            symbol_name: tuple((value, model.shapes[name][axis]) for value, model in points)
-            for symbol_name, points in self.seen.items()
+            variable: tuple((value, model.shapes[name][axis]) for value, model in points)
+            for variable, points in self.seen.items()
         }
 
 
@@ -138,14 +138,14 @@ def observe(builder: ModelBuilder, real: ModelSizes, *, every_kind: bool = False
             found[variable] = points
         else:
             refused.append(symbol)
-    tied: set[Symbol] = set()
-    # Of tied numbers the width of the hidden state is the variable.
+    grouped: set[Symbol] = set()
+    # Of proportional numbers the width of the hidden state is the variable.
     for symbol in sorted(refused, key=lambda s: not is_width(s)):
-        others = [s for s in refused if s not in tied and s is not symbol]
-        for variable in () if symbol in tied else _ties(symbol, others, values):
+        others = [s for s in refused if s not in grouped and s is not symbol]
+        for variable in () if symbol in grouped else _proportional(symbol, others, values):
             if points := _change_alone(builder, variable, base, values, mismatches):
                 found[variable] = points
-                tied.update(variable.symbols)
+                grouped.update(variable.symbols)
                 break
     seen = {variable.letter: points for variable, points in found.items()}
     alone = Observations(base, values, tuple(found), seen, mismatches=tuple(mismatches))
@@ -172,7 +172,7 @@ def _base(
 
     def shorter(layers: Values) -> ModelSizes | None:
         model = builder.variant({**values, **layers})
-        if model is None or model.pattern != real.pattern:
+        if model is None or model.unnumbered != real.unnumbered:
             return None
         return model if kinds <= _kinds(model) else None
 
@@ -223,7 +223,7 @@ def _unused(builder: ModelBuilder, base: ModelSizes, values: Values) -> dict[str
     return found
 
 
-def _ties(symbol: Symbol, others: list[Symbol], values: Values) -> Iterator[Variable]:
+def _proportional(symbol: Symbol, others: list[Symbol], values: Values) -> Iterator[Variable]:
     """Yield variables of a symbol and others to which it may be proportional."""
     kind = dimension_kind(symbol)
     if kind not in ("width", "layers"):
@@ -331,10 +331,10 @@ def _change_pairs(
     by_letter = {variable.letter: variable for variable in alone.variables}
     pairs = {}
     for two in list(wanted)[:PAIRS]:
-        for points in product(*(alone.seen[symbol_name] for symbol_name in two)):
+        for points in product(*(alone.seen[name] for name in two)):
             changed = dict(alone.values)
-            for symbol_name, (value, _) in zip(two, points, strict=True):
-                changed |= by_letter[symbol_name].at(value, alone.values) or {}
+            for name, (value, _) in zip(two, points, strict=True):
+                changed |= by_letter[name].at(value, alone.values) or {}
             model = builder.variant(changed)
             if model is not None and model.extends(alone.base):
                 pairs[two] = (points[0][0], points[1][0], model)
@@ -374,12 +374,12 @@ def unfitted(observed: Observations, shapes: Mapping[str, Shape]) -> dict[str, l
     found = {}
     for name, shape in observed.base.shapes.items():
         if name not in shapes:
-            moving = {
-                symbol_name
+            varying = {
+                x
                 for axis, size in enumerate(shape)
-                for symbol_name in varying_names(size, observed.sizes(name, axis))
+                for x in varying_names(size, observed.sizes(name, axis))
             }
-            found[name] = [symbol_name for symbol_name in observed.seen if symbol_name in moving]
+            found[name] = [x for x in observed.seen if x in varying]
     return found
 
 

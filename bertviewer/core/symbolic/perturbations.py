@@ -59,12 +59,12 @@ class Perturbations(Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, observed: Observations, symbols: tuple[Symbol, ...], even: Iterable[str] = ()
+        cls, observed: Observations, symbols: tuple[Symbol, ...], divisible: Iterable[str] = ()
     ) -> "Perturbations":
         """Collect divisors from divisibility conditions and from heads."""
         found: dict[str, set[str]] = {}
         known = {s.letter: s for variable in observed.variables for s in variable.symbols}
-        for condition in even:
+        for condition in divisible:
             whole, _, part = condition.removesuffix(" == 0").partition(" % ")
             if whole in known and (part in known or part.isdigit()):
                 found.setdefault(whole, set()).add(part)
@@ -77,20 +77,20 @@ class Perturbations(Struct, frozen=True):
         return cls(observed, symbols, {name: frozenset(some) for name, some in found.items()})
 
     @property
-    def parts(self) -> frozenset[str]:
+    def divisor_names(self) -> frozenset[str]:
         """The symbols that are divisors of others."""
         return frozenset(text for some in self.divisors.values() for text in some) & {
             symbol.letter for symbol in self.symbols
         }
 
-    def sizes_of_parts(self, name: str) -> list[int]:
+    def divisor_values(self, name: str) -> list[int]:
         """Return the values of a symbol's known divisors."""
         some = sorted(self.divisors.get(name, ()))
         return [evaluate(text, self.observed.values) for text in some]
 
     def step(self, name: str) -> int:
         """Return the least common multiple of a symbol's known divisors."""
-        return lcm(*self.sizes_of_parts(name))
+        return lcm(*self.divisor_values(name))
 
     def structured(self) -> Iterator[Change]:
         """Yield changes of many numbers at once, with a different rule for each number.
@@ -98,9 +98,9 @@ class Perturbations(Struct, frozen=True):
         First sizes with unchanged divisors; then divisors, alone and with odd multiples of them;
         then depths that cannot be changed alone.
         """
-        variables, parts = self.observed.variables, self.parts
-        yield from self._by_rules(v for v in variables if v.letter not in parts)
-        for change in self._by_rules(v for v in variables if v.letter in parts):
+        variables, divisors = self.observed.variables, self.divisor_names
+        yield from self._by_rules(v for v in variables if v.letter not in divisors)
+        for change in self._by_rules(v for v in variables if v.letter in divisors):
             yield change
             yield {**self._multiples(self.divisors, change, is_odd=True), **change}
         free = {symbol.letter for variable in variables for symbol in variable.symbols}
@@ -153,7 +153,7 @@ class Perturbations(Struct, frozen=True):
             return [main, 1, value + 1, value - 1, value + 2, value * 3]
         step = self.step(name)
         rules = [main, value + step, value - step, value * 3 // 2 // step * step]
-        for size in self.sizes_of_parts(name):
+        for size in self.divisor_values(name):
             rules += [size * (value // size + 1 | 1), size]
             if 1 < value // size < size:
                 # No multiple any more, but a divisor of it if rounded to whole parts.
@@ -346,7 +346,7 @@ class ProbePool:
                 self._probes[key] = self.read(change, model)
         return self._probes[key]
 
-    def experiment(self, change: Change) -> Probe | None:
+    def at_within_limit(self, change: Change) -> Probe | None:
         """Return the probe with this change within the limit of builds."""
         return self.at(change) if change and self.has_room else None
 

@@ -148,9 +148,7 @@ def derive_symbolic_shapes(
         build: builds the model on the meta device from a changed configuration.
         progress: is called before each build; its errors are raised.
     """
-    sentence = tuple(
-        Symbol(symbol_name, "", size, "", symbol_name) for symbol_name, size in lengths.items()
-    )
+    sentence = tuple(Symbol(name, "", size, "", name) for name, size in lengths.items())
     symbols = (*sentence, *architecture.symbols)
     builder = ModelBuilder(architecture.config, symbols, build, _read, progress, EXPECTED)
     known = SizeLookup(builder, architecture, _sizes(trace), builder.values)

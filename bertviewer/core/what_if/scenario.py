@@ -26,7 +26,7 @@ class Scenario(Struct, frozen=True):
     Attributes:
         sheet: the architecture's formulas.
         changed: the new values; other symbols keep theirs.
-        kept: multiples that are kept.
+        kept: relations that stay true, such as I = 4*D.
     """
 
     sheet: Sheet
@@ -159,11 +159,9 @@ class Outcome(Struct, frozen=True):
         if self.built is not None:
             children = (x.rpartition(".") for x in self.built.sizes)
             return sum(parent == path and name.isdigit() for parent, _, name in children)
-        symbol_name, real = self.sheet.stacks.get(path), self._real_layers(path)
-        grown = (
-            self.scenario.values[symbol_name] - self.sheet.values[symbol_name] if symbol_name else 0
-        )
-        return max(real + grown, 0)
+        real, name = self._real_layers(path), self.sheet.stacks.get(path)
+        more = self.scenario.values[name] - self.sheet.values[name] if name else 0
+        return max(real + more, 0)
 
     def exists(self, path: str) -> bool:
         """Return whether the model has a module of the real one."""
