@@ -102,7 +102,7 @@ def attention_scores(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return the scores before the softmax: Q·Kᵀ·scale with masks (Vaswani et al. 2017, 3.2.1)."""
+    """Return the scores Q·Kᵀ·scale + masks, [..., S, S_k] (Vaswani et al. 2017, section 3.2.1)."""
     if enable_gqa:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], dim=-3)
     scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
@@ -117,7 +117,7 @@ def attention_scores(
 
 
 def attention_probabilities(scores: Tensor) -> Tensor:
-    """Return the softmax of scores, 0 for queries from which all keys are hidden."""
+    """Return the softmax of scores, [..., S, S_k]; 0 for queries from which all keys are hidden."""
     hidden = (scores == -torch.inf).all(-1, keepdim=True)
     return torch.where(hidden, 0.0, softmax(scores))
 
@@ -133,7 +133,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return softmax(Q·Kᵀ·scale + mask)·V; dropout is off in eval mode."""
+    """Return softmax(Q·Kᵀ·scale + mask)·V, [..., S, K]; dropout is off in eval mode."""
     del dropout_p
     scores = attention_scores(query, key, attn_mask, is_causal, scale, enable_gqa)
     if enable_gqa:
@@ -142,7 +142,7 @@ def scaled_dot_product_attention(
 
 
 def _grouped_product(x: Tensor, weights: Tensor, *, offs: Tensor, **_: Any) -> Tensor:
-    """Multiply every expert's rows by its matrix, for which torch has no float64 kernel.
+    """Multiply each expert's rows of [n, in] by its [in, out]; torch has no float64 kernel.
 
     ``offs`` are the ends of the experts' rows; rows after the last belong to none.
     """

@@ -61,7 +61,7 @@ class _Table(Struct, frozen=True):
 
     @property
     def room(self) -> int:
-        """How many tokens can have their own row, from the first token's row on."""
+        """The number of tokens that can have their own row, from the first token's row on."""
         return self.rows - self.first
 
     @property
@@ -169,7 +169,7 @@ def _measure(config: Mapping[str, Any]) -> LengthLimits:
 
 
 def _limit(attempt: Callable[[int], _RunResult], few: int, rooms: set[int]) -> int | None:
-    """Return the maximum of accepted tokens, ``None`` if it exceeds all tables."""
+    """Return the maximum of accepted tokens, by bisection; ``None`` if it exceeds all tables."""
     least = few
     for room in sorted(rooms):
         if attempt(room + 1).accepts(room):

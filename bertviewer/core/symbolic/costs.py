@@ -24,7 +24,6 @@ from bertviewer.core.expressions.symbols import (
     TARGET_TOKENS,
     TOKENS,
     Symbol,
-    dimension_kind,
     is_standard,
     other_symbols_of,
     symbols_of,
@@ -103,7 +102,7 @@ def derive_costs(
         return no_costs(config, "the model accepts only sentences of one length")
     if not (probes := run_probes(builder, observed)):
         return no_costs(config, "too few modified configurations run to verify a formula")
-    layers = tuple(symbol.letter for symbol in symbols if dimension_kind(symbol) == "layers")
+    layers = tuple(symbol.letter for symbol in builder.depths)
     probes.append((real, builder.values))
     peak, peak_fixed = derive_peak(builder, observed, layers, probes)
     # Chunk sizes divide the work: shapes depend on them, but not multiply-adds.

@@ -30,7 +30,6 @@ from bertviewer.core.expressions.polynomials import (
 from bertviewer.core.expressions.symbols import (
     LABELS_KEY,
     Symbol,
-    dimension_kind,
     is_standard,
     other_symbols_of,
     symbols_of,
@@ -147,7 +146,7 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
 
 def _rounds(builder: ModelBuilder, real: ModelSizes) -> Iterator[_Round]:
     """Yield rounds with all depths free, then those that have formulas, then none."""
-    depths = frozenset(s.letter for s in builder.symbols if dimension_kind(s) == "layers")
+    depths = frozenset(symbol.letter for symbol in builder.depths)
     fixed = frozenset[str]()
     for number in range(ROUNDS):
         try:

@@ -29,7 +29,6 @@ from bertviewer.core.expressions.symbols import (
     TARGET_TOKENS,
     TOKENS,
     Symbol,
-    dimension_kind,
     other_symbols_of,
     standard_name,
     symbols_of,
@@ -104,7 +103,7 @@ def derive_kv_cache(
     tried = (*sizes.points, {**builder.values, **dict.fromkeys(narrow, _WINDOWS[0])})
     if not all(_matches(cache, builder, values) for values in tried):
         return None
-    depths = _depths(builder)
+    depths = builder.depths
     fixed = [
         f"{symbol.letter} == {symbol.value}"
         for symbol in depths
@@ -113,10 +112,6 @@ def derive_kv_cache(
     free = [s for s in builder.symbols if s.variable and s.key and s not in depths]
     conditions = (*fixed, *constant_conditions(free, sizes.points, cache.letters))
     return replace(cache, domain=join_conditions(conditions))
-
-
-def _depths(builder: ModelBuilder) -> list[Symbol]:
-    return [symbol for symbol in builder.symbols if dimension_kind(symbol) == "layers"]
 
 
 def _layers(
@@ -175,7 +170,7 @@ def _depth(builder: ModelBuilder, base: Values, stack: str, count: int) -> str |
         found = map(_LAYER.match, model.shapes if model else ())
         return len({place[2] for place in found if place and place[1] == stack})
 
-    for symbol in _depths(builder):
+    for symbol in builder.depths:
         if symbol.value == count and all(length(more) == count + more for more in (1, 2)):
             return symbol.letter
     return None

@@ -125,6 +125,11 @@ class ModelBuilder(Struct, frozen=True):
         """The symbols' values in the real model."""
         return {symbol.letter: symbol.value for symbol in self.symbols}
 
+    @property
+    def depths(self) -> list[Symbol]:
+        """The symbols that are numbers of layers."""
+        return [symbol for symbol in self.symbols if dimension_kind(symbol) == "layers"]
+
     def real(self) -> ModelSizes:
         """Build the unchanged configuration; errors of the build are raised."""
         self._report()

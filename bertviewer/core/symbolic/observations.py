@@ -163,11 +163,7 @@ def _base(
     # A list with a symbol for each entry keeps its length, and so does its depth.
     entries = Counter(_part_of(s) for s in builder.symbols if s.key.rpartition(".")[2].isdigit())
     lists = {(place.rpartition(".")[0], length) for place, length in entries.items()}
-    depths = {
-        s.letter: s.value
-        for s in builder.symbols
-        if dimension_kind(s) == "layers" and (_part_of(s), s.value) not in lists
-    }
+    depths = {s.letter: s.value for s in builder.depths if (_part_of(s), s.value) not in lists}
     kinds = _kinds(real) if every_kind else frozenset()
 
     def shorter(layers: Values) -> ModelSizes | None:

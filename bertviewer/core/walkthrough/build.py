@@ -93,11 +93,11 @@ class _Builder:
             users = {user.id for user in self._edges.users(node)}
             if users and users <= target and not inputs[node.id]:
                 target.add(node.id)
-        self._side("encoder " if target else "", [n for n in self._nodes if n.id not in target])
+        self._add_side("encoder " if target else "", [n for n in self._nodes if n.id not in target])
         if target:
             self._shapes.turn_to_target()
             self._sections.append(Section("embeddings", TARGET))
-            self._side("decoder ", [node for node in self._nodes if node.id in target])
+            self._add_side("decoder ", [node for node in self._nodes if node.id in target])
         self._add_unused()
         numbers, is_executed = count(1), bool(self._edges.flow.edges)
         return tuple(
@@ -111,7 +111,7 @@ class _Builder:
             if section.steps
         )
 
-    def _side(self, side: str, nodes: Sequence[Node]) -> None:
+    def _add_side(self, side: str, nodes: Sequence[Node]) -> None:
         """Add the layers of the encoder or decoder, and the steps around them."""
         between: list[Node] = []
         last: Node | None = None
@@ -120,9 +120,9 @@ class _Builder:
             if layers is not None:
                 self._add_steps(between)
                 between, last = [], node
-                self._layer(node, layers, side)
+                self._add_layer(node, layers, side)
             elif node.kind not in ENDS and not self._is_weight_of_layer(node):
-                self._other_layers(side, last)
+                self._add_other_layers(side, last)
                 inputs = self._edges.inputs[node.id]
                 is_new = bool(inputs) and not inputs & self._seen_inputs
                 self._seen_inputs |= inputs
@@ -133,7 +133,7 @@ class _Builder:
                     self._sections.append(Section("embeddings", "Embeddings"))
                 between.append(node)
         self._add_steps(between)
-        self._other_layers(side, last)
+        self._add_other_layers(side, last)
 
     def _is_weight_of_layer(self, node: Node) -> bool:
         """Return whether a node changes a weight that a layer reads."""
@@ -155,7 +155,7 @@ class _Builder:
             segments = [token.segment for token in self._shapes.tokens]
             self._add_ids(SEGMENT_IDS, table, note, segments)
         for step in steps:
-            self._add_read(step)
+            self._add_graph_step(step)
 
     def _add_ids(self, name: str, table: Step, note: str, ids: Sequence[int]) -> None:
         """Add ids that are looked up in a table: ``101 2023 … 102`` of many."""
@@ -164,7 +164,7 @@ class _Builder:
             words = [*words[: _MOST_IDS - 2], "…", words[-1]]
         self._add(Step(name, output_shape=table.input_shape, note=note, values=" ".join(words)))
 
-    def _add_read(self, step: Step) -> None:
+    def _add_graph_step(self, step: Step) -> None:
         """Add a step of the graph, with the modules that hold its parameters."""
         counter, note = self._counter, step.note
         tensors = counter.tensors(step.reads)
@@ -202,14 +202,14 @@ class _Builder:
             name = path.rpartition(".")[2] if paths else own
             self._add(Step(name, paths, path or None, note=UNUSED), tensors)
 
-    def _layer(self, node: Node, layers: EqualLayers, side: str) -> None:
+    def _add_layer(self, node: Node, layers: EqualLayers, side: str) -> None:
         self._passed.update(node.layers)
         path = layers.paths[0]
         flow, layer = self._flows.flow(path), self._architecture.module(path)
         if path in self._shown or flow is None or layer is None:
             return
         for step in self._after.tables_read(node):
-            self._add_read(step)
+            self._add_graph_step(step)
         title = layers.title.lower().replace("layer", f"{side}layer").capitalize()
         times = len(layers.paths)
         symbols = _times_in_symbols(self._architecture, layer, times)
@@ -217,12 +217,12 @@ class _Builder:
         self._seen_inputs |= self._edges.inputs[node.id]
         reader = StepReader(self._architecture, self._shapes, flow, "layer")
         for step in reader.steps(flow.nodes):
-            self._add_read(step)
+            self._add_graph_step(step)
         self._add_unused(path)
         self._shown[path] = self._sections[-1]
         self._waiting.append(layers)
 
-    def _other_layers(self, side: str, last: Node | None) -> None:
+    def _add_other_layers(self, side: str, last: Node | None) -> None:
         """Add the layers that are equal to those just shown, and start the section after them."""
         passed = [each for each in self._waiting if self._passed.issuperset(each.paths)]
         if last is None or not (passed or self._sections[-1].kind == "layer"):
@@ -242,7 +242,7 @@ class _Builder:
                 self._add(replace(step, module=module, note=f"{note} {layers.calls} times."))
         self._sections.append(Section("rest", f"After the {side}layers"))
         for step in self._after.dropouts(last):
-            self._add_read(step)
+            self._add_graph_step(step)
 
     def _add_equal(self, section: Section, layers: EqualLayers) -> None:
         """Add the layers that are equal to the one a section shows, in one step."""

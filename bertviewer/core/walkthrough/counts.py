@@ -89,7 +89,7 @@ class TensorCounter:
         return StepCount(
             sum(tensor.numel for tensor in taken),
             sum(tensor.numel for tensor in taken if tensor.trainable),
-            symbols if names_in(symbols) else "",
+            symbols if symbols_in(symbols) else "",
             compact(changed(pieces, lambda dim: str(evaluate(dim, self._values)))),
             pieces,
         )
@@ -155,8 +155,8 @@ def collected(pieces: Iterable[Piece]) -> str:
     return join_terms(str(Polynomial({symbols: value})) for symbols, value in ordered)
 
 
-def names_in(text: str) -> set[str]:
-    """Return the symbols in a sum."""
+def symbols_in(text: str) -> set[str]:
+    """Return the symbols in the text of a count, where ``4D`` is a factor."""
     return set(_NAME.findall(text))
 
 
@@ -187,7 +187,7 @@ _SQUARE = re.compile(r"([A-Za-z]\w*)\*\*2")
 
 
 class Component(Struct, frozen=True):
-    """One component: its sum tensor by tensor, and with like terms collected; "" if unknown."""
+    """The embeddings, all equal layers, or a head: sums by tensor and by symbol, "" if unknown."""
 
     title: str
     parameters: int
@@ -243,7 +243,7 @@ def count_components(
     if {step.name for step in rest if step.count.parameters} == {"Pooler"}:
         title = "Pooler"
     sections.append(Section("rest", title, rest))
-    symbols = names_in(" ".join(step.count.symbols for step in walkthrough.steps))
+    symbols = symbols_in(" ".join(step.count.symbols for step in walkthrough.steps))
     used = tuple(relation for relation in declared if relation.name in symbols)
     return ComponentCounts(
         tuple(_component(section, used) for section in sections if section.parameters),

@@ -189,7 +189,7 @@ def _divisions(architecture: Architecture, values: Mapping[str, int]) -> Iterato
 
 
 def _multiples(symbols: tuple[Symbol, ...]) -> Iterator[Relation]:
-    """Yield the multiples that can be kept, whose symbols can be changed independently."""
+    """Yield the relations that a scenario can keep, such as I = 4*D, between variables."""
     own = {symbol.letter for symbol in symbols if symbol.variable == symbol.letter}
     for relation in relations(symbols):
         if relation.name in own.intersection(_FEED_FORWARD) and "D" in own:
