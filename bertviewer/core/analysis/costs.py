@@ -49,7 +49,7 @@ class HeadCost(Struct, frozen=True):
 def outline_of(architecture: Architecture) -> Outline | None:
     """Return a model's outline; ``None`` without layers or without a known width."""
     stacks = layer_stacks(architecture)[:2]
-    sizes = {symbol.letter: symbol.value for symbol in architecture.symbols}
+    sizes = {symbol.name: symbol.value for symbol in architecture.symbols}
     if not stacks or not {"D", "A"} <= sizes.keys():
         return None
     order = {node.path: number for number, node in enumerate(architecture.modules)}

@@ -325,20 +325,20 @@ def _relations_in(symbols: list[Symbol]) -> Iterator[Relation]:
     for symbol in symbols:
         name = standard_name(symbol)
         if name == "A_kv" and heads is not None and heads.value == symbol.value:
-            yield _equal(symbol, heads.letter)
+            yield _equal(symbol, heads.name)
         if width is None or symbol is width or dimension_kind(symbol) != "width":
             continue
         if name == "K":
             if heads is not None and heads.value * symbol.value == width.value:
-                text = f"{heads.letter}*{symbol.letter} = {width.letter}"
-                yield Relation(symbol.letter, f"{width.letter}//{heads.letter}", text)
+                text = f"{heads.name}*{symbol.name} = {width.name}"
+                yield Relation(symbol.name, f"{width.name}//{heads.name}", text)
         elif name and symbol.value % width.value == 0 and symbol.value // width.value <= LARGEST:
             times = symbol.value // width.value
-            yield _equal(symbol, f"{times}*{width.letter}" if times > 1 else width.letter)
+            yield _equal(symbol, f"{times}*{width.name}" if times > 1 else width.name)
 
 
 def _equal(symbol: Symbol, formula: str) -> Relation:
-    return Relation(symbol.letter, formula, f"{symbol.letter} = {formula}")
+    return Relation(symbol.name, formula, f"{symbol.name} = {formula}")
 
 
 _INPUTS = (SENTENCES, TOKENS, TARGET_TOKENS)

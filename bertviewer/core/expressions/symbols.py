@@ -114,11 +114,11 @@ def name_order(name: str) -> tuple[int, str]:
     return _RANK.get(base, len(_RANK)), name
 
 
-class Symbol(Struct, frozen=True):
+class Symbol(Struct, frozen=True, rename={"name": "letter"}):
     """A number of a configuration in formulas.
 
     Attributes:
-        letter: its name in formulas, such as ``D`` or ``image_size``.
+        name: in formulas, such as ``D`` or ``image_size``.
         key: the configuration key, with dots: ``text_config.hidden_size``.
         value: the number.
         meaning: in words.
@@ -127,7 +127,7 @@ class Symbol(Struct, frozen=True):
             ratio. Empty if nothing was derived, or if no other value gives a comparable model.
     """
 
-    letter: str
+    name: str
     key: str
     value: int
     meaning: str
@@ -182,7 +182,7 @@ def other_symbols_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
     than those of ``symbols_of`` are skipped.
     """
     symbols = symbols_of(config)
-    keys, taken = {symbol.key for symbol in symbols}, {symbol.letter for symbol in symbols}
+    keys, taken = {symbol.key for symbol in symbols}, {symbol.name for symbol in symbols}
     return tuple(islice(_others_in(config, (), keys, taken), MOST_OTHERS))
 
 
@@ -205,7 +205,7 @@ def standard_name(symbol: Symbol) -> str:
     """
     key = _path(symbol)[-1]
     name = BY_KEY[key].name if key in BY_KEY else ""
-    return name if name and symbol.letter.split("_")[0] == name.split("_")[0] else ""
+    return name if name and symbol.name.split("_")[0] == name.split("_")[0] else ""
 
 
 def config_part(symbol: Symbol) -> str:
@@ -220,7 +220,7 @@ def is_width(symbol: Symbol) -> bool:
 
 def is_standard(symbol: Symbol) -> bool:
     """Return whether a symbol is one of ``STANDARD_SYMBOLS`` and not in a sub-configuration."""
-    return symbol.letter in STANDARD_NAMES
+    return symbol.name in STANDARD_NAMES
 
 
 def shape_text(shape: Sequence[int | str] | None) -> str:

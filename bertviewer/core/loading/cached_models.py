@@ -220,7 +220,7 @@ def _validate(architecture: Architecture) -> None:
     Raises:
         ValueError: they don't.
     """
-    values = {symbol.letter: symbol.value for symbol in architecture.symbols}
+    values = {symbol.name: symbol.value for symbol in architecture.symbols}
     total = architecture.root.parameters
     for node in architecture.modules:
         tensors = [t for t in architecture.tensors_below(node.path) if t.tied_to is None]
@@ -251,7 +251,7 @@ def _validate(architecture: Architecture) -> None:
 
 def _validate_costs(costs: Costs, values: Mapping[str, int]) -> None:
     """Check that the formulas of a forward pass can be evaluated for the model."""
-    values = {**values, **{symbol.letter: symbol.value for symbol in costs.symbols}}
+    values = {**values, **{symbol.name: symbol.value for symbol in costs.symbols}}
     if not all_met(costs.domain, values):
         raise ValidationError("the cost formulas are not valid for this model")
     for module in costs.modules.values():

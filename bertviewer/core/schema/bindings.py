@@ -14,9 +14,9 @@ def bindings(architecture: Architecture, run: ActivationRun | None = None) -> di
         run: its last run, which determines B, S and S_d; else they have the values that costs are
             given for.
     """
-    values = {symbol.letter: symbol.value for symbol in architecture.symbols}
+    values = {symbol.name: symbol.value for symbol in architecture.symbols}
     if architecture.costs is not None:
-        values |= {symbol.letter: symbol.value for symbol in architecture.costs.symbols}
+        values |= {symbol.name: symbol.value for symbol in architecture.costs.symbols}
     return values if run is None else values | _lengths(architecture, run.tokens)
 
 

@@ -180,7 +180,7 @@ def constant_conditions(
         points: all numbers' values in each model, the real one first.
         used: symbols of formulas; a number that was always equal to one has to equal it.
     """
-    rows = {s.letter: [values[s.letter] for values in points] for s in symbols}
+    rows = {s.name: [values[s.name] for values in points] for s in symbols}
     fixed = {name for name, row in rows.items() if len(set(row)) == 1}
     yield from (f"{name} == {row[0]}" for name, row in rows.items() if name in fixed)
     for name in sorted(set(used) & rows.keys() - fixed):
@@ -263,7 +263,7 @@ def value_conditions(
         for by in (1, -1):
 
             def changes_nothing(some: Sequence[Symbol], by: int = by) -> bool:
-                change = {s.letter: s.value + by for s in some}
+                change = {s.name: s.value + by for s in some}
                 model = every.variant({**every.values, **values, **change})
                 return model is not None and not _affected(start, model)
 
@@ -277,12 +277,12 @@ def value_conditions(
         models = [
             model
             for key, model in builder.built.items()
-            if model and others <= key and dict(key - others).keys() == {symbol.letter}
+            if model and others <= key and dict(key - others).keys() == {symbol.name}
         ]
         names = set[str]().union(*(_affected(start, model) for model in models))
         is_held = not models and symbol in builder.symbols
         for name in start.facts if is_held else sorted(names):
-            found.setdefault(name, {})[f"{symbol.letter} == {symbol.value}"] = None
+            found.setdefault(name, {})[f"{symbol.name} == {symbol.value}"] = None
     return found
 
 

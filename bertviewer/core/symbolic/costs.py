@@ -98,11 +98,11 @@ def derive_costs(
     except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
         return no_costs(config, describe_error(error))
     observed = observe(builder, real)
-    if any(not symbol.key and symbol.letter not in observed.seen for symbol in symbols):
+    if any(not symbol.key and symbol.name not in observed.seen for symbol in symbols):
         return no_costs(config, "the model accepts only sentences of one length")
     if not (probes := run_probes(builder, observed)):
         return no_costs(config, "too few modified configurations run to verify a formula")
-    layers = tuple(symbol.letter for symbol in builder.depths)
+    layers = tuple(symbol.name for symbol in builder.depths)
     probes.append((real, builder.values))
     peak, peak_fixed = derive_peak(builder, observed, layers, probes)
     # Chunk sizes divide the work: shapes depend on them, but not multiply-adds.
@@ -113,7 +113,7 @@ def derive_costs(
     start, values = (real, {}) if are_in_lists else (observed.base, observed.values)
     fixed = value_conditions(builder, replace(start, shapes={}), others, values)
     modules, domain = _modules(builder, observed, layers, probes, fixed)
-    followed = {symbol.letter: observed.variable_of(symbol.letter) for symbol in symbols}
+    followed = {symbol.name: observed.variable_of(symbol.name) for symbol in symbols}
     variables = {name: variable for name, variable in followed.items() if variable}
     inputs = _input_symbols(config, 1, usual, usual)
     return Costs(inputs, modules, peak, peak_fixed, variables, domain)
@@ -127,7 +127,7 @@ def no_costs(config: Mapping[str, Any], reason: str) -> Costs:
 
 def _usual_tokens(config: Mapping[str, Any]) -> int:
     """Return a number of tokens that is less than the longest sentence."""
-    longest = next((s.value for s in symbols_of(config) if s.letter == "L"), 4 * USUAL_TOKENS)
+    longest = next((s.value for s in symbols_of(config) if s.name == "L"), 4 * USUAL_TOKENS)
     return max(1, min(USUAL_TOKENS, longest // 4))
 
 
@@ -152,7 +152,7 @@ def _modules(
     Also the conditions under which all of them hold, ``fixed`` included; none on B and S.
     """
     base, repeats = observed.base, fit_repeats(observed)
-    inputs = {symbol.letter for symbol in builder.symbols if not symbol.key}
+    inputs = {symbol.name for symbol in builder.symbols if not symbol.key}
     shapes = {
         name: shape
         for name, shape in fit_shapes(observed).items()
@@ -199,7 +199,7 @@ def _modules(
 
 def _divides_inputs(shape: Shape, builder: ModelBuilder, inputs: set[str]) -> bool:
     """Return whether a formula divides by inputs or divides them."""
-    symbols = {symbol.letter: symbol for symbol in builder.symbols}
+    symbols = {symbol.name: symbol for symbol in builder.symbols}
     divisible = divisibility_conditions(shape, builder.values, symbols)
     return any(names_in_conditions(text) & inputs for text in divisible)
 
@@ -272,7 +272,7 @@ def derive_peak(
         is_less = len(standard) < len(observed.variables)
         if not is_less or not _proven(moments, shapes, run_probes(builder, known)):
             return (), {}
-    return moments, {s.letter: s.value for s in builder.symbols if not known.variable_of(s.letter)}
+    return moments, {s.name: s.value for s in builder.symbols if not known.variable_of(s.name)}
 
 
 def _proven(
@@ -320,7 +320,7 @@ def _observe_storages(observed: Observations, base: ForwardPass) -> Observations
         )
         for name, points in observed.seen.items()
     }
-    variables = tuple(variable for variable in observed.variables if seen[variable.letter])
+    variables = tuple(variable for variable in observed.variables if seen[variable.name])
     return Observations(replace(base, shapes=base.storages), observed.values, variables, seen)
 
 

@@ -120,10 +120,10 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     limits = [value_conditions(builder, real, others)]
     rounds = list(_rounds(builder, real))
     best = max(rounds, key=lambda found: len(found.proven))
-    limits.append(value_conditions(builder, real, [s for s in symbols if s.letter in best.fixed]))
+    limits.append(value_conditions(builder, real, [s for s in symbols if s.name in best.fixed]))
     varied = {name for key, model in builder.built.items() if model for name, _ in key}
     # Numbers of which no other value was built may affect everything.
-    held = [f"{s.letter} == {s.value}" for s in symbols if s.letter not in varied]
+    held = [f"{s.name} == {s.value}" for s in symbols if s.name not in varied]
     known: dict[str, tuple[str, ...]] = {}
     domains: dict[str, str] = {}
     for name, fact in real.facts.items():
@@ -134,7 +134,7 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
         if name in real.sizes and (domain := join_conditions(conditions)) is not None:
             domains[name] = domain
     variable_of = rounds[0].observed.variable_of
-    symbols = tuple(replace(s, variable=variable_of(s.letter)) for s in symbols)
+    symbols = tuple(replace(s, variable=variable_of(s.name)) for s in symbols)
     return Derivation(
         _shown((*symbols, *others), known.values(), domains.values()),
         {name: known[TENSOR + name] for name in real.shapes},
@@ -146,7 +146,7 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
 
 def _rounds(builder: ModelBuilder, real: ModelSizes) -> Iterator[_Round]:
     """Yield rounds with all depths free, then those that have formulas, then none."""
-    depths = frozenset(symbol.letter for symbol in builder.depths)
+    depths = frozenset(symbol.name for symbol in builder.depths)
     fixed = frozenset[str]()
     for number in range(ROUNDS):
         try:
@@ -169,7 +169,7 @@ def _explain(
 
     If further depths need to be fixed, only these are returned, except in the last round.
     """
-    symbols = tuple(s for s in every.symbols if s.letter not in fixed)
+    symbols = tuple(s for s in every.symbols if s.name not in fixed)
     builder = replace(every, symbols=symbols)
     observed = observe(builder, real, every_kind=True)
     repeats, shapes = fit_repeats(observed), fit_shapes(observed)
@@ -184,7 +184,7 @@ def _explain(
     }
     changing = {name for names in without.values() for name in names}
     changing |= {name for path in lengths.keys() - repeats for name in lengthening[path]}
-    depths = (s.letter for s in symbols if observed.is_depth(s))
+    depths = (s.name for s in symbols if observed.is_depth(s))
     unfitted_depths = frozenset(changing.intersection(depths))
     if unfitted_depths and not is_last:
         reasons = {"": "the depths follow no formula"}
@@ -261,8 +261,8 @@ def _shown(
     return tuple(
         symbol
         for symbol in symbols
-        if symbol.letter in used
-        or (symbol.variable != symbol.letter and symbol.variable in used)
+        if symbol.name in used
+        or (symbol.variable != symbol.name and symbol.variable in used)
         or (is_standard(symbol) and symbol.key != LABELS_KEY)
     )
 

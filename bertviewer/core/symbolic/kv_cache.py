@@ -79,9 +79,9 @@ def derive_kv_cache(
     if not config.get("is_encoder_decoder"):
         del lengths[TARGET_TOKENS]
     inputs = (Symbol(name, "", size, "", name) for name, size in lengths.items())
-    known = {symbol.letter for symbol in architecture.symbols}
+    known = {symbol.name for symbol in architecture.symbols}
     numbers = (*symbols_of(config), *other_symbols_of(config))
-    others = (replace(s, variable="") for s in numbers if s.letter not in known)
+    others = (replace(s, variable="") for s in numbers if s.name not in known)
     symbols = (*inputs, *architecture.symbols, *others)
     reader = _Reader()
     builder = ModelBuilder(config, symbols, build, reader.sizes, progress, EXPECTED)
@@ -105,9 +105,9 @@ def derive_kv_cache(
         return None
     depths = builder.depths
     fixed = [
-        f"{symbol.letter} == {symbol.value}"
+        f"{symbol.name} == {symbol.value}"
         for symbol in depths
-        if not _matches(cache, builder, {**base, symbol.letter: base[symbol.letter] + 1})
+        if not _matches(cache, builder, {**base, symbol.name: base[symbol.name] + 1})
     ]
     free = [s for s in builder.symbols if s.variable and s.key and s not in depths]
     conditions = (*fixed, *constant_conditions(free, sizes.points, cache.letters))
@@ -166,13 +166,13 @@ def _depth(builder: ModelBuilder, base: Values, stack: str, count: int) -> str |
     """Return the symbol of a depth that equals the number of a stack's layers."""
 
     def length(more: int) -> int:
-        model = builder.variant({**base, symbol.letter: count + more})
+        model = builder.variant({**base, symbol.name: count + more})
         found = map(_LAYER.match, model.shapes if model else ())
         return len({place[2] for place in found if place and place[1] == stack})
 
     for symbol in builder.depths:
         if symbol.value == count and all(length(more) == count + more for more in (1, 2)):
-            return symbol.letter
+            return symbol.name
     return None
 
 
@@ -186,7 +186,7 @@ def _windows(builder: ModelBuilder, real: ModelSizes) -> dict[str, tuple[str, st
         """Return the shapes with small values of these symbols; none if tensors differ."""
         found: list[Mapping[str, tuple[int, ...]]] = []
         for value in _WINDOWS:
-            model = builder.variant(builder.values | {s.letter: value for s in some})
+            model = builder.variant(builder.values | {s.name: value for s in some})
             if model is None or model.shapes.keys() != real.shapes.keys():
                 return []
             found.append(model.shapes)
@@ -204,9 +204,9 @@ def _windows(builder: ModelBuilder, real: ModelSizes) -> dict[str, tuple[str, st
             for axis, length in enumerate(shape):
                 sizes = (other[name][axis] for other in others)
                 seen = tuple(zip(_WINDOWS[1:], sizes, strict=True))
-                limit = fit(length, {symbol.letter: _WINDOWS[0]}, {symbol.letter: seen})
+                limit = fit(length, {symbol.name: _WINDOWS[0]}, {symbol.name: seen})
                 if limit is not None and limit.symbols:
-                    windows[name] = symbol.letter, str(limit)
+                    windows[name] = symbol.name, str(limit)
     return windows
 
 

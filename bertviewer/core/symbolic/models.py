@@ -123,7 +123,7 @@ class ModelBuilder(Struct, frozen=True):
     @property
     def values(self) -> dict[str, int]:
         """The symbols' values in the real model."""
-        return {symbol.letter: symbol.value for symbol in self.symbols}
+        return {symbol.name: symbol.value for symbol in self.symbols}
 
     @property
     def depths(self) -> list[Symbol]:
@@ -137,8 +137,8 @@ class ModelBuilder(Struct, frozen=True):
 
     def variant(self, values: Values) -> ModelSizes | None:
         """Build with these values of all symbols; ``None`` if the model refuses them."""
-        moved = {s: values[s.letter] for s in self.symbols if values[s.letter] != s.value}
-        key = frozenset((symbol.letter, value) for symbol, value in moved.items())
+        moved = {s: values[s.name] for s in self.symbols if values[s.name] != s.value}
+        key = frozenset((symbol.name, value) for symbol, value in moved.items())
         if key not in self.built:
             self.built[key] = self._changed(moved, values)
         return self.built[key]

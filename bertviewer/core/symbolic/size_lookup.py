@@ -107,7 +107,7 @@ def _variables(architecture: Architecture, symbols: Iterable[Symbol]) -> Iterato
     groups: dict[str, list[Symbol]] = {}
     for symbol in symbols:
         if symbol.variable and dimension_kind(symbol) != "layers":
-            groups.setdefault(together.get(symbol.letter, symbol.variable), []).append(symbol)
+            groups.setdefault(together.get(symbol.name, symbol.variable), []).append(symbol)
     yield from (Variable(tuple(some)) for some in groups.values())
 
 

@@ -87,7 +87,7 @@ class Solver:
         modules = sum(not name.startswith(TENSOR) for name in formulas)
         most_builds = max(_LEAST_BUILDS, min(_MOST_BUILDS, _MODULES // max(modules, 1)))
         self._probes = ProbePool(builder, observed, lengths, most_builds)
-        symbols = {symbol.letter: symbol for symbol in builder.symbols}
+        symbols = {symbol.name: symbol for symbol in builder.symbols}
         divisible = {
             name: divisibility_conditions(some, builder.values, symbols)
             for name, some in sizes.items()
@@ -99,7 +99,7 @@ class Solver:
         self._perturbations = Perturbations.of(observed, builder.symbols, divisions)
         self._candidates = ConditionCandidates(observed, symbols, self._perturbations)
         proportional = {
-            x.letter: [ratio(x.letter, y.letter, observed.values) for y in x.symbols[1:]]
+            x.name: [ratio(x.name, y.name, observed.values) for y in x.symbols[1:]]
             for x in observed.variables
         }
         self._initial = {name: list(divisible.get(name, ())) for name in (*divisible, *formulas)}
@@ -292,7 +292,7 @@ class Solver:
         Models may round numbers to multiples, and large models are tried with few changes.
         """
         for variable in self._observed.variables:
-            symbol = variable.letter
+            symbol = variable.name
             tried = gcd(*(probe.values[symbol] for probe in self._probes))
             is_size = variable.kind in ("width", "size") and len(variable.symbols) == 1
             if not is_size or symbol in self._unconditional or self._candidates.is_depth(symbol):

@@ -270,7 +270,7 @@ class _Builder:
 def _times_in_symbols(architecture: Architecture, layer: ModuleNode, times: int) -> str:
     """Return the symbols that multiply a layer in the formula of its list, if they do."""
     above = architecture.module(layer.parent or "")
-    values = {symbol.letter: symbol.value for symbol in architecture.symbols}
+    values = {symbol.name: symbol.value for symbol in architecture.symbols}
     for part in Count.read(above.count_formula).parts if above and times > 1 else ():
         if isinstance(part, Count) and part.times.symbols and part.times.at(values) == times:
             return str(part.times)

@@ -38,7 +38,7 @@ class TensorCounter:
 
     def __init__(self, architecture: Architecture) -> None:
         self._architecture = architecture
-        self._values = {symbol.letter: symbol.value for symbol in architecture.symbols}
+        self._values = {symbol.name: symbol.value for symbol in architecture.symbols}
         self._first = {t.name: t.tied_to or t.name for t in architecture.parameters}
         self._left = set(self._first.values())
 
@@ -223,7 +223,7 @@ class ComponentCounts(Struct, frozen=True):
 
 def usual_relations(symbols: Sequence[Symbol]) -> tuple[Relation, ...]:
     """Return the usual substitutions: I by ``4*D`` if true, T by its number."""
-    segments = [str(symbol.value) for symbol in symbols if symbol.letter == "T"][:1]
+    segments = [str(symbol.value) for symbol in symbols if symbol.name == "T"][:1]
     return (*relations(symbols), *(Relation("T", number, f"T = {number}") for number in segments))
 
 

@@ -100,7 +100,7 @@ class TreeFigures:
         """A value for each letter of the configuration."""
         if self._architecture is None:
             return {}
-        return {symbol.letter: symbol.value for symbol in self._architecture.symbols}
+        return {symbol.name: symbol.value for symbol in self._architecture.symbols}
 
     @cached_property
     def _owners(self) -> Mapping[str, bool]:

@@ -36,7 +36,7 @@ def test_letters_give_the_shapes_of_a_model_that_they_were_not_found_on(name: st
     architecture = _derived(source, config)
     flows = architecture.flows
     assert flows is not None
-    values = {symbol.letter: symbol.value for symbol in architecture.symbols} | {
+    values = {symbol.name: symbol.value for symbol in architecture.symbols} | {
         "B": 3, "S": 11, "S_d": 6,
     }  # fmt: skip
     model = builder(source)(config)
