@@ -87,7 +87,7 @@ def examine(
     found = derive(architecture.config, builder(source))
     seconds = time.perf_counter() - start
     counts = {node.path: node.parameters for node in architecture.modules}
-    letters = {symbol.letter: symbol.value for symbol in found.symbols}
+    letters = {symbol.name: symbol.value for symbol in found.symbols}
     filled = [path for path, count in counts.items() if count]
     true = [path for path in filled if evaluate(found.counts[path], letters) == counts[path]]
     root = found.counts[""]

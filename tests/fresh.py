@@ -124,7 +124,7 @@ def try_costs(
     symbols = symbols_of(config)
     real = _values(config, symbols)
     limited = names_in_conditions(costs.domain)
-    others = [symbol for symbol in other_symbols_of(config) if symbol.letter in limited]
+    others = [symbol for symbol in other_symbols_of(config) if symbol.name in limited]
     evaluations = outside = built = 0
     mistakes: list[Mistake] = []
     for variants, changed in configurations(config, draw):
@@ -191,7 +191,7 @@ def _values(config: Mapping[str, Any], symbols: Iterable[Symbol]) -> dict[str, i
         if isinstance(at, list) and len(set(map(str, at))) == 1:
             at = at[0]
         if isinstance(at, int) and not isinstance(at, bool):
-            values[symbol.letter] = at
+            values[symbol.name] = at
     return values
 
 

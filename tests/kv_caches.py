@@ -119,7 +119,7 @@ def derived(name: str) -> tuple[Architecture, dict[str, int]]:
     config = plain_config(model.config, name)
     found = inspect_module(model, SourceInfo("config", name, "base", "none"), config)
     counted = with_counts(found, source, no_progress)
-    values = {s.letter: s.value for s in (*symbols_of(config), *other_symbols_of(config))}
+    values = {s.name: s.value for s in (*symbols_of(config), *other_symbols_of(config))}
     return replace(counted, kv_cache=derive_kv_cache(counted, build)), values
 
 

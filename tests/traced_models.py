@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bertviewer.charts.flow.dot import dot_of
 from bertviewer.charts.flow.layout import draw
 from bertviewer.core.formulas.catalogue import with_formulas
-from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.tracing_models import LENGTHS, TracedModel, trace_model
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model

@@ -65,7 +65,7 @@ def why_no_formula(architecture: Architecture, path: str) -> str:
 def sentence_text(architecture: Architecture, values: Mapping[str, int]) -> str:
     """Return what costs are given for: ``B = 1, S = 128``."""
     symbols = () if architecture.costs is None else architecture.costs.symbols
-    return ", ".join(f"{symbol.letter} = {values[symbol.letter]}" for symbol in symbols)
+    return ", ".join(f"{symbol.name} = {values[symbol.name]}" for symbol in symbols)
 
 
 def peak_text(architecture: Architecture, values: Mapping[str, int]) -> str:

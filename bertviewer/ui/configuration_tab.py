@@ -97,4 +97,4 @@ def _cells(key: str, value: object, symbol: Symbol | None, effect: str) -> tuple
     text = _text(value)
     if symbol is None:
         return key, "", text, effect, KEY_MEANINGS.get(key, "")
-    return key, symbol.letter, text, effect, symbol.meaning
+    return key, symbol.name, text, effect, symbol.meaning

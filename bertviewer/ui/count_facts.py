@@ -216,12 +216,12 @@ class CountFacts(QObject):
             used |= _letters(formula)
         inputs = () if costs is None else costs.symbols
         for symbol in (*inputs, *architecture.symbols):
-            if symbol.letter in used:
-                yield symbol.letter, self._meaning(symbol, values)
+            if symbol.name in used:
+                yield symbol.name, self._meaning(symbol, values)
 
     def _meaning(self, symbol: Symbol, values: dict[str, int]) -> str:
-        value = f"{values[symbol.letter]:,}"
-        if symbol.key == symbol.letter:
+        value = f"{values[symbol.name]:,}"
+        if symbol.key == symbol.name:
             return self.tr("{0}, from the configuration").format(value)
         if symbol.key:
             return self.tr("{0} = {1}, {2}").format(symbol.key, value, symbol.meaning)

@@ -28,7 +28,7 @@ def test_tables(model: bertviewer.Model) -> None:
 def test_a_formula_is_the_count(model: bertviewer.Model) -> None:
     formula = model.formula("encoder.layer.1.attention.self.query")
     assert (formula.text, formula.numbers, formula.result) == ("D² + D", "32² + 32", 1056)
-    values = {symbol.letter: symbol.value for symbol in model.architecture.symbols}
+    values = {symbol.name: symbol.value for symbol in model.architecture.symbols}
     assert eval(formula.expression, {}, values) == 1056
     assert str(formula) == "D² + D\n= 32² + 32\n= 1,056"
     assert repr(formula).startswith("<bertviewer.Formula of 'encoder.layer.1")

@@ -10,7 +10,7 @@ from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.flow.svg import svg_of
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta
-from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.trace import Trace
 from bertviewer.core.graph.tracing_models import LENGTHS, meta_trace
 from bertviewer.core.schema.flow import Flow, Flows

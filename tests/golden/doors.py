@@ -118,12 +118,12 @@ def what_if(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
     sheet = Sheet.of(model.architecture)
     top = [node.path for node in model.architecture.modules if node.depth <= 1]
     for symbol in sheet.symbols:
-        if symbol.letter not in sheet.free:
+        if symbol.name not in sheet.free:
             continue
         for value in (2 * symbol.value, symbol.value + 1):
             facts: dict[str, Any]
             try:
-                outcome = evaluate_scenario(Scenario(sheet, {symbol.letter: value}))
+                outcome = evaluate_scenario(Scenario(sheet, {symbol.name: value}))
             except ScenarioError as error:
                 facts = {"problem": sorted(map(problem_text, error.problems))}
             else:
@@ -134,7 +134,7 @@ def what_if(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
                     macs = outcome.macs(path)
                     facts[f"parameters of {path or 'the model'}"] = outcome.parameters(path).value
                     facts[f"multiply-adds of {path or 'the model'}"] = macs and macs.value
-            yield f"{symbol.letter} = {value}", facts
+            yield f"{symbol.name} = {value}", facts
 
 
 def flow(model: "bertviewer.Model", path: str) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.checks.comparison import Deviation, Triple, compare_each
 from bertviewer.core.checks.layer_steps import steps_of
-from bertviewer.core.checks.observed_calls import Call
+from bertviewer.core.checks.observed_calls import ObservedCall
 from bertviewer.core.checks.reference_pass import NO_REFERENCE, Pieces, ReferencePass
-from bertviewer.core.graph.module_calls import mapped, versions
+from bertviewer.core.graph.module_calls import map_plain, versions
 from bertviewer.core.loading.layer_by_layer import load_on_call
 from bertviewer.core.loading.lazy_parameter import LazyParameter
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -130,7 +130,7 @@ EAGER, SDPA = "eager", "sdpa"
 
 _NOT_AGAIN = "the attention could not be run a second time with another implementation"
 _NOT_IN_RUN = "it was not called in this run"
-Step = tuple[CheckStep, Deviation]
+CheckedStep = tuple[CheckStep, Deviation]
 
 
 def check_run(
@@ -150,8 +150,10 @@ def check_run(
     return _check(model, capture, [path for path in _within(model, "") if path in called], progress)
 
 
-def check_all(model: LoadedModel, kept: ActivationCache, progress: Progress = no_progress) -> Check:
-    """Check every module of a run, each called again with its recorded inputs.
+def check_all(
+    model: LoadedModel, cache: ActivationCache, progress: Progress = no_progress
+) -> Check:
+    """Check every module of a run, each called again with the layers' inputs in ``cache``.
 
     Raises:
         Cancelled: by ``progress``.
@@ -159,25 +161,25 @@ def check_all(model: LoadedModel, kept: ActivationCache, progress: Progress = no
     # A module that was replaced for the run may contain others than the architecture.
     current = {path for path, _ in model.running_module.named_modules()}
     paths = [path for path in _within(model, "") if path in current]
-    return check_run(model, replay(model, kept, paths, progress), progress)
+    return check_run(model, replay(model, cache, paths, progress), progress)
 
 
 def check_module(
-    model: LoadedModel, kept: ActivationCache, path: str, progress: Progress = no_progress
+    model: LoadedModel, cache: ActivationCache, path: str, progress: Progress = no_progress
 ) -> Check:
     """Check one module of a run, and the attentions in it if it is a layer or a part of one.
 
-    The module is called again with its recorded inputs in ``kept``.
+    The module is called again with its recorded inputs in ``cache``.
 
     Raises:
         Cancelled: by ``progress``.
     """
-    capture = replay(model, kept, _within(model, path), progress, CHECK_BYTES)
+    capture = replay(model, cache, _within(model, path), progress, CHECK_BYTES)
     return _check(model, capture, [path], progress)
 
 
 def replay_step(
-    model: LoadedModel, kept: ActivationCache, step: CheckStep, progress: Progress = no_progress
+    model: LoadedModel, cache: ActivationCache, step: CheckStep, progress: Progress = no_progress
 ) -> Deviation:
     """Repeat one step of a check, and return its deviation with the tensors.
 
@@ -186,7 +188,7 @@ def replay_step(
         Cancelled: by ``progress``.
     """
     path = step.path
-    capture = replay(model, kept, _within(model, path), progress, CHECK_BYTES)
+    capture = replay(model, cache, _within(model, path), progress, CHECK_BYTES)
     with torch.no_grad():
         checker = _Checker(model, capture, progress, keep=True)
         is_other = any(f"({name})" in step.step for name in (EAGER, SDPA))
@@ -205,7 +207,7 @@ def _check(
     """Check the chosen modules, and the attentions in those that are layers or parts of them."""
     steps: dict[str, list[CheckStep]] = {}
     reasons: dict[str, str] = {}
-    not_again = ""
+    skip_reason = ""
     with torch.no_grad():
         try:
             checker = _Checker(model, capture, progress)
@@ -221,7 +223,7 @@ def _check(
                 reasons[path] = found.reason(path)
             for step, _ in checker.steps_again(found.attentions(chosen, inside=False)):
                 steps[step.path].append(step)
-            not_again = checker.not_again
+            skip_reason = checker.skip_reason
     reasons |= {path: _NOT_IN_RUN for path in chosen if path not in capture.calls}
     reasons |= dict.fromkeys(
         capture.refused,
@@ -229,15 +231,15 @@ def _check(
         f"{capture.budget / 1e6:,.0f} MB per run",
     )
     unchecked = [Unchecked(path, reasons[path]) for path in chosen if not steps.get(path)]
-    if not_again:
-        unchecked.insert(0, Unchecked("", not_again))
+    if skip_reason:
+        unchecked.insert(0, Unchecked("", skip_reason))
     return Check(tuple(step for path in chosen for step in steps.get(path, ())), tuple(unchecked))
 
 
 class _Checker:
     """Compares a captured run with a reference instance.
 
-    ``keep`` keeps the compared tensors. ``not_again`` is the reason why the attention could not be
+    ``keep`` keeps the compared tensors. ``skip_reason`` says why the attention could not be
     run with the other implementation.
 
     Raises:
@@ -255,11 +257,11 @@ class _Checker:
         self._model = model
         self._running = model.running_module
         self._capture = capture
-        self._inputs = mapped(capture.inputs, Tensor.cpu)
+        self._inputs = map_plain(capture.inputs, Tensor.cpu)
         self._progress = progress
         self._keep = keep
         self._reference = reference_of(model, self._inputs)
-        self.not_again = ""
+        self.skip_reason = ""
 
     def run(self, paths: Collection[str], other: ActivationCache | None = None) -> ReferencePass:
         """Run the reference instance, or only these of its modules if they can be called alone."""
@@ -281,7 +283,7 @@ class _Checker:
         passed.run(pieces)
         return passed
 
-    def steps(self, path: str, found: ReferencePass) -> Iterator[Step]:
+    def steps(self, path: str, found: ReferencePass) -> Iterator[CheckedStep]:
         """Yield the steps of all calls of a module."""
         calls = found.calls.get(path, ())
         if not calls or any(call.problem for call in calls):
@@ -292,7 +294,7 @@ class _Checker:
             for name, deviation in steps_of(call):
                 yield _step(path, _numbered(name, call, calls), deviation)
 
-    def steps_again(self, attentions: Sequence[str]) -> Iterator[Step]:
+    def steps_again(self, attentions: Sequence[str]) -> Iterator[CheckedStep]:
         """Yield the steps of attentions with the other implementation, without single heads."""
         module: Any = self._reference.module
         try:
@@ -305,7 +307,7 @@ class _Checker:
             # Not the text of the exception.
             place = f"{failing_module_name(error, self._running) or 'the device'} failed"
             reason = "not enough memory" if is_out_of_memory(error) else place
-            self.not_again = f"{_NOT_AGAIN}: {reason}"
+            self.skip_reason = f"{_NOT_AGAIN}: {reason}"
             return
         used = [path for path in attentions if path in other.calls]
         if not all(isinstance(module.get_submodule(p), nn.MultiheadAttention) for p in used):
@@ -351,9 +353,10 @@ def _other_attention(
         for call in first.calls.get(path, ()):
             progress(0, 0, path)
             # The fifth positional argument is need_weights.
-            taken = call.args[:4], {**call.kwargs, "need_weights": True}
-            output = inner(*taken[0], **taken[1])
-            capture.add(path, RecordedCall(*taken, output, versions=versions((taken, output))))
+            args, kwargs = call.args[:4], {**call.kwargs, "need_weights": True}
+            output = inner(*args, **kwargs)
+            counters = versions((args, kwargs, output))
+            capture.add(path, RecordedCall(args, kwargs, output, versions=counters))
     used = getattr(getattr(module, "config", None), "_attn_implementation", None)
     name = SDPA if used == EAGER else EAGER
     if others and used in (EAGER, SDPA) and getattr(module, "_supports_sdpa", False):
@@ -366,11 +369,11 @@ def _other_attention(
     return name, capture
 
 
-def _step(path: str, name: str, found: Deviation) -> Step:
+def _step(path: str, name: str, found: Deviation) -> CheckedStep:
     return CheckStep(path, name, found.error, found.tolerance, found.ok), found
 
 
-def _numbered(name: str, call: Call, calls: Sequence[Call]) -> str:
+def _numbered(name: str, call: ObservedCall, calls: Sequence[ObservedCall]) -> str:
     # A shared layer is called several times.
     return name if len(calls) == 1 else f"{name}, call {call.number}"
 

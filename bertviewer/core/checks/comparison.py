@@ -29,14 +29,14 @@ WIDEST = 2**14
 With more, the two calculations have diverged, and nothing is proven."""
 
 
-class Compared(Struct, frozen=True, eq=False):
+class ComparedTensor(Struct, frozen=True, eq=False):
     """One compared tensor: recomputed in float64, and as recorded.
 
     ``tolerances`` are those of each feature, the last axis: [D].
     """
 
     exact: Tensor
-    given: Tensor
+    recorded: Tensor
     tolerances: Tensor
 
 
@@ -48,7 +48,7 @@ class Deviation(PartialEquality, Struct, frozen=True):
     error: float | None
     tolerance: float
     ok: bool
-    tensors: tuple[Compared, ...] = ()
+    tensors: tuple[ComparedTensor, ...] = ()
 
 
 class NotComparableError(Exception):
@@ -111,7 +111,7 @@ def _compare_triple(
     dtypes = (actual.dtype, *(() if coarsest is None else (coarsest,)))
     stored = max(dtypes, key=lambda dtype: torch.finfo(dtype).eps)
     limit = torch.finfo(stored).max / 4
-    exact, rough, actual = (_endless(it, limit) for it in (exact, rough, actual))
+    exact, rough, actual = (_beyond_as_infinity(it, limit) for it in (exact, rough, actual))
     found = compare(exact, rough, actual, inputs, stored)
     widest = min(WIDEST * torch.finfo(stored).eps, 1.0)
     # A difference may be small compared with the inputs.
@@ -150,12 +150,12 @@ def compare(
         tolerance = max(FACTOR * noise, FLOOR * eps * max(size, least))
         tolerances[chosen] = tolerance
         found.append(Deviation(error, tolerance, error <= tolerance))
-    if not bool(difference.sum().isfinite()) and not _same_places(exact, rough, actual):
+    if not bool(difference.sum().isfinite()) and not _same_nonfinite(exact, rough, actual):
         return _deviation(None, float(tolerances.max()), exact, actual)
     if not bool(actual.isfinite().any()):
         return None
     worst = max(found, key=lambda one: (not one.ok, one.error))
-    compared = Compared(exact, actual, tolerances)
+    compared = ComparedTensor(exact, actual, tolerances)
     return Deviation(worst.error, worst.tolerance, worst.ok, (compared,))
 
 
@@ -164,10 +164,10 @@ def _deviation(error: float | None, tolerance: float, exact: Tensor, actual: Ten
     features = actual.shape[-1] if actual.dim() else 1
     tolerances = torch.full((features,), tolerance, dtype=torch.float64)
     is_ok = error is not None and error <= tolerance
-    return Deviation(error, tolerance, is_ok, (Compared(exact, actual, tolerances),))
+    return Deviation(error, tolerance, is_ok, (ComparedTensor(exact, actual, tolerances),))
 
 
-def _same_places(exact: Tensor, rough: Tensor, actual: Tensor) -> bool:
+def _same_nonfinite(exact: Tensor, rough: Tensor, actual: Tensor) -> bool:
     """Return whether NaN and Inf are where the exact or the rounded result has them.
 
     torch's kernels treat NaN differently, and large numbers overflow in some.
@@ -190,10 +190,10 @@ def _largest_each(values: Tensor) -> Tensor:
 def _largest(tensor: Tensor) -> float:
     """Return the largest finite absolute value, 0 without any."""
     limit = torch.finfo(tensor.dtype).max / 4
-    return float(_largest_each(_endless(tensor, limit)).max()) if tensor.numel() else 0.0
+    return float(_largest_each(_beyond_as_infinity(tensor, limit)).max()) if tensor.numel() else 0.0
 
 
-def _endless(values: Tensor, limit: float) -> Tensor:
+def _beyond_as_infinity(values: Tensor, limit: float) -> Tensor:
     """Return values with those beyond a limit, as in masks, replaced by infinity."""
     if not bool((values.abs() > limit).any()):
         return values

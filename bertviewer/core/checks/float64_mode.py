@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from bertviewer.core.graph.module_calls import mapped_in, memory_of, tensors_in
+from bertviewer.core.graph.module_calls import map_tensors, memory_of, tensors_in
 from bertviewer.core.graph.tracing import name_of
 
 DECISIONS = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside"))
@@ -102,7 +102,7 @@ def attention_scores(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return the scores before the softmax: Q·Kᵀ·scale with masks (Vaswani et al. 2017, 3.2.1)."""
+    """Return the scores Q·Kᵀ·scale + masks, [..., S, S_k] (Vaswani et al. 2017, section 3.2.1)."""
     if enable_gqa:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], dim=-3)
     scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
@@ -117,7 +117,7 @@ def attention_scores(
 
 
 def attention_probabilities(scores: Tensor) -> Tensor:
-    """Return the softmax of scores, 0 for queries from which all keys are hidden."""
+    """Return the softmax of scores, [..., S, S_k]; 0 for queries from which all keys are hidden."""
     hidden = (scores == -torch.inf).all(-1, keepdim=True)
     return torch.where(hidden, 0.0, softmax(scores))
 
@@ -133,7 +133,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return softmax(Q·Kᵀ·scale + mask)·V; dropout is off in eval mode."""
+    """Return softmax(Q·Kᵀ·scale + mask)·V, [..., S, K]; dropout is off in eval mode."""
     del dropout_p
     scores = attention_scores(query, key, attn_mask, is_causal, scale, enable_gqa)
     if enable_gqa:
@@ -142,7 +142,7 @@ def scaled_dot_product_attention(
 
 
 def _grouped_product(x: Tensor, weights: Tensor, *, offs: Tensor, **_: Any) -> Tensor:
-    """Multiply every expert's rows by its matrix, for which torch has no float64 kernel.
+    """Multiply each expert's rows of [n, in] by its [in, out]; torch has no float64 kernel.
 
     ``offs`` are the ends of the experts' rows; rows after the last belong to none.
     """
@@ -202,11 +202,8 @@ _OPENED = {
 _FRAMES = "_reference_values"
 
 
-class NoNumbersError(Exception):
-    """An operation on a meta tensor, which has no values.
-
-    torch allows some of them, with uninitialized results.
-    """
+class NoValuesError(Exception):
+    """An operation on a meta tensor; torch allows some, with uninitialized results."""
 
 
 class Values(Struct):
@@ -281,7 +278,7 @@ class _Operation(Struct):
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     written: Sequence[Tensor]
-    taken: Sequence[Tensor]
+    operands: Sequence[Tensor]
     converted: dict[int, Tensor] = field(default_factory=dict)
 
     def results(self, frame: Frame, *, exact: bool) -> list[Tensor]:
@@ -296,10 +293,10 @@ class _Operation(Struct):
                 self.converted[id(tensor)] = to_float64(tensor)
             return self.converted[id(tensor)]
 
-        args, kwargs = mapped_in((self.args, self.kwargs), change)
+        args, kwargs = map_tensors((self.args, self.kwargs), change)
         if exact:
-            args = tuple(map(_finest, args))
-            kwargs = {name: _finest(value) for name, value in kwargs.items()}
+            args = tuple(map(_widened_dtype, args))
+            kwargs = {name: _widened_dtype(value) for name, value in kwargs.items()}
         try:
             if self.written or not exact:
                 return tensors_in(self.function(*args, **kwargs))
@@ -346,22 +343,22 @@ class Float64Mode(TorchFunctionMode):
         written = _written(args, kwargs, may_write=may_write)
         if any(isinstance(tensor, nn.Parameter) for tensor in written):
             return args[0]
-        taken = tensors_in((args, kwargs))
-        has_no_numbers = any(tensor.is_meta for tensor in taken)
-        if written and has_no_numbers:
-            raise NoNumbersError(name)
-        operation = _Operation(func, short, args, kwargs, written, taken)
+        operands = tensors_in((args, kwargs))
+        is_meta = any(tensor.is_meta for tensor in operands)
+        if written and is_meta:
+            raise NoValuesError(name)
+        operation = _Operation(func, short, args, kwargs, written, operands)
         for frame in self.frames if written else ():
             _write(frame, operation)
         output = func(*args, **kwargs)
         results = tensors_in(output)
-        if results and has_no_numbers:
-            raise NoNumbersError(name)
+        if results and is_meta:
+            raise NoValuesError(name)
         for frame in self.frames if results and not written else ():
             values = _values(frame, operation, results)
             for result, found in zip(results, values, strict=True):
                 # An operand that is returned keeps its values.
-                if not any(result is tensor for tensor in taken):
+                if not any(result is tensor for tensor in operands):
                     frame.put(result, found)
         if self.observe is not None and (results or written):
             self.observe(func, args, kwargs, output)
@@ -370,7 +367,7 @@ class Float64Mode(TorchFunctionMode):
 
 def _write(frame: Frame, operation: _Operation) -> None:
     """Run an operation that writes in place in a frame."""
-    written, is_rough = operation.written, frame.is_rough(operation.taken)
+    written, is_rough = operation.written, frame.is_rough(operation.operands)
     is_fractions = all(map(is_fractional, written))
     for tensor in written:
         values = frame.values(tensor) or Values()
@@ -389,13 +386,13 @@ def _write(frame: Frame, operation: _Operation) -> None:
 
 def _values(frame: Frame, operation: _Operation, results: Sequence[Tensor]) -> list[Values]:
     """Return the values of an operation's results in a frame."""
-    taken, nothing = operation.taken, [Values() for _ in results]
-    fractions = [tensor for tensor in taken if is_fractional(tensor)]
+    operands, nothing = operation.operands, [Values() for _ in results]
+    fractions = [tensor for tensor in operands if is_fractional(tensor)]
     if not any(map(is_fractional, results)):
         return nothing
     if all(frame.values(tensor) is None for tensor in fractions):
         # Copies and views of tensors from outside are exact.
-        memories = {memory_of(tensor) for tensor in taken}
+        memories = {memory_of(tensor) for tensor in operands}
         if operation.short in _LOOK_UPS or all(memory_of(it) in memories for it in results):
             return nothing
     frame.note(results)
@@ -406,7 +403,7 @@ def _values(frame: Frame, operation: _Operation, results: Sequence[Tensor]) -> l
     if list(map(_form, exact)) != list(map(_form, results)):
         operation.fail(frame)
         return nothing
-    rough = operation.results(frame, exact=False) if frame.is_rough(taken) else []
+    rough = operation.results(frame, exact=False) if frame.is_rough(operands) else []
     roughs = rough if len(rough) == len(results) else [None] * len(results)
     pairs = zip(exact, roughs, strict=True)
     return [Values(*pair) if is_fractional(pair[0]) else Values() for pair in pairs]
@@ -424,5 +421,5 @@ def _written(args: Sequence[Any], kwargs: Mapping[str, Any], *, may_write: bool)
     return tensors_in(args[:1]) if is_in_place else []
 
 
-def _finest(value: Any) -> Any:
+def _widened_dtype(value: Any) -> Any:
     return float64_dtype(value) if isinstance(value, torch.dtype) else value

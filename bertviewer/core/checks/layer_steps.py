@@ -17,8 +17,8 @@ from bertviewer.core.checks.observed_calls import (
     ATTENTION,
     NORM,
     PRODUCT,
-    Call,
-    Comparison,
+    ObservedCall,
+    StepComparison,
 )
 from bertviewer.core.sources.families import is_cross_attention
 
@@ -38,11 +38,11 @@ class _Item(Struct, frozen=True, eq=False):
     """
 
     kind: str
-    around: tuple[Call, ...]
-    step: Comparison | None = None
+    around: tuple[ObservedCall, ...]
+    step: StepComparison | None = None
 
 
-def steps_of(call: Call) -> Iterator[tuple[str, Deviation]]:
+def steps_of(call: ObservedCall) -> Iterator[tuple[str, Deviation]]:
     """Yield the names of a call's steps with the worst deviation of each."""
     if not _is_layer(call):
         yield from call.chosen(call.comparisons)
@@ -60,7 +60,7 @@ def steps_of(call: Call) -> Iterator[tuple[str, Deviation]]:
         yield NEXT, max(whole, key=badness)
 
 
-def _is_layer(call: Call) -> bool:
+def _is_layer(call: ObservedCall) -> bool:
     """Return whether a call is that of a layer.
 
     A layer is the innermost member of a list with an attention and a feed-forward network.
@@ -72,7 +72,7 @@ def _is_layer(call: Call) -> bool:
     return bool(has_more) and not any(_is_layer(each) for each in call.calls if each is not call)
 
 
-def _items(call: Call, around: tuple[Call, ...] = ()) -> Iterator[_Item]:
+def _items(call: ObservedCall, around: tuple[ObservedCall, ...] = ()) -> Iterator[_Item]:
     """Yield the items of a call; an attention, a norm and an activation are one item each."""
     kinds = _kinds(call)
     single = next((kind for kind in (NORM, ACTIVATION) if kind in kinds), "")
@@ -82,17 +82,17 @@ def _items(call: Call, around: tuple[Call, ...] = ()) -> Iterator[_Item]:
         yield _Item(single, around)
     else:
         for event in call.events:
-            if isinstance(event, Call):
+            if isinstance(event, ObservedCall):
                 yield from _items(event, (*around, event))
-            elif isinstance(event, Comparison):
+            elif isinstance(event, StepComparison):
                 yield _Item("", around, event)
             else:
                 yield _Item(event, around)
 
 
-def _kinds(call: Call) -> str:
+def _kinds(call: ObservedCall) -> str:
     """Return the kinds of all operations in a call, in order."""
-    kinds = (_kinds(it) if isinstance(it, Call) else it for it in call.events)
+    kinds = (_kinds(it) if isinstance(it, ObservedCall) else it for it in call.events)
     return "".join(kind for kind in kinds if isinstance(kind, str))
 
 
@@ -138,7 +138,7 @@ def _sum_name(operations: str, after: str) -> str:
     return "add & norm" if is_norm else "add" if operations == ADDITION else "projection & add"
 
 
-def _suffix(attention: Call) -> str:
+def _suffix(attention: ObservedCall) -> str:
     """Return what an attention's module does after the attention, as in ALBERT."""
     last = _kinds(attention).rpartition(ATTENTION)[2]
     if ADDITION not in last:
@@ -147,7 +147,7 @@ def _suffix(attention: Call) -> str:
 
 
 def _network(
-    operations: str, added: str, around: Sequence[tuple[Call, ...]], *, is_pre_norm: bool
+    operations: str, added: str, around: Sequence[tuple[ObservedCall, ...]], *, is_pre_norm: bool
 ) -> Iterator[_Step]:
     """Yield the steps of a feed-forward network, and of the sum and norm that follow, ``added``.
 
@@ -167,18 +167,18 @@ def _network(
 
 
 def _deviations(
-    layer: Call, items: list[_Item], start: int, last: int, stop: int
+    layer: ObservedCall, items: list[_Item], start: int, last: int, stop: int
 ) -> Iterator[Deviation]:
     """Yield the deviations between two operations, and up to the next one.
 
     A module that is completely within is compared as a whole, without its children.
     """
 
-    def is_within(call: Call, start: int) -> bool:
+    def is_within(call: ObservedCall, start: int) -> bool:
         places = [place for place, item in enumerate(items) if item.kind and call in item.around]
         return all(start <= place <= last for place in places)
 
-    outer: list[Call] = []
+    outer: list[ObservedCall] = []
     for item in items[start : last + 1]:
         call = next((call for call in item.around if is_within(call, start)), None)
         if call is not None and call not in outer:

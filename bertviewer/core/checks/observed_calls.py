@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.checks.comparison import Deviation
 from bertviewer.core.checks.float64_mode import Frame
-from bertviewer.core.graph.module_calls import mapped_in, tensors_in
+from bertviewer.core.graph.module_calls import map_tensors, tensors_in
 from bertviewer.core.graph.operation_names import (
     ACTIVATIONS,
     ELEMENTWISE,
@@ -23,7 +23,7 @@ from bertviewer.core.graph.operation_names import (
 from bertviewer.core.graph.tracing import name_of
 
 ATTENTION, PRODUCT, NORM, ACTIVATION, ADDITION = "a", "P", "N", "F", "+"
-"""Kinds of operations in ``Call.events``."""
+"""Kinds of operations in ``ObservedCall.events``."""
 
 _KINDS = {
     **dict.fromkeys(LINEAR, PRODUCT),
@@ -39,7 +39,7 @@ _MOVES = (VIEWS | SELECTIONS | {"cat", "stack"}) - _KEEPS
 _MARK = "_reference_mark"
 
 
-class Comparison(Struct):
+class StepComparison(Struct):
     """A step of a call: a recorded tensor, compared with each of the call's evaluations.
 
     ``found`` is ``None`` for an evaluation that cannot be compared.
@@ -54,14 +54,14 @@ class Comparison(Struct):
         return self.name.startswith("head ")
 
 
-class Call(Struct, eq=False):
+class ObservedCall(Struct, eq=False):
     """One compared call of a module.
 
     Attributes:
         path: of the module.
         number: of previous calls of the module.
         above: the enclosing compared call.
-        taken: the recorded tensors among its arguments.
+        inputs: the recorded tensors among its arguments.
         heads: the number of attention heads in the configuration, 0 if unknown.
         frames: the evaluation from its inputs only and, for a module with children, one in which
             the children's results are the recorded ones.
@@ -74,12 +74,12 @@ class Call(Struct, eq=False):
 
     path: str
     number: int
-    above: "Call | None"
-    taken: Sequence[Tensor]
+    above: "ObservedCall | None"
+    inputs: Sequence[Tensor]
     heads: int
     frames: tuple[Frame, ...]
-    events: "list[str | Comparison | Call]" = field(default_factory=list)
-    output: list[Comparison] = field(default_factory=list)
+    events: "list[str | StepComparison | ObservedCall]" = field(default_factory=list)
+    output: list[StepComparison] = field(default_factory=list)
     is_attention: bool = False
     has_sorted: bool = False
 
@@ -94,25 +94,26 @@ class Call(Struct, eq=False):
         return self.frames[-1].problem
 
     @property
-    def around(self) -> Iterator["Call"]:
+    def around(self) -> Iterator["ObservedCall"]:
         """This call and the enclosing ones, from the inside out."""
-        call: Call | None = self
+        call: ObservedCall | None = self
         while call is not None:
             yield call
             call = call.above
 
     @property
-    def calls(self) -> Iterator["Call"]:
+    def calls(self) -> Iterator["ObservedCall"]:
         """This call and all below, in order."""
         yield self
         for event in self.events:
-            if isinstance(event, Call):
+            if isinstance(event, ObservedCall):
                 yield from event.calls
 
     @property
-    def comparisons(self) -> list[Comparison]:
+    def comparisons(self) -> list[StepComparison]:
         """The comparisons of inputs of children and of outputs."""
-        return [*(event for event in self.events if isinstance(event, Comparison)), *self.output]
+        inputs = (event for event in self.events if isinstance(event, StepComparison))
+        return [*inputs, *self.output]
 
     @property
     def is_sound(self) -> bool:
@@ -120,7 +121,7 @@ class Call(Struct, eq=False):
         pieces = [step.found[-1] for call in self.calls for step in call.comparisons]
         return all(found is None or found.ok for found in pieces)
 
-    def chosen(self, steps: Sequence[Comparison]) -> Iterator[tuple[str, Deviation]]:
+    def chosen(self, steps: Sequence[StepComparison]) -> Iterator[tuple[str, Deviation]]:
         """Yield the names and deviations of comparisons.
 
         From the inputs to the outputs rounding errors may accumulate, and choices among nearly
@@ -136,12 +137,12 @@ class Call(Struct, eq=False):
     def operation(self, function: Any, args: Any, kwargs: Any, results: Any) -> None:
         """Record an operation, and propagate the marks of heads and attention weights."""
         word = word_of(name_of(function)[0])
-        found, taken = tensors_in(results), tensors_in((args, kwargs))
+        found, operands = tensors_in(results), tensors_in((args, kwargs))
         if word in ("sort", "argsort", "topk"):
-            self.has_sorted |= taken[0].dim() == 1 and not taken[0].is_floating_point()
+            self.has_sorted |= operands[0].dim() == 1 and not operands[0].is_floating_point()
         if not found or not found[0].is_floating_point():
             return
-        kind, marks = _KINDS.get(word, ""), list(filter(None, map(mark_of, taken)))
+        kind, marks = _KINDS.get(word, ""), list(filter(None, map(mark_of, operands)))
         weights = next((mark for mark in marks if mark.is_weights), None)
         if word == "softmax" and found[0].dim() > 2:
             put_mark(found[0], _mark(self, found[0], is_weights=True))
@@ -163,7 +164,7 @@ class Call(Struct, eq=False):
                 put_mark(tensor, replace(weights or marks[0], columns=moved))
         elif weights is not None and word == "mean":
             put_mark(found[0], replace(weights, columns=None))
-        if _is_event(kind, taken, found[0]):
+        if _is_event(kind, operands, found[0]):
             self.events.append(kind)
 
     def _attend(self, mixed: Tensor, mark: "Mark") -> None:
@@ -183,7 +184,7 @@ class Mark(Struct, frozen=True, eq=False):
         is_weights: whether the tensor is attention weights.
     """
 
-    scope: Call
+    scope: ObservedCall
     heads: int
     columns: Tensor | None = None
     is_weights: bool = False
@@ -218,7 +219,7 @@ def put_mark(tensor: Tensor, mark: Mark | None) -> None:
         vars(tensor)[_MARK] = mark
 
 
-def _mark(scope: Call, tensor: Tensor, *, is_weights: bool = False) -> Mark:
+def _mark(scope: ObservedCall, tensor: Tensor, *, is_weights: bool = False) -> Mark:
     """Number the heads in [B, A, S, ...], [B, blocks, A, ...], or [A, S, ...] of one sentence."""
     axes = range(1, tensor.dim() - 2) or [0]
     axis = next((axis for axis in axes if tensor.shape[axis] == scope.heads), axes[0])
@@ -237,7 +238,7 @@ def _mixed(weights: Mark, function: Any, args: Any, kwargs: Any) -> Tensor | Non
         return weights.columns if mark and mark.is_weights else torch.ones(tensor.shape)
 
     # Every element is a sum over the keys of one head.
-    sums: Tensor = function(*mapped_in(tuple(args), numbers), **mapped_in(kwargs, numbers))
+    sums: Tensor = function(*map_tensors(tuple(args), numbers), **map_tensors(kwargs, numbers))
     return (sums * (weights.heads / sums.max())).round()
 
 
@@ -256,13 +257,13 @@ def _moved(function: Any, args: Any, kwargs: Any) -> list[Tensor]:
         function = getattr(Tensor, word_of(name))
     # The numbers are expanded, which a view does not allow.
     move = Tensor.reshape if function is Tensor.view else function
-    return tensors_in(move(*mapped_in(tuple(args), numbers), **mapped_in(kwargs, numbers)))
+    return tensors_in(move(*map_tensors(tuple(args), numbers), **map_tensors(kwargs, numbers)))
 
 
-def _is_event(kind: str, taken: Sequence[Tensor], result: Tensor) -> bool:
+def _is_event(kind: str, operands: Sequence[Tensor], result: Tensor) -> bool:
     """Return whether an operation is one of a layer's steps."""
-    has_weights = any(isinstance(tensor, nn.Parameter) for tensor in taken)
+    has_weights = any(isinstance(tensor, nn.Parameter) for tensor in operands)
     if kind == ADDITION:
-        is_sum = len(taken) == 2 and taken[0].shape == taken[1].shape and not has_weights
+        is_sum = len(operands) == 2 and operands[0].shape == operands[1].shape and not has_weights
         return is_sum and result.dim() > 1
     return result.dim() > 1 and (kind in {NORM, ACTIVATION} or (kind == PRODUCT and has_weights))

@@ -21,8 +21,14 @@ from bertviewer.core.checks.comparison import (
     compare_each,
 )
 from bertviewer.core.checks.float64_mode import Float64Mode, Frame, Values, is_fractional
-from bertviewer.core.checks.observed_calls import Call, Comparison, mark_of, put_mark
-from bertviewer.core.graph.module_calls import mapped, mapped_in, named_in, replacing, tensors_in
+from bertviewer.core.checks.observed_calls import ObservedCall, StepComparison, mark_of, put_mark
+from bertviewer.core.graph.module_calls import (
+    map_plain,
+    map_tensors,
+    named_in,
+    replacing,
+    tensors_in,
+)
 from bertviewer.core.runs.activation_cache import ActivationCache, RecordedCall
 from bertviewer.core.runs.failures import is_out_of_memory
 from bertviewer.core.schema.modules import ancestors
@@ -44,6 +50,8 @@ Pieces = Sequence[tuple[str, Sequence[Any], Mapping[str, Any]]]
 
 _Pair = tuple[Tensor | None, Tensor | None]
 """A tensor of the reference instance, and the recorded one."""
+
+_Part = Callable[[Tensor], Tensor]
 
 
 def _whole(tensor: Tensor) -> Tensor:
@@ -79,12 +87,12 @@ class ReferencePass:
         self._holders = {above for parent in parents for above in ancestors(parent)}
         self._heads = getattr(getattr(reference, "config", None), "num_attention_heads", 0)
         self._mode = Float64Mode()
-        self._at_work: Call | None = None
+        self._current: ObservedCall | None = None
         self._random_state: Tensor | None = None
         self._times: dict[str, int] = {}
         self._reasons: dict[str, str] = {}
         self._failure = _NOT_CALLED
-        self.calls: dict[str, list[Call]] = {}
+        self.calls: dict[str, list[ObservedCall]] = {}
         """The compared calls by path."""
 
     def reason(self, path: str) -> str:
@@ -127,17 +135,17 @@ class ReferencePass:
     ) -> Any:
         number = self._times.get(path, 0)
         self._times[path] = number + 1
-        above, call = self._at_work, None
+        above, call = self._current, None
         with torch._C.DisableTorchFunction():
-            self._work(None)
+            self._switch_to(None)
             self._progress(len(self._times), total, path or type(self._reference).__name__)
             recorded = self._recorded(path, number, above, args)
             if recorded is not None:
                 frames = (Frame(), Frame()) if path in self._holders else (Frame(),)
                 given = tuple(recorded.args), dict(recorded.kwargs)
-                call = Call(path, number, above, tensors_in(given), self._heads, frames)
+                call = ObservedCall(path, number, above, tensors_in(given), self._heads, frames)
                 args, kwargs = self._begin(call, (args, kwargs), given)
-            self._work(call or above)
+            self._switch_to(call or above)
         if call is None or recorded is None:
             return forward(*args, **kwargs)
         output, error = None, None
@@ -148,13 +156,13 @@ class ReferencePass:
         except Exception as raised:  # noqa: BLE001 - a forward fails with any kind of error
             error = raised
         with torch._C.DisableTorchFunction():
-            self._work(None)
+            self._switch_to(None)
             output = self._end(call, output, error, recorded.output)
-            self._work(above)
+            self._switch_to(above)
         return output
 
     def _recorded(
-        self, path: str, number: int, above: Call | None, ours: Any
+        self, path: str, number: int, above: ObservedCall | None, ours: Any
     ) -> RecordedCall | None:
         """Return the recorded call, ``None`` if it is unusable."""
         calls = self._capture.calls.get(path, [])
@@ -171,30 +179,30 @@ class ReferencePass:
             return call
         module = self._running.get_submodule(path)
         device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
-        args, kwargs = mapped((call.args, call.kwargs), lambda tensor: tensor.to(device))
-        return replace(call, output=mapped(module(*args, **kwargs), Tensor.cpu))
+        args, kwargs = map_plain((call.args, call.kwargs), lambda tensor: tensor.to(device))
+        return replace(call, output=map_plain(module(*args, **kwargs), Tensor.cpu))
 
-    def _begin(self, call: Call, ours: Any, recorded: Any) -> Any:
+    def _begin(self, call: ObservedCall, ours: Any, recorded: Any) -> Any:
         """Compare the arguments of a call, and return the recorded ones."""
         above = call.above
         if above is not None:
             self._compare_inputs(above, call.path, ours, recorded)
-        taken = self._replaced(ours, recorded, above)
-        _put_given(call, taken)
-        shapes = [[tensor.shape for tensor in tensors_in(each)] for each in (taken, recorded)]
+        inputs = self._replaced(ours, recorded, above)
+        _put_given(call, inputs)
+        shapes = [[tensor.shape for tensor in tensors_in(each)] for each in (inputs, recorded)]
         if above is not None and shapes[0] != shapes[1]:
             call.fail(_OTHER_SHAPES)
         self.calls.setdefault(call.path, []).append(call)
         if above is not None:
             above.events.append(call)
-        return taken
+        return inputs
 
-    def _end(self, call: Call, output: Any, error: Exception | None, recorded: Any) -> Any:
+    def _end(self, call: ObservedCall, output: Any, error: Exception | None, recorded: Any) -> Any:
         """Compare the result of a call, and return the recorded one."""
         if error is not None:
             call.events.clear()
             call.fail(_NO_MEMORY if is_out_of_memory(error) else _FAILED)
-            copied = mapped(recorded, _copied)
+            copied = map_plain(recorded, _copied)
             output = ModelOutput(copied) if isinstance(copied, dict) else copied
         else:
             self._compare_output(call, output, recorded)
@@ -202,27 +210,27 @@ class ReferencePass:
         _put_given(call.above, output)
         return output
 
-    def _work(self, call: Call | None) -> None:
+    def _switch_to(self, call: ObservedCall | None) -> None:
         """Assign the next operations to a call, or to none."""
         state = torch.random.get_rng_state()
         is_drawn = self._random_state is not None and not self._random_state.equal(state)
-        if self._at_work is not None and is_drawn:
-            for frame in _frames(self._at_work):
+        if self._current is not None and is_drawn:
+            for frame in _frames(self._current):
                 frame.fail(_RANDOM)
-        self._random_state, self._at_work = state, call
+        self._random_state, self._current = state, call
         self._mode.frames = _frames(call)
         self._mode.observe = None if call is None else call.operation
 
-    def _compare_inputs(self, call: Call, path: str, ours: Any, recorded: Any) -> None:
+    def _compare_inputs(self, call: ObservedCall, path: str, ours: Any, recorded: Any) -> None:
         """Compare the arguments that a call passes to a child."""
         below = path.removeprefix(f"{call.path}.") if call.path else path
         for frame in call.frames[1:]:
             pairs = [pair for pair in _pairs(ours, recorded) if not _is_passed_on(frame, *pair)]
             pairs = [pair for pair in pairs if not self._compare_heads(call, *pair)]
             if found := self._compared(frame, pairs, call):
-                call.events.append(Comparison(f"input of {below}", (None, found)))
+                call.events.append(StepComparison(f"input of {below}", (None, found)))
 
-    def _compare_output(self, call: Call, ours: Any, recorded: Any) -> None:
+    def _compare_output(self, call: ObservedCall, ours: Any, recorded: Any) -> None:
         outputs: list[_Pair] = []
         weights: list[_Pair] = []
         for computed, found in _pairs(ours, recorded):
@@ -236,7 +244,9 @@ class ReferencePass:
         if not any(steps) and not call.comparisons:
             call.frames[-1].fail(_NOTHING)
 
-    def _compare_heads(self, call: Call, computed: Tensor | None, found: Tensor | None) -> bool:
+    def _compare_heads(
+        self, call: ObservedCall, computed: Tensor | None, found: Tensor | None
+    ) -> bool:
         """Compare an attention's heads where they are passed on; return whether they are."""
         mark = mark_of(computed)
         if mark is None or mark.is_weights or mark.scope is not call or found is None:
@@ -252,13 +262,13 @@ class ReferencePass:
         return any(step.is_head for step in call.output)
 
     def _comparison(
-        self, call: Call, name: str, pairs: Sequence[_Pair], part: Callable[..., Tensor] = _whole
-    ) -> Comparison | None:
+        self, call: ObservedCall, name: str, pairs: Sequence[_Pair], part: _Part = _whole
+    ) -> StepComparison | None:
         found = [self._compared(frame, pairs, call, part) for frame in call.frames]
-        return Comparison(name, found) if any(found) else None
+        return StepComparison(name, found) if any(found) else None
 
     def _compared(
-        self, frame: Frame, pairs: Sequence[_Pair], call: Call, part: Callable[..., Tensor] = _whole
+        self, frame: Frame, pairs: Sequence[_Pair], call: ObservedCall, part: _Part = _whole
     ) -> Deviation | None:
         triples = []
         for ours, recorded in pairs:
@@ -266,13 +276,13 @@ class ReferencePass:
             rough = None if ours is None else part(frame.rough(ours))
             triples.append(Triple(exact, rough, None if recorded is None else part(recorded)))
         try:
-            found = compare_each(triples, call.taken, frame.coarsest)
+            found = compare_each(triples, call.inputs, frame.coarsest)
         except NotComparableError as error:
             frame.fail(str(error))
             return None
         return found if found is None or self._keep else replace(found, tensors=())
 
-    def _replaced(self, ours: Any, recorded: Any, above: Call | None) -> Any:
+    def _replaced(self, ours: Any, recorded: Any, above: ObservedCall | None) -> Any:
         """Return arguments or a result with their tensors replaced by recorded ones.
 
         In the frames of enclosing modules these keep the computed values.
@@ -290,13 +300,13 @@ class ReferencePass:
                 known[id(other)] = given = _copied(other)
                 put_mark(given, mark_of(tensor))
                 for call in above.around if above else ():
-                    _keep_values(call.frames[0], tensor, given)
+                    _put_computed(call.frames[0], tensor, given)
             return known[id(other)]
 
-        return mapped_in(ours, change)
+        return map_tensors(ours, change)
 
 
-def _frames(call: Call | None) -> tuple[Frame, ...]:
+def _frames(call: ObservedCall | None) -> tuple[Frame, ...]:
     """Return the frames in which the operations of a call are evaluated."""
     return () if call is None else (*(each.frames[0] for each in call.around), *call.frames[1:])
 
@@ -329,7 +339,7 @@ def _is_passed_on(frame: Frame, computed: Tensor | None, found: Tensor | None) -
     return (values is None or values.is_given) and torch.equal(computed, found)
 
 
-def _keep_values(frame: Frame, computed: Tensor, given: Tensor) -> None:
+def _put_computed(frame: Frame, computed: Tensor, given: Tensor) -> None:
     """Set the computed values of a recorded tensor in a frame."""
     if not is_fractional(given):
         return
@@ -337,7 +347,7 @@ def _keep_values(frame: Frame, computed: Tensor, given: Tensor) -> None:
         frame.put(given, Values(frame.exact(computed), frame.rough(computed)))
 
 
-def _put_given(call: Call | None, given: Any) -> None:
+def _put_given(call: ObservedCall | None, given: Any) -> None:
     """Mark tensors, except parameters, as passed to the operations of a call."""
     for frame in call.frames[1:] if call else ():
         for tensor in tensors_in(given):

@@ -325,20 +325,20 @@ def _relations_in(symbols: list[Symbol]) -> Iterator[Relation]:
     for symbol in symbols:
         name = standard_name(symbol)
         if name == "A_kv" and heads is not None and heads.value == symbol.value:
-            yield _equal(symbol, heads.letter)
+            yield _equal(symbol, heads.name)
         if width is None or symbol is width or dimension_kind(symbol) != "width":
             continue
         if name == "K":
             if heads is not None and heads.value * symbol.value == width.value:
-                text = f"{heads.letter}*{symbol.letter} = {width.letter}"
-                yield Relation(symbol.letter, f"{width.letter}//{heads.letter}", text)
+                text = f"{heads.name}*{symbol.name} = {width.name}"
+                yield Relation(symbol.name, f"{width.name}//{heads.name}", text)
         elif name and symbol.value % width.value == 0 and symbol.value // width.value <= LARGEST:
             times = symbol.value // width.value
-            yield _equal(symbol, f"{times}*{width.letter}" if times > 1 else width.letter)
+            yield _equal(symbol, f"{times}*{width.name}" if times > 1 else width.name)
 
 
 def _equal(symbol: Symbol, formula: str) -> Relation:
-    return Relation(symbol.letter, formula, f"{symbol.letter} = {formula}")
+    return Relation(symbol.name, formula, f"{symbol.name} = {formula}")
 
 
 _INPUTS = (SENTENCES, TOKENS, TARGET_TOKENS)
@@ -360,10 +360,10 @@ def factored(polynomial: Polynomial, layers: Collection[str]) -> str:
         repeats = tuple((name, powers[name]) for name in layers if name in powers)
         tokens = frozenset(name for name in _INPUTS if name in powers)
         groups.setdefault((repeats, tokens), {})[monomial] = value
-    return join_terms(_bracketed(Polynomial(terms), layers) for terms in groups.values())
+    return join_terms(_with_common_factors(Polynomial(terms), layers) for terms in groups.values())
 
 
-def _bracketed(polynomial: Polynomial, layers: Collection[str]) -> str:
+def _with_common_factors(polynomial: Polynomial, layers: Collection[str]) -> str:
     """Return a polynomial with the common powers of layers and inputs factored out."""
     terms = [dict(monomial) for monomial in polynomial.terms]
     common = ((x, min(term.get(x, 0) for term in terms)) for x in (*layers, *_INPUTS))

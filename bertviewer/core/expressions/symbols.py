@@ -114,11 +114,11 @@ def name_order(name: str) -> tuple[int, str]:
     return _RANK.get(base, len(_RANK)), name
 
 
-class Symbol(Struct, frozen=True):
+class Symbol(Struct, frozen=True, rename={"name": "letter"}):
     """A number of a configuration in formulas.
 
     Attributes:
-        letter: its name in formulas, such as ``D`` or ``image_size``.
+        name: in formulas, such as ``D`` or ``image_size``.
         key: the configuration key, with dots: ``text_config.hidden_size``.
         value: the number.
         meaning: in words.
@@ -127,7 +127,7 @@ class Symbol(Struct, frozen=True):
             ratio. Empty if nothing was derived, or if no other value gives a comparable model.
     """
 
-    letter: str
+    name: str
     key: str
     value: int
     meaning: str
@@ -145,7 +145,7 @@ _WHICH = re.compile(r"(^|_)(layers|blocks|levels|types?|pattern|dilations?|pinpo
 _HOW_MANY = re.compile(r"num|^n_")
 # Mappings of labels, and settings that the model does not read.
 _NO_NUMBERS_IN = re.compile(r"2id$|^id2|^task_specific_params$")
-_PARTS = 8
+_MOST_ENTRIES = 8
 """A list of different numbers has a symbol for each, if it is no longer than this."""
 
 MOST_SYMBOLS = 250
@@ -182,7 +182,7 @@ def other_symbols_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
     than those of ``symbols_of`` are skipped.
     """
     symbols = symbols_of(config)
-    keys, taken = {symbol.key for symbol in symbols}, {symbol.letter for symbol in symbols}
+    keys, taken = {symbol.key for symbol in symbols}, {symbol.name for symbol in symbols}
     return tuple(islice(_others_in(config, (), keys, taken), MOST_OTHERS))
 
 
@@ -205,7 +205,7 @@ def standard_name(symbol: Symbol) -> str:
     """
     key = _path(symbol)[-1]
     name = BY_KEY[key].name if key in BY_KEY else ""
-    return name if name and symbol.letter.split("_")[0] == name.split("_")[0] else ""
+    return name if name and symbol.name.split("_")[0] == name.split("_")[0] else ""
 
 
 def config_part(symbol: Symbol) -> str:
@@ -220,7 +220,7 @@ def is_width(symbol: Symbol) -> bool:
 
 def is_standard(symbol: Symbol) -> bool:
     """Return whether a symbol is one of ``STANDARD_SYMBOLS`` and not in a sub-configuration."""
-    return symbol.letter in STANDARD_NAMES
+    return symbol.name in STANDARD_NAMES
 
 
 def shape_text(shape: Sequence[int | str] | None) -> str:
@@ -240,7 +240,7 @@ def _parts(config: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, M
         if not isinstance(value, Mapping):
             continue
         is_config = key.endswith("config") or "model_type" in value
-        is_short = len(value) <= _PARTS and all(map(_is_name, value))
+        is_short = len(value) <= _MOST_ENTRIES and all(map(_is_name, value))
         if is_config or (is_short and not _NO_SIZES_IN.search(key)):
             yield from _parts(value, (*path, key))
 
@@ -256,7 +256,7 @@ def _symbols_in(config: Mapping[str, Any], path: Path, taken: set[str]) -> Itera
         key = next((key for key in standard.keys if key in sizes), None)
         if key is not None and standard.name not in found:
             found[standard.name] = key, standard
-    own = sizes.keys() - {key for key, _ in found.values()}
+    standard_keys = {key for key, _ in found.values()}
     # N means an encoder-decoder's encoder. T5 calls its layers ``num_layers`` next to
     # ``num_decoder_layers``; BART's files repeat ``encoder_layers`` as ``num_hidden_layers``, an
     # alias that must not be changed alone.
@@ -267,7 +267,7 @@ def _symbols_in(config: Mapping[str, Any], path: Path, taken: set[str]) -> Itera
     for key, standard in found.values():
         yield _symbol((*path, key), sizes[key], taken, standard)
     for key in sizes:
-        if key in own:
+        if key not in standard_keys:
             yield _symbol((*path, key), sizes[key], taken)
 
 
@@ -281,7 +281,7 @@ def _others_in(
             yield from _others_in(value, (*path, key), keys, taken)
         numbers = {key: value}
         if isinstance(value, list | tuple):
-            is_list = len(value) <= _PARTS and all(map(_is_number, value))
+            is_list = len(value) <= _MOST_ENTRIES and all(map(_is_number, value))
             is_list = is_list and ".".join((*path, key)) not in keys
             numbers = {f"{key}.{at}": number for at, number in enumerate(value) if is_list}
         for each, number in numbers.items():
@@ -320,7 +320,7 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
             selects = _WHICH.search(key) and not _HOW_MANY.search(key)
             if len(set(value)) == 1 and (len(value) > 1 or not selects):
                 sizes[key] = value[0]
-            elif len(value) <= _PARTS and not selects:
+            elif len(value) <= _MOST_ENTRIES and not selects:
                 sizes |= {f"{key}.{place}": size for place, size in enumerate(value)}
     labels = config.get("id2label")
     if LABELS_KEY not in sizes and isinstance(labels, Mapping) and labels:

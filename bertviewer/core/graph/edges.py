@@ -137,7 +137,7 @@ class EdgeFinder(Struct, eq=False, dict=True):
         trace, inside = self.graph.trace, self.root.operations
         words: list[str] = []
         through: list[str] = []
-        while (maker := trace.maker.get(value)) is not None and maker in inside:
+        while (maker := trace.maker_of.get(value)) is not None and maker in inside:
             if node := self._node_of.get(maker):
                 return Origin(node, tuple(words), tuple(through))
             view = self.graph.view(value)

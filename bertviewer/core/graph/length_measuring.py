@@ -61,11 +61,11 @@ class _Table(Struct, frozen=True):
 
     @property
     def room(self) -> int:
-        """How many tokens can have their own row, from the first token's row on."""
+        """The number of tokens that can have their own row, from the first token's row on."""
         return self.rows - self.first
 
     @property
-    def is_of_places(self) -> bool:
+    def has_own_rows(self) -> bool:
         """Whether the rows are consecutive, one for each token, as for positions."""
         return self.last - self.first + 1 == self.lookups
 
@@ -76,7 +76,7 @@ class _RunResult(Struct, frozen=True):
     runs: bool
     tables: frozenset[_Table] = frozenset()
 
-    def takes(self, room: int) -> bool:
+    def accepts(self, room: int) -> bool:
         """Return whether the model ran, and all tokens had their own row in tables of this room.
 
         Some models use the last row of a table for all further tokens.
@@ -140,26 +140,26 @@ def length_limits(config: Mapping[str, Any]) -> LengthLimits:
     If it cannot be run without weights, these are the lengths in the configuration.
     """
     try:
-        return _known(json.dumps(config, sort_keys=True, default=str))
+        return _memoized_limits(json.dumps(config, sort_keys=True, default=str))
     except OverBudget as error:
         _log(config, error)
         return stated_limits(config)
 
 
 @lru_cache(maxsize=64)
-def _known(document: str) -> LengthLimits:
+def _memoized_limits(document: str) -> LengthLimits:
     with limited(no_progress, SECONDS):
-        return _measured(json.loads(document))
+        return _measure(json.loads(document))
 
 
-def _measured(config: Mapping[str, Any]) -> LengthLimits:
+def _measure(config: Mapping[str, Any]) -> LengthLimits:
     for few in FEW:
         first = _try(config, few, few)
         if first.runs:
             break
     else:
         return stated_limits(config)
-    rooms = {table.room for table in first.tables if table.is_of_places and table.lookups >= few}
+    rooms = {table.room for table in first.tables if table.has_own_rows and table.lookups >= few}
     rooms = {room for room in rooms | set(stated_lengths(config)) if few <= room < MOST}
     source = _limit(lambda tokens: _try(config, tokens, few), few, rooms)
     target = None
@@ -169,17 +169,17 @@ def _measured(config: Mapping[str, Any]) -> LengthLimits:
 
 
 def _limit(attempt: Callable[[int], _RunResult], few: int, rooms: set[int]) -> int | None:
-    """Return the maximum of accepted tokens, ``None`` if it exceeds all tables."""
+    """Return the maximum of accepted tokens, by bisection; ``None`` if it exceeds all tables."""
     least = few
     for room in sorted(rooms):
-        if attempt(room + 1).takes(room):
+        if attempt(room + 1).accepts(room):
             least = room + 1
             continue
         most = room + 1  # does not run
         while most - least > 1:
             # A table may have unused rows: some models process blocks of tokens.
             middle = room if most == room + 1 else (least + most) // 2
-            if attempt(middle).takes(room):
+            if attempt(middle).accepts(room):
                 least = middle
             else:
                 most = middle
@@ -201,7 +201,7 @@ def _try(config: Mapping[str, Any], tokens: int, targets: int) -> _RunResult:
             sizes = {SENTENCES: 1, TOKENS: tokens, TARGET_TOKENS: targets}
             inputs = text_inputs(model, sizes).on_meta()
             for tensor, value in inputs.known:
-                device.learn(tensor, value)
+                device.set_value(tensor, value)
             model(**inputs.arguments)
     except (UserError, KeyError) as error:
         _log(config, error)

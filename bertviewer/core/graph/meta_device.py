@@ -66,7 +66,7 @@ def _sharing() -> Iterator[None]:
             pools[parameter.dtype] = (numbers * SPREAD).to(parameter.dtype)
         return nn.Parameter(spread(pools[parameter.dtype], parameter.shape), requires_grad=False)
 
-    with _registering(share):
+    with _replacing_parameters(share):
         yield
 
 
@@ -77,12 +77,12 @@ def new_modules_on_meta() -> Iterator[None]:
     def move(parameter: nn.Parameter) -> nn.Parameter:
         return nn.Parameter(parameter.to("meta"), parameter.requires_grad)
 
-    with _registering(move), Unfilled(), no_init_weights():
+    with _replacing_parameters(move), Unfilled(), no_init_weights():
         yield
 
 
 @contextmanager
-def _registering(change: Callable[[nn.Parameter], nn.Parameter | None]) -> Iterator[None]:
+def _replacing_parameters(change: Callable[[nn.Parameter], nn.Parameter | None]) -> Iterator[None]:
     """Replace parameters as they are registered in this thread."""
     thread = threading.get_ident()  # the hook is global
 
@@ -125,10 +125,10 @@ class Unfilled(TorchFunctionMode):
 MOST_RESULTS = 5_000
 """Size of the cache of shapes; BERT's derivation needs 540."""
 
-Form = tuple[torch.Size, tuple[int, ...], torch.dtype]
+Layout = tuple[torch.Size, tuple[int, ...], torch.dtype]
 """Shape, strides and dtype of a tensor."""
 
-_forms: dict[object, tuple[Form, ...] | None] = {}
+_layouts: dict[object, tuple[Layout, ...] | None] = {}
 
 
 def memoized_result(
@@ -140,8 +140,8 @@ def memoized_result(
     its variants with one number changed mostly run the same operations.
     """
     key = _key(operation, args, kwargs, tensors)
-    if key is not None and (forms := _forms.get(key)) is not None:
-        outputs = tuple(_made(form) for form in forms)
+    if key is not None and (layouts := _layouts.get(key)) is not None:
+        outputs = tuple(_empty(layout) for layout in layouts)
         return outputs if len(operation._schema.returns) > 1 else outputs[0]
     if operation is torch.ops.aten._grouped_mm.default and args[0].is_meta:
         rows, matrices = args[:2]
@@ -149,10 +149,10 @@ def memoized_result(
             # Experts' products: on the CPU of any dtype and width, on the meta device of few.
             return rows.new_empty(rows.shape[0], matrices.shape[-1])
     output = operation(*args, **kwargs)
-    if key is not None and key not in _forms:
-        if len(_forms) >= MOST_RESULTS:
-            _forms.clear()
-        _forms[key] = _forms_of(output, tensors)
+    if key is not None and key not in _layouts:
+        if len(_layouts) >= MOST_RESULTS:
+            _layouts.clear()
+        _layouts[key] = _layouts_of(output, tensors)
     return output
 
 
@@ -181,24 +181,24 @@ def _hashable(value: Any) -> object:
     return type(value), value
 
 
-def _forms_of(output: Any, tensors: Sequence[Tensor]) -> tuple[Form, ...] | None:
-    """Return the forms of an operation's results, ``None`` if one is not new memory."""
+def _layouts_of(output: Any, tensors: Sequence[Tensor]) -> tuple[Layout, ...] | None:
+    """Return the layouts of an operation's results, ``None`` if one is not new memory."""
     known = {tensor.untyped_storage()._cdata for tensor in tensors}
-    forms = []
+    layouts = []
     for tensor in output if isinstance(output, tuple) else (output,):
         if not isinstance(tensor, Tensor) or not tensor.is_meta:
             return None
-        form = tensor.shape, tensor.stride(), tensor.dtype
+        layout = tensor.shape, tensor.stride(), tensor.dtype
         storage = tensor.untyped_storage()
-        if storage._cdata in known or storage.nbytes() != _made(form).untyped_storage().nbytes():
+        if storage._cdata in known or storage.nbytes() != _empty(layout).untyped_storage().nbytes():
             return None
         known.add(storage._cdata)
-        forms.append(form)
-    return tuple(forms)
+        layouts.append(layout)
+    return tuple(layouts)
 
 
-def _made(form: Form) -> Tensor:
-    return torch.empty_strided(*form[:2], dtype=form[2], device="meta")
+def _empty(layout: Layout) -> Tensor:
+    return torch.empty_strided(*layout[:2], dtype=layout[2], device="meta")
 
 
 MOST_ELEMENTS = 2**21
@@ -230,10 +230,10 @@ class MetaDevice(ProductMode):  # type: ignore[no-untyped-call]
         super().__init__(on_product, is_limited=is_limited)
         self._values = WeakTensorKeyDictionary()
         for tensor, value in known:
-            self.learn(tensor, value)
+            self.set_value(tensor, value)
         self._on_output = on_output
 
-    def learn(self, tensor: Tensor, value: Tensor) -> None:
+    def set_value(self, tensor: Tensor, value: Tensor) -> None:
         """Store the value of an input: a CPU tensor of the same shape."""
         self._values[tensor] = value
 
@@ -248,19 +248,19 @@ class MetaDevice(ProductMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         budget.check()
         tensors = tensors_in((args, kwargs))
-        answer = self._answer(func, args, kwargs, tensors)
+        answer = self._evaluate(func, args, kwargs, tensors)
         if answer is not None:
             return answer
         reserve_for(func, args, kwargs)
         args, kwargs = self._on_one_device((args, kwargs), tensors)
         output = memoized_result(func, args, kwargs, tensors)
-        self._follow(func, args, kwargs, tensors, output)
+        self._propagate_values(func, args, kwargs, tensors, output)
         if self._on_output is not None:
             self._on_output(output)
         self.report(func, args, output)
         return output
 
-    def _answer(self, operation: Any, args: Any, kwargs: Any, tensors: Sequence[Tensor]) -> Any:
+    def _evaluate(self, operation: Any, args: Any, kwargs: Any, tensors: Sequence[Tensor]) -> Any:
         """Return the result of an operation that needs values, ``None`` for other operations.
 
         These return Python numbers, tensors whose length depends on values (``nonzero``), or copies
@@ -274,7 +274,7 @@ class MetaDevice(ProductMode):  # type: ignore[no-untyped-call]
             return None
         args, kwargs = tree_map(self._on_cpu, (args, kwargs))
         answer = operation(*args, **kwargs)
-        return answer if to_cpu else tree_map(self._learned, answer)
+        return answer if to_cpu else tree_map(self._on_meta, answer)
 
     def _on_one_device(self, arguments: Any, tensors: Sequence[Tensor]) -> Any:
         """Move CPU tensors to the meta device if others are there; replace masks by indices.
@@ -284,16 +284,16 @@ class MetaDevice(ProductMode):  # type: ignore[no-untyped-call]
         """
         if len({tensor.is_meta for tensor in tensors}) > 1:
             arguments = tree_map(
-                lambda it: it if isinstance(it, Tensor) and it.is_meta else self._learned(it),
+                lambda it: it if isinstance(it, Tensor) and it.is_meta else self._on_meta(it),
                 arguments,
             )
         args, kwargs = arguments
         if len(args) > 1 and isinstance(args[1], list | tuple) and any(map(_is_mask, args[1])):
-            places = [place for item in args[1] for place in self._places(item)]
+            places = [place for item in args[1] for place in self._as_indices(item)]
             return (args[0], places, *args[2:]), kwargs
         return arguments
 
-    def _follow(
+    def _propagate_values(
         self, operation: Any, args: Any, kwargs: Any, tensors: Sequence[Tensor], output: Any
     ) -> None:
         """Compute the values of an operation's results if those of its operands are known."""
@@ -309,18 +309,18 @@ class MetaDevice(ProductMode):  # type: ignore[no-untyped-call]
             for tensor in tensors:
                 self._forget(tensor)
 
-    def _places(self, mask: Any) -> tuple[Any, ...]:
+    def _as_indices(self, mask: Any) -> tuple[Any, ...]:
         value = self.value(mask) if _is_mask(mask) else None
         if value is None:
             return (mask,)
-        return tuple(self._learned(place) for place in value.nonzero(as_tuple=True))
+        return tuple(self._on_meta(place) for place in value.nonzero(as_tuple=True))
 
-    def _learned(self, leaf: Any) -> Any:
+    def _on_meta(self, leaf: Any) -> Any:
         """Return a tensor on the meta device with the known value of a CPU tensor."""
         if not isinstance(leaf, Tensor):
             return leaf
         made = torch.empty_like(leaf, device="meta")
-        self.learn(made, leaf)
+        self.set_value(made, leaf)
         return made
 
     def _on_cpu(self, leaf: Any) -> Any:

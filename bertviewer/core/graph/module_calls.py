@@ -26,14 +26,14 @@ def named_in(value: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
             yield from named_in(item, f"{name}.{key}" if name else str(key))
 
 
-def mapped_in(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+def map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     """Return nested containers of the same types with every tensor replaced."""
     if isinstance(value, Tensor):
         return change(value)
     if not isinstance(value, tuple | list | dict):
         return value
     changed = {
-        key: mapped_in(item, change)
+        key: map_tensors(item, change)
         for key, item in (value.items() if isinstance(value, dict) else enumerate(value))
     }
     if all(changed[key] is value[key] for key in changed):
@@ -47,20 +47,20 @@ def mapped_in(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
 
-def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Return nested containers as new dicts and tuples with every tensor replaced."""
+def map_plain(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return nested containers as new dicts and tuples, ModelOutputs too, with tensors replaced."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, Mapping):
-        return {name: mapped(item, change) for name, item in value.items()}
+        return {name: map_plain(item, change) for name, item in value.items()}
     if isinstance(value, tuple | list):
-        return tuple(mapped(item, change) for item in value)
+        return tuple(map_plain(item, change) for item in value)
     return value
 
 
-def plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
     """Return nested containers as new dicts and tuples of the same tensors."""
-    return mapped(value, lambda tensor: tensor)
+    return map_plain(value, lambda tensor: tensor)
 
 
 def tensors_in(value: Any) -> list[Tensor]:

@@ -148,7 +148,7 @@ class Trace(Struct, frozen=True, dict=True):
     stopped: tuple[str, str] | None = None
 
     @cached_property
-    def maker(self) -> Mapping[int, int]:
+    def maker_of(self) -> Mapping[int, int]:
         """The operation that computed each value."""
         return {
             value: number

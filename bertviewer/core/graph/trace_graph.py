@@ -106,7 +106,7 @@ class Graph:
 
     def maker(self, value: int) -> int:
         """Return the operation that computed a value's numbers, before all views; -1 for none."""
-        return self.trace.maker.get(self.whole(value), -1)
+        return self.trace.maker_of.get(self.whole(value), -1)
 
     def word(self, operation: int) -> str:
         """Return an operation's word, "" for -1."""
@@ -160,7 +160,7 @@ class Graph:
         )
 
     @cached_property
-    def given(self) -> frozenset[int]:
+    def output_makers(self) -> frozenset[int]:
         """The operations that compute an output of a module."""
         calls = self.trace.calls
         return frozenset(self.maker(value) for call in calls for _, value in call.outputs)
@@ -388,9 +388,12 @@ def widths_of(graph: Graph, number: int) -> tuple[int, int]:
 def _widths_by_letters(graph: Graph, number: int, equation: str) -> tuple[int, int]:
     """Return the widths of an einsum with a weight, such as ibh,hnd->ibnd."""
     terms, result = equation.replace(" ", "").split("->")
-    taken, given = 1, 1
+    inputs, outputs = 1, 1
     for letters, reading in zip(terms.split(","), graph.readings[number], strict=True):
         if is_weight(graph, reading):
             for letter, size in zip(letters, graph.shape(reading.value), strict=True):
-                taken, given = (taken, given * size) if letter in result else (taken * size, given)
-    return taken, given
+                if letter in result:
+                    outputs *= size
+                else:
+                    inputs *= size
+    return inputs, outputs

@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from bertviewer.core.graph.module_calls import (
     Arguments,
     CallObserver,
-    mapped_in,
+    map_tensors,
     memory_of,
     named_in,
     observing,
@@ -114,7 +114,7 @@ class CallTracer:
         return output
 
     def _input(self, tensor: Tensor, name: str) -> int:
-        """Return the number of an input of a call."""
+        """Return the number of the value of a call's input."""
         return self._add_value(tensor)
 
     def _output(self, output: Any, inputs: NamedValues) -> tuple[Any, NamedValues]:
@@ -219,7 +219,7 @@ class Tracer(CallTracer, TorchFunctionMode):
             operands = self._operand(given, taken)
             if any(id(tensor) in taken for tensor in made):
                 # An operand that is returned becomes a new view.
-                output = mapped_in(output, lambda it: it.view_as(it) if id(it) in taken else it)
+                output = map_tensors(output, lambda it: it.view_as(it) if id(it) in taken else it)
                 made = tensors_in(output)
         rewritten: dict[int, int] = {}
         for key, version in versions.items():
@@ -302,7 +302,7 @@ class Tracer(CallTracer, TorchFunctionMode):
                 found[old] = self._new(tensor)
         return found
 
-    # Attributes of tensors are functions as well.
+    # Reading an attribute of a tensor, such as its shape, also calls __torch_function__.
     def _enter(self, path: str, kind: type[nn.Module], arguments: Arguments) -> OpenCall:
         with torch._C.DisableTorchFunction():
             return super()._enter(path, kind, arguments)
@@ -317,7 +317,7 @@ class Tracer(CallTracer, TorchFunctionMode):
 
     def _output(self, output: Any, inputs: NamedValues) -> tuple[Any, NamedValues]:
         outside = {value for _, value in inputs}
-        output = mapped_in(output, lambda tensor: self._own(tensor, outside))
+        output = map_tensors(output, lambda tensor: self._own(tensor, outside))
         return output, tuple((name, self._number(tensor)) for name, tensor in named_in(output))
 
     def _own(self, tensor: Tensor, outside: set[int]) -> Tensor:

@@ -164,13 +164,11 @@ def trace_on_meta(model: nn.Module, inputs: ModelInputs, known: Known = ()) -> T
 
 
 def trace_with_weights(model: nn.Module, inputs: ModelInputs) -> TracedModel:
-    """Trace a model with weights."""
+    """Trace a model on the CPU."""
     tracer = Tracer(model)
     backend: Any = torch.backends.mkldnn
-    was_enabled, backend.enabled = (
-        backend.enabled,
-        False,
-    )  # it computes a recurrent layer in one operation
+    was_enabled = backend.enabled
+    backend.enabled = False  # it computes a recurrent layer in one operation
     try:
         with ProductMode(tracer.note_product, is_limited=False):
             return TracedModel(_traced(model, tracer, inputs.arguments), "cpu", inputs)

@@ -251,7 +251,7 @@ def _validate(architecture: Architecture) -> None:
 
 def _validate_costs(costs: Costs, values: Mapping[str, int]) -> None:
     """Check that the formulas of a forward pass can be evaluated for the model."""
-    values = {**values, **{symbol.letter: symbol.value for symbol in costs.symbols}}
+    values = {**values, **{symbol.name: symbol.value for symbol in costs.symbols}}
     if not all_met(costs.domain, values):
         raise ValidationError("the cost formulas are not valid for this model")
     for module in costs.modules.values():

@@ -15,7 +15,7 @@ from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.expressions.symbols import TARGET_TOKENS, Symbol, other_symbols_of, symbols_of
 from bertviewer.core.formulas.catalogue import with_formulas
-from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.tracing_models import LENGTHS, trace_model
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flows, SymbolicShape
@@ -170,8 +170,8 @@ def rebuild(scenario: Scenario, source: ModelSource) -> Outcome:
     architecture, values = scenario.sheet.architecture, scenario.values
     config: dict[str, Any] = dict(architecture.config)
     for symbol in architecture.symbols:
-        if values[symbol.letter] != symbol.value:
-            change_number(config, symbol, values[symbol.letter], lists_follow=True)
+        if values[symbol.name] != symbol.value:
+            change_number(config, symbol, values[symbol.name], lists_follow=True)
     try:
         sizes = ModelSizes.of(builder(source)(config), values)
     except (Stopped, UserError):
@@ -234,11 +234,11 @@ def _symbols(
         used: the letters in other formulas.
         followed: whether these formulas contain all that changes with a symbol.
     """
-    known = {symbol.letter: symbol for symbol in counted}
-    sizes = (replace(s, variable=s.letter if followed else "") for s in symbols_of(config))
+    known = {symbol.name: symbol for symbol in counted}
+    sizes = (replace(s, variable=s.name if followed else "") for s in symbols_of(config))
     # Domains also limit ids, places of layers and numbers that are 0.
     return tuple(
-        known.get(symbol.letter, symbol)
+        known.get(symbol.name, symbol)
         for symbol in (*sizes, *other_symbols_of(config))
-        if symbol.letter in known or symbol.letter in used
+        if symbol.name in known or symbol.name in used
     )

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checks.check import replay_step
-from bertviewer.core.checks.comparison import Compared
+from bertviewer.core.checks.comparison import ComparedTensor
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.activation_cache import ActivationCache
@@ -35,11 +35,11 @@ def checked_step(
         Cancelled: by ``progress``.
     """
     found = replay_step(model, cache, step, progress)
-    tensors = [each for each in found.tensors if each.given.numel()]
+    tensors = [each for each in found.tensors if each.recorded.numel()]
     where = f"{step.path or 'the model'}: {step.step}"
     for each in tensors:
-        if each.exact.shape != each.given.shape:
-            shapes = shape_text(each.given.shape), shape_text(each.exact.shape)
+        if each.exact.shape != each.recorded.shape:
+            shapes = shape_text(each.recorded.shape), shape_text(each.exact.shape)
             raise UserError(
                 f"{where} has shape {shapes[0]} in the run but {shapes[1]} when recomputed"
             )
@@ -48,7 +48,9 @@ def checked_step(
     progress(0, 0, step.step)
     chosen = max(tensors, key=lambda each: float(_scores(each, found.tolerance).max()))
     is_random = run.source.weights == "random"
-    given = from_tensor(step.step, _whole(chosen.given), Origin("run", None, step.path, is_random))
+    given = from_tensor(
+        step.step, _whole(chosen.recorded), Origin("run", None, step.path, is_random)
+    )
     origin = Origin("check", None, step.path, is_random)
     recomputed = from_tensor(step.step, _whole(chosen.exact), origin)
     apart = difference(given, recomputed)
@@ -74,19 +76,19 @@ def _whole(tensor: Tensor) -> Tensor:
     return tensor.detach().cpu().clone()
 
 
-def _scores(compared: Compared, tolerance: float) -> Tensor:
+def _scores(compared: ComparedTensor, tolerance: float) -> Tensor:
     """Return the absolute differences of the elements with this tolerance, -1 for the others."""
-    exact, given = compared.exact.detach(), compared.given.detach().double()
+    exact, given = compared.exact.detach(), compared.recorded.detach().double()
     apart = (exact.double() - given).abs().nan_to_num(0.0, 0.0, 0.0)
-    stored = exact.to(compared.given.dtype).double()
+    stored = exact.to(compared.recorded.dtype).double()
     same = (stored == given) | (stored.isnan() & given.isnan())
     is_other = ~same & ~(stored.isfinite() & given.isfinite())
     apart = torch.where(is_other, torch.inf, apart)
     return torch.where(compared.tolerances == tolerance, apart, -1.0)
 
 
-def _worst(compared: Compared, tolerance: float) -> Worst:
+def _worst(compared: ComparedTensor, tolerance: float) -> Worst:
     scores = _scores(compared, tolerance)
     index = tuple(int(one) for one in torch.unravel_index(scores.argmax(), scores.shape))
-    apart = compared.given[index].double() - compared.exact[index].double()
+    apart = compared.recorded[index].double() - compared.exact[index].double()
     return Worst(index, float(apart), tolerance)

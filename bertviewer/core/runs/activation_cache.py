@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from bertviewer.core.graph.module_calls import (
     Arguments,
     CallObserver,
-    mapped,
+    as_plain,
+    map_plain,
     observing,
-    plain,
     tensors_in,
     versions,
 )
@@ -124,13 +124,13 @@ class ActivationCache:
         self, path: str, arguments: Arguments, output: Any, before: tuple[int, ...]
     ) -> None:
         # New containers: a model may add to its output after the call.
-        args, kwargs = plain(arguments)
-        output = plain(output) if self.scope == "everything" else None
+        args, kwargs = as_plain(arguments)
+        output = as_plain(output) if self.scope == "everything" else None
         self.add(path, RecordedCall(args, kwargs, output, before + versions(output)))
 
 
 def _on_cpu(call: RecordedCall) -> RecordedCall:
-    args, kwargs, output = mapped((call.args, call.kwargs, call.output), Tensor.cpu)
+    args, kwargs, output = map_plain((call.args, call.kwargs, call.output), Tensor.cpu)
     noted = versions((args, kwargs, output))
     if not call.is_intact:
         same = versions((args, kwargs)) if call.is_repeatable else ()

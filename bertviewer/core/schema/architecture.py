@@ -102,7 +102,7 @@ class Architecture(PartialEquality, Struct, frozen=True):
     @property
     def symbol_values(self) -> dict[str, int]:
         """The values of the symbols in this configuration."""
-        return {symbol.letter: symbol.value for symbol in self.symbols}
+        return {symbol.name: symbol.value for symbol in self.symbols}
 
     @property
     def tensor_count(self) -> int:

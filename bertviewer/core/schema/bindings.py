@@ -21,7 +21,7 @@ def token_bindings(architecture: Architecture, tokens: Sequence[Token]) -> dict[
     """Return the bindings for a run of these tokens: the encoder's, then the decoder's."""
     values = architecture.symbol_values
     if architecture.costs is not None:
-        values |= {symbol.letter: symbol.value for symbol in architecture.costs.symbols}
+        values |= {symbol.name: symbol.value for symbol in architecture.costs.symbols}
     if tokens:
         source, target = split_source_target(architecture, tokens)
         values |= {"B": 1, "S": len(source)} | ({"S_d": len(target)} if target else {})

@@ -116,7 +116,7 @@ class ConditionCandidates(Struct, frozen=True):
         Rotary positions need heads of an even size, or halves of an even size.
         """
         symbols, values = self.symbols, self.observed.values
-        divisors, parts = self.perturbations.divisors, self.perturbations.parts
+        divisors, parts = self.perturbations.divisors, self.perturbations.divisor_names
         parts |= {name for name, symbol in symbols.items() if dimension_kind(symbol) == "heads"}
 
         def is_near(whole: str, part: str) -> bool:
@@ -180,7 +180,7 @@ def constant_conditions(
         points: all numbers' values in each model, the real one first.
         used: symbols of formulas; a number that was always equal to one has to equal it.
     """
-    rows = {s.letter: [values[s.letter] for values in points] for s in symbols}
+    rows = {s.name: [values[s.name] for values in points] for s in symbols}
     fixed = {name for name, row in rows.items() if len(set(row)) == 1}
     yield from (f"{name} == {row[0]}" for name, row in rows.items() if name in fixed)
     for name in sorted(set(used) & rows.keys() - fixed):
@@ -214,16 +214,12 @@ def divisibility_conditions(
 
 
 def _term_divisibility(
-    names: Monomial, coefficient: Fraction, values: Values, symbols: Mapping[str, Symbol]
+    monomial: Monomial, coefficient: Fraction, values: Values, symbols: Mapping[str, Symbol]
 ) -> list[str]:
     """Return a condition on one factor for each divisor, else one on the whole product."""
-    above = {symbol_name: power for symbol_name, power in names if power > 0}
-    below = {symbol_name: -power for symbol_name, power in names if power < 0}
-    divisors = [
-        (symbol_name, values[symbol_name])
-        for symbol_name, power in below.items()
-        for _ in range(power)
-    ]
+    above = {name: power for name, power in monomial if power > 0}
+    below = {name: -power for name, power in monomial if power < 0}
+    divisors = [(name, values[name]) for name, power in below.items() for _ in range(power)]
     if coefficient.denominator != 1:
         divisors.append((str(coefficient.denominator), coefficient.denominator))
     # Inputs of a forward pass come last, as no formula may have conditions on them.
@@ -267,7 +263,7 @@ def value_conditions(
         for by in (1, -1):
 
             def changes_nothing(some: Sequence[Symbol], by: int = by) -> bool:
-                change = {s.letter: s.value + by for s in some}
+                change = {s.name: s.value + by for s in some}
                 model = every.variant({**every.values, **values, **change})
                 return model is not None and not _affected(start, model)
 
@@ -275,18 +271,18 @@ def value_conditions(
     except OverBudget:
         if not {*numbers} <= {*builder.symbols}:
             raise
-        wrong += numbers  # judged by the models that were built
+        wrong += numbers  # decided below by the models that were built
     found: dict[str, dict[str, None]] = {}
     for symbol in dict.fromkeys(wrong):
         models = [
             model
             for key, model in builder.built.items()
-            if model and others <= key and dict(key - others).keys() == {symbol.letter}
+            if model and others <= key and dict(key - others).keys() == {symbol.name}
         ]
         names = set[str]().union(*(_affected(start, model) for model in models))
         is_held = not models and symbol in builder.symbols
         for name in start.facts if is_held else sorted(names):
-            found.setdefault(name, {})[f"{symbol.letter} == {symbol.value}"] = None
+            found.setdefault(name, {})[f"{symbol.name} == {symbol.value}"] = None
     return found
 
 

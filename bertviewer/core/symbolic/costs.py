@@ -24,7 +24,6 @@ from bertviewer.core.expressions.symbols import (
     TARGET_TOKENS,
     TOKENS,
     Symbol,
-    dimension_kind,
     is_standard,
     other_symbols_of,
     symbols_of,
@@ -99,22 +98,22 @@ def derive_costs(
     except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
         return no_costs(config, describe_error(error))
     observed = observe(builder, real)
-    if any(not symbol.key and symbol.letter not in observed.seen for symbol in symbols):
+    if any(not symbol.key and symbol.name not in observed.seen for symbol in symbols):
         return no_costs(config, "the model accepts only sentences of one length")
     if not (probes := run_probes(builder, observed)):
         return no_costs(config, "too few modified configurations run to verify a formula")
-    layers = tuple(symbol.letter for symbol in symbols if dimension_kind(symbol) == "layers")
+    layers = tuple(symbol.name for symbol in builder.depths)
     probes.append((real, builder.values))
     peak, peak_fixed = derive_peak(builder, observed, layers, probes)
     # Chunk sizes divide the work: shapes depend on them, but not multiply-adds.
     others = [
         symbol for symbol in other_symbols_of(config) if not symbol.key.startswith("chunk_size_")
     ]
-    are_places = any(symbol.key.rpartition(".")[2].isdigit() for symbol in others)
-    start, values = (real, {}) if are_places else (observed.base, observed.values)
+    are_in_lists = any(symbol.key.rpartition(".")[2].isdigit() for symbol in others)
+    start, values = (real, {}) if are_in_lists else (observed.base, observed.values)
     fixed = value_conditions(builder, replace(start, shapes={}), others, values)
     modules, domain = _modules(builder, observed, layers, probes, fixed)
-    followed = {symbol.letter: observed.variable_of(symbol.letter) for symbol in symbols}
+    followed = {symbol.name: observed.variable_of(symbol.name) for symbol in symbols}
     variables = {name: variable for name, variable in followed.items() if variable}
     inputs = _input_symbols(config, 1, usual, usual)
     return Costs(inputs, modules, peak, peak_fixed, variables, domain)
@@ -128,7 +127,7 @@ def no_costs(config: Mapping[str, Any], reason: str) -> Costs:
 
 def _usual_tokens(config: Mapping[str, Any]) -> int:
     """Return a number of tokens that is less than the longest sentence."""
-    longest = next((s.value for s in symbols_of(config) if s.letter == "L"), 4 * USUAL_TOKENS)
+    longest = next((s.value for s in symbols_of(config) if s.name == "L"), 4 * USUAL_TOKENS)
     return max(1, min(USUAL_TOKENS, longest // 4))
 
 
@@ -153,7 +152,7 @@ def _modules(
     Also the conditions under which all of them hold, ``fixed`` included; none on B and S.
     """
     base, repeats = observed.base, fit_repeats(observed)
-    inputs = {symbol.letter for symbol in builder.symbols if not symbol.key}
+    inputs = {symbol.name for symbol in builder.symbols if not symbol.key}
     shapes = {
         name: shape
         for name, shape in fit_shapes(observed).items()
@@ -200,9 +199,9 @@ def _modules(
 
 def _divides_inputs(shape: Shape, builder: ModelBuilder, inputs: set[str]) -> bool:
     """Return whether a formula divides by inputs or divides them."""
-    symbols = {symbol.letter: symbol for symbol in builder.symbols}
-    even = divisibility_conditions(shape, builder.values, symbols)
-    return any(names_in_conditions(text) & inputs for text in even)
+    symbols = {symbol.name: symbol for symbol in builder.symbols}
+    divisible = divisibility_conditions(shape, builder.values, symbols)
+    return any(names_in_conditions(text) & inputs for text in divisible)
 
 
 def _reasons(causes: Mapping[str, str | None]) -> dict[str, str]:
@@ -261,10 +260,10 @@ def derive_peak(
     """
     *changed, real = probes
     base = cast(ForwardPass, observed.base)
-    memory = _storages_alone(observed, base)
+    memory = _observe_storages(observed, base)
     shapes = fit_shapes(memory)
     moments = tuple(sorted(factored(moment, layers) for moment in _largest(base.moments, shapes)))
-    if not _peaks(moments, [(base, observed.values), real]):
+    if not _give_peak(moments, [(base, observed.values), real]):
         return (), {}
     known = memory
     if not _proven(moments, shapes, changed):
@@ -273,7 +272,7 @@ def derive_peak(
         is_less = len(standard) < len(observed.variables)
         if not is_less or not _proven(moments, shapes, run_probes(builder, known)):
             return (), {}
-    return moments, {s.letter: s.value for s in builder.symbols if not known.variable_of(s.letter)}
+    return moments, {s.name: s.value for s in builder.symbols if not known.variable_of(s.name)}
 
 
 def _proven(
@@ -284,11 +283,11 @@ def _proven(
     Sentences of one token, which need fewer copies, do not count. A moment that is the peak in no
     probe might be it elsewhere, so all storages are compared.
     """
-    several = [trial for trial in probes if trial[1][TOKENS] > 1]
-    same = [trial for trial in several if shapes.keys() <= trial[0].storages.keys()]
+    several = [probe for probe in probes if probe[1][TOKENS] > 1]
+    same = [probe for probe in several if shapes.keys() <= probe[0].storages.keys()]
     return (
         len(same) >= PROOFS
-        and _peaks(moments, several)
+        and _give_peak(moments, several)
         and all(
             tuple(size.at(values) for size in shape) == model.storages[name]
             for model, values in same
@@ -297,7 +296,7 @@ def _proven(
     )
 
 
-def _peaks(moments: Sequence[str], probes: Sequence[ForwardProbe]) -> bool:
+def _give_peak(moments: Sequence[str], probes: Sequence[ForwardProbe]) -> bool:
     """Return whether the largest of the moments is the real peak in all probes."""
     try:
         return all(
@@ -308,7 +307,7 @@ def _peaks(moments: Sequence[str], probes: Sequence[ForwardProbe]) -> bool:
         return False
 
 
-def _storages_alone(observed: Observations, base: ForwardPass) -> Observations:
+def _observe_storages(observed: Observations, base: ForwardPass) -> Observations:
     """Return observations of storages, of the models that have all storages of the base.
 
     Some have not: the scores of one head need no copy.
@@ -321,7 +320,7 @@ def _storages_alone(observed: Observations, base: ForwardPass) -> Observations:
         )
         for name, points in observed.seen.items()
     }
-    variables = tuple(variable for variable in observed.variables if seen[variable.letter])
+    variables = tuple(variable for variable in observed.variables if seen[variable.name])
     return Observations(replace(base, shapes=base.storages), observed.values, variables, seen)
 
 

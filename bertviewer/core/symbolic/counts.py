@@ -30,7 +30,6 @@ from bertviewer.core.expressions.polynomials import (
 from bertviewer.core.expressions.symbols import (
     LABELS_KEY,
     Symbol,
-    dimension_kind,
     is_standard,
     other_symbols_of,
     symbols_of,
@@ -121,10 +120,10 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     limits = [value_conditions(builder, real, others)]
     rounds = list(_rounds(builder, real))
     best = max(rounds, key=lambda found: len(found.proven))
-    limits.append(value_conditions(builder, real, [s for s in symbols if s.letter in best.fixed]))
-    moved = {symbol_name for key, model in builder.built.items() if model for symbol_name, _ in key}
+    limits.append(value_conditions(builder, real, [s for s in symbols if s.name in best.fixed]))
+    varied = {name for key, model in builder.built.items() if model for name, _ in key}
     # Numbers of which no other value was built may affect everything.
-    held = [f"{s.letter} == {s.value}" for s in symbols if s.letter not in moved]
+    held = [f"{s.name} == {s.value}" for s in symbols if s.name not in varied]
     known: dict[str, tuple[str, ...]] = {}
     domains: dict[str, str] = {}
     for name, fact in real.facts.items():
@@ -135,7 +134,7 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
         if name in real.sizes and (domain := join_conditions(conditions)) is not None:
             domains[name] = domain
     variable_of = rounds[0].observed.variable_of
-    symbols = tuple(replace(s, variable=variable_of(s.letter)) for s in symbols)
+    symbols = tuple(replace(s, variable=variable_of(s.name)) for s in symbols)
     return Derivation(
         _shown((*symbols, *others), known.values(), domains.values()),
         {name: known[TENSOR + name] for name in real.shapes},
@@ -147,7 +146,7 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
 
 def _rounds(builder: ModelBuilder, real: ModelSizes) -> Iterator[_Round]:
     """Yield rounds with all depths free, then those that have formulas, then none."""
-    depths = frozenset(s.letter for s in builder.symbols if dimension_kind(s) == "layers")
+    depths = frozenset(symbol.name for symbol in builder.depths)
     fixed = frozenset[str]()
     for number in range(ROUNDS):
         try:
@@ -170,24 +169,22 @@ def _explain(
 
     If further depths need to be fixed, only these are returned, except in the last round.
     """
-    symbols = tuple(s for s in every.symbols if s.letter not in fixed)
+    symbols = tuple(s for s in every.symbols if s.name not in fixed)
     builder = replace(every, symbols=symbols)
     observed = observe(builder, real, every_kind=True)
     repeats, shapes = fit_repeats(observed), fit_shapes(observed)
     without, lengths = unfitted(observed, shapes), observed.base.lengths
     lengthening = {
         path: [
-            symbol_name
-            for symbol_name, points in observed.seen.items()
+            name
+            for name, points in observed.seen.items()
             if any(model.lengths.get(path, 0) != length for _, model in points)
         ]
         for path, length in lengths.items()
     }
-    changing = {symbol_name for names in without.values() for symbol_name in names}
-    changing |= {
-        symbol_name for path in lengths.keys() - repeats for symbol_name in lengthening[path]
-    }
-    depths = (s.letter for s in symbols if observed.is_depth(s))
+    changing = {name for names in without.values() for name in names}
+    changing |= {name for path in lengths.keys() - repeats for name in lengthening[path]}
+    depths = (s.name for s in symbols if observed.is_depth(s))
     unfitted_depths = frozenset(changing.intersection(depths))
     if unfitted_depths and not is_last:
         reasons = {"": "the depths follow no formula"}
@@ -211,17 +208,17 @@ def _explain(
     proven = {
         name: verified[template]
         for name, template in templates.items()
-        if template in verified and _gives(verified[template], facts[name], builder.values)
+        if template in verified and _evaluates_to(verified[template], facts[name], builder.values)
     }
     conditions = {
         name: [
             *solver.conditions.get(templates[name], ()),
             # A list whose length has no formula has to keep it.
             *(
-                f"{symbol_name} == {builder.values[symbol_name]}"
+                f"{depth} == {builder.values[depth]}"
                 for path in enclosing_modules(name)
                 if path not in proven
-                for symbol_name in lengthening.get(path, ())
+                for depth in lengthening.get(path, ())
             ),
         ]
         for name in proven
@@ -236,7 +233,7 @@ def _explain(
     )
 
 
-def _gives(formula: tuple[str, ...], fact: tuple[int, ...], values: Values) -> bool:
+def _evaluates_to(formula: tuple[str, ...], fact: tuple[int, ...], values: Values) -> bool:
     try:
         return tuple(evaluate(part, values) for part in formula) == fact
     except FormulaError:
@@ -264,8 +261,8 @@ def _shown(
     return tuple(
         symbol
         for symbol in symbols
-        if symbol.letter in used
-        or (symbol.variable != symbol.letter and symbol.variable in used)
+        if symbol.name in used
+        or (symbol.variable != symbol.name and symbol.variable in used)
         or (is_standard(symbol) and symbol.key != LABELS_KEY)
     )
 

@@ -31,7 +31,7 @@ _ALL_POWERS: tuple[Powers, ...] = tuple((p, q) for p in _EXPONENTS for q in _EXP
 MOST_CHOICES = 64
 """Limit of the ways to distribute symbols over two terms."""
 
-MOST_LETTERS = 6
+MOST_VARYING = 6
 """A size that depends on more symbols has no formula."""
 
 
@@ -58,44 +58,44 @@ def fit(
         product and a number (``image_size**2//patch_size**2 + 1``), a sum such as ``L + 2`` or
         ``A*K + 2*A_kv*K``, a square such as ``4*W**2 - 4*W + 1``. ``None`` if none of these fits.
     """
-    moving = {name: seen[name] for name in varying_names(size, seen)}
-    if len(moving) > MOST_LETTERS:
+    varying = {name: seen[name] for name in varying_names(size, seen)}
+    if len(varying) > MOST_VARYING:
         return None
-    one_term = _fit_product(size, values, moving)
+    one_term = _fit_product(size, values, varying)
     if one_term is not None:
         return one_term
-    for candidate in _two_terms(size, values, moving):
+    for candidate in _two_terms(size, values, varying):
         if all(
             candidate.at({**values, one: value, other: other_value}) == both
             for (one, other), (value, other_value, both) in pairs.items()
             if {one, other} <= candidate.symbols
         ):
             return candidate.tidied()
-    groups = _groups(size, moving, pairs)
+    groups = _groups(size, varying, pairs)
     if len(groups) > 1:
-        some = [{x: moving[x] for x in moving if x in group} for group in groups]
+        some = [{x: varying[x] for x in varying if x in group} for group in groups]
         parts = [fit(size, values, part, pairs) for part in some]
         known = [part for part in parts if part is not None]
         # Each part contains the share of the others as a constant.
         shared = Polynomial.constant((len(parts) - 1) * size)
         return (total(known) - shared).tidied() if len(known) == len(parts) else None
-    return _expand(size, values, moving, pairs)
+    return _expand(size, values, varying, pairs)
 
 
 def symbols_to_pair(size: int, values: Mapping[str, int], seen: Seen) -> tuple[str, ...]:
     """Return the symbols that must be changed in pairs to fit the size."""
-    moving = {name: seen[name] for name in varying_names(size, seen)}
-    if not 2 <= len(moving) <= MOST_LETTERS or _fit_product(size, values, moving):
+    varying = {name: seen[name] for name in varying_names(size, seen)}
+    if not 2 <= len(varying) <= MOST_VARYING or _fit_product(size, values, varying):
         return ()
-    return tuple(moving)
+    return tuple(varying)
 
 
-def _fit_product(size: int, values: Mapping[str, int], moving: Seen) -> Polynomial | None:
+def _fit_product(size: int, values: Mapping[str, int], varying: Seen) -> Polynomial | None:
     """Fit one term; there is none for a size of 0."""
     if not size:
-        return None if moving else Polynomial.constant(0)
+        return None if varying else Polynomial.constant(0)
     powers = {}
-    for name, points in moving.items():
+    for name, points in varying.items():
         for power in POWERS:
             ratios = ((Fraction(point, values[name]), changed) for point, changed in points)
             if all(changed == size * ratio**power for ratio, changed in ratios):
@@ -113,14 +113,14 @@ def _term(size: Fraction, values: Mapping[str, int], powers: Mapping[str, int]) 
     return Polynomial.term(size, powers)
 
 
-def _two_terms(size: int, values: Mapping[str, int], moving: Seen) -> Iterator[Polynomial]:
+def _two_terms(size: int, values: Mapping[str, int], varying: Seen) -> Iterator[Polynomial]:
     """Yield sums of two terms: patches of an image and the class token, D + A_kv*K.
 
     Each symbol allows some powers; all must agree on the values of the two terms.
     """
-    if len(moving) == 1 and all(len(points) < 2 for points in moving.values()):
+    if len(varying) == 1 and all(len(points) < 2 for points in varying.values()):
         return
-    shares = [_shares(size, values[name], points) for name, points in moving.items()]
+    shares = [_shares(size, values[name], points) for name, points in varying.items()]
     for first in dict.fromkeys(first for by_first in shares for first in by_first if first):
         choices = [
             sorted([*by_first.get(first, ()), *by_first.get(None, ())], key=_ALL_POWERS.index)
@@ -128,7 +128,7 @@ def _two_terms(size: int, values: Mapping[str, int], moving: Seen) -> Iterator[P
         ]
         for powers in islice(product(*choices), MOST_CHOICES):
             yield total(
-                _term(part, values, {k: two[at] for k, two in zip(moving, powers, strict=True)})
+                _term(part, values, {k: two[at] for k, two in zip(varying, powers, strict=True)})
                 for at, part in enumerate((first, size - first))
             )
 
@@ -155,11 +155,11 @@ def _shares(size: int, value: int, points: Sequence[Point]) -> dict[Fraction | N
     return found
 
 
-def _groups(size: int, moving: Seen, pairs: Pairs) -> list[set[str]]:
+def _groups(size: int, varying: Seen, pairs: Pairs) -> list[set[str]]:
     """Return the symbols in groups that do not interact: their effects are added."""
-    groups = [{name} for name in moving]
+    groups = [{name} for name in varying]
     for (one, other), pair in pairs.items():
-        if one in moving and other in moving and _beyond(size, moving, (one, other), pair):
+        if one in varying and other in varying and _interaction(size, varying, (one, other), pair):
             mine = next(group for group in groups if one in group)
             others = next(group for group in groups if other in group)
             if mine is not others:
@@ -168,20 +168,20 @@ def _groups(size: int, moving: Seen, pairs: Pairs) -> list[set[str]]:
     return groups
 
 
-def _beyond(size: int, moving: Seen, two: tuple[str, str], pair: tuple[int, int, int]) -> int:
+def _interaction(size: int, varying: Seen, two: tuple[str, str], pair: tuple[int, int, int]) -> int:
     """Return the interaction of two symbols: the effect of both minus that of each."""
     value, other, both = pair
-    return both - dict(moving[two[0]])[value] - dict(moving[two[1]])[other] + size
+    return both - dict(varying[two[0]])[value] - dict(varying[two[1]])[other] + size
 
 
-def _expand(size: int, values: Mapping[str, int], moving: Seen, pairs: Pairs) -> Polynomial | None:
+def _expand(size: int, values: Mapping[str, int], varying: Seen, pairs: Pairs) -> Polynomial | None:
     """Fit a sum of one power of each symbol and of interactions of two.
 
     A single symbol may also have a square: ``(2*W - 1)**2``.
     """
     shifts: dict[str, Polynomial] = {}
     parts = [Polynomial.constant(size)]
-    for name, points in moving.items():
+    for name, points in varying.items():
         for power in POWERS:
             shift = Polynomial.term(Fraction(1), {name: power})
             shift -= Polynomial.term(shift.at(values), {})
@@ -191,11 +191,11 @@ def _expand(size: int, values: Mapping[str, int], moving: Seen, pairs: Pairs) ->
                 parts.append(Polynomial.term(slopes.pop(), {}) * shift)
                 break
         else:
-            return _fit_square(size, values[name], name, points) if len(moving) == 1 else None
-    for two in combinations(moving, 2):
-        if two in pairs and (beyond := _beyond(size, moving, two, pairs[two])):
+            return _fit_square(size, values[name], name, points) if len(varying) == 1 else None
+    for two in combinations(varying, 2):
+        if two in pairs and (interaction := _interaction(size, varying, two, pairs[two])):
             shift = shifts[two[0]] * shifts[two[1]]
-            slope = beyond / shift.at(dict(zip(two, pairs[two][:2], strict=True)))
+            slope = interaction / shift.at(dict(zip(two, pairs[two][:2], strict=True)))
             parts.append(Polynomial.term(slope, {}) * shift)
     return total(parts)
 

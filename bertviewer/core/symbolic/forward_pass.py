@@ -116,7 +116,7 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
         modules=paths,
         sizes=dict.fromkeys(paths, 0) | macs_by_module(trace),
         lengths=numbered_children(paths),
-        pattern=frozenset(map(without_numbers, shapes)),
+        unnumbered=frozenset(map(without_numbers, shapes)),
         called=frozenset(trace.calls_of),
         storages=memory.storages,
         moments=frozenset(memory.moments),

@@ -29,7 +29,6 @@ from bertviewer.core.expressions.symbols import (
     TARGET_TOKENS,
     TOKENS,
     Symbol,
-    dimension_kind,
     other_symbols_of,
     standard_name,
     symbols_of,
@@ -79,12 +78,10 @@ def derive_kv_cache(
     lengths = dict(_SIZES)
     if not config.get("is_encoder_decoder"):
         del lengths[TARGET_TOKENS]
-    inputs = (
-        Symbol(symbol_name, "", size, "", symbol_name) for symbol_name, size in lengths.items()
-    )
-    known = {symbol.letter for symbol in architecture.symbols}
+    inputs = (Symbol(name, "", size, "", name) for name, size in lengths.items())
+    known = {symbol.name for symbol in architecture.symbols}
     numbers = (*symbols_of(config), *other_symbols_of(config))
-    others = (replace(s, variable="") for s in numbers if s.letter not in known)
+    others = (replace(s, variable="") for s in numbers if s.name not in known)
     symbols = (*inputs, *architecture.symbols, *others)
     reader = _Reader()
     builder = ModelBuilder(config, symbols, build, reader.sizes, progress, EXPECTED)
@@ -92,7 +89,7 @@ def derive_kv_cache(
     if real is None or not real.shapes:
         return None
     windows = _windows(builder, real)
-    narrow = {symbol_name for symbol_name, _ in windows.values()}
+    narrow = {symbol for symbol, _ in windows.values()}
     base = builder.values | {x: max(builder.values[x], _WIDE) for x in narrow}
     start = builder.variant(base)
     sizes = start and SizeLookup(builder, architecture, start, base, every=True)
@@ -104,21 +101,17 @@ def derive_kv_cache(
         return None
     cache = _grouped(layers, builder, base)
     tried = (*sizes.points, {**builder.values, **dict.fromkeys(narrow, _WINDOWS[0])})
-    if not all(_gives(cache, builder, values) for values in tried):
+    if not all(_matches(cache, builder, values) for values in tried):
         return None
-    depths = _depths(builder)
+    depths = builder.depths
     fixed = [
-        f"{symbol.letter} == {symbol.value}"
+        f"{symbol.name} == {symbol.value}"
         for symbol in depths
-        if not _gives(cache, builder, {**base, symbol.letter: base[symbol.letter] + 1})
+        if not _matches(cache, builder, {**base, symbol.name: base[symbol.name] + 1})
     ]
     free = [s for s in builder.symbols if s.variable and s.key and s not in depths]
     conditions = (*fixed, *constant_conditions(free, sizes.points, cache.letters))
     return replace(cache, domain=join_conditions(conditions))
-
-
-def _depths(builder: ModelBuilder) -> list[Symbol]:
-    return [symbol for symbol in builder.symbols if dimension_kind(symbol) == "layers"]
 
 
 def _layers(
@@ -131,8 +124,8 @@ def _layers(
             return None
         elements = product(polynomial_of(size) for size in shape)
         tokens = next((x for x in (TARGET_TOKENS, TOKENS) if x in elements.symbols), "")
-        for symbol_name in filter(None, (SENTENCES, tokens)):
-            elements *= Polynomial.term(Fraction(1), {symbol_name: -1})
+        for divisor in filter(None, (SENTENCES, tokens)):
+            elements *= Polynomial.term(Fraction(1), {divisor: -1})
         if elements.symbols & {SENTENCES, TOKENS, TARGET_TOKENS}:
             return None
         place = _LAYER.match(name)
@@ -142,7 +135,7 @@ def _layers(
     return layers
 
 
-def _gives(cache: KVCache, builder: ModelBuilder, values: Values) -> bool:
+def _matches(cache: KVCache, builder: ModelBuilder, values: Values) -> bool:
     """Return whether a model with these values can be built and caches what the formulas give."""
     model = builder.variant(values)
     return model is not None and cache.elements(values) == sum(map(prod, model.shapes.values()))
@@ -173,13 +166,13 @@ def _depth(builder: ModelBuilder, base: Values, stack: str, count: int) -> str |
     """Return the symbol of a depth that equals the number of a stack's layers."""
 
     def length(more: int) -> int:
-        model = builder.variant({**base, symbol.letter: count + more})
+        model = builder.variant({**base, symbol.name: count + more})
         found = map(_LAYER.match, model.shapes if model else ())
         return len({place[2] for place in found if place and place[1] == stack})
 
-    for symbol in _depths(builder):
+    for symbol in builder.depths:
         if symbol.value == count and all(length(more) == count + more for more in (1, 2)):
-            return symbol.letter
+            return symbol.name
     return None
 
 
@@ -193,7 +186,7 @@ def _windows(builder: ModelBuilder, real: ModelSizes) -> dict[str, tuple[str, st
         """Return the shapes with small values of these symbols; none if tensors differ."""
         found: list[Mapping[str, tuple[int, ...]]] = []
         for value in _WINDOWS:
-            model = builder.variant(builder.values | {s.letter: value for s in some})
+            model = builder.variant(builder.values | {s.name: value for s in some})
             if model is None or model.shapes.keys() != real.shapes.keys():
                 return []
             found.append(model.shapes)
@@ -211,9 +204,9 @@ def _windows(builder: ModelBuilder, real: ModelSizes) -> dict[str, tuple[str, st
             for axis, length in enumerate(shape):
                 sizes = (other[name][axis] for other in others)
                 seen = tuple(zip(_WINDOWS[1:], sizes, strict=True))
-                limit = fit(length, {symbol.letter: _WINDOWS[0]}, {symbol.letter: seen})
+                limit = fit(length, {symbol.name: _WINDOWS[0]}, {symbol.name: seen})
                 if limit is not None and limit.symbols:
-                    windows[name] = symbol.letter, str(limit)
+                    windows[name] = symbol.name, str(limit)
     return windows
 
 

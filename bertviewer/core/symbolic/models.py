@@ -48,7 +48,7 @@ class ModelSizes(Struct, frozen=True):
         modules: the module paths, as ``named_modules()`` lists them.
         sizes: the elements in and below each module path; a tied tensor counts at its first name.
         lengths: for each path whose children are numbered, the number of its children.
-        pattern: the tensors' names without numbers, the same at any depth.
+        unnumbered: the tensors' names without numbers, the same at any depth.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -56,7 +56,7 @@ class ModelSizes(Struct, frozen=True):
     modules: tuple[str, ...]
     sizes: Mapping[str, int]
     lengths: Mapping[str, int]
-    pattern: frozenset[str]
+    unnumbered: frozenset[str]
 
     @classmethod
     def of(cls, model: torch.nn.Module, values: Values) -> "ModelSizes":
@@ -74,8 +74,8 @@ class ModelSizes(Struct, frozen=True):
                 continue
             for path in enclosing_modules(name):
                 sizes[path] += prod(tensor.shape)
-        pattern = frozenset(map(without_numbers, shapes))
-        return cls(shapes, first_names, modules, sizes, numbered_children(modules), pattern)
+        unnumbered = frozenset(map(without_numbers, shapes))
+        return cls(shapes, first_names, modules, sizes, numbered_children(modules), unnumbered)
 
     @classmethod
     def of_shapes(cls, shapes: Mapping[str, tuple[int, ...]]) -> "ModelSizes":
@@ -94,7 +94,7 @@ class ModelSizes(Struct, frozen=True):
         """Return whether this is the architecture of ``other`` with other sizes or more layers."""
         if self.lengths == other.lengths and self.shapes.keys() != other.shapes.keys():
             return False
-        return self.pattern == other.pattern and all(
+        return self.unnumbered == other.unnumbered and all(
             name in self.shapes
             and len(self.shapes[name]) == len(shape)
             and self.first_names.get(name) == other.first_names.get(name)
@@ -123,7 +123,12 @@ class ModelBuilder(Struct, frozen=True):
     @property
     def values(self) -> dict[str, int]:
         """The symbols' values in the real model."""
-        return {symbol.letter: symbol.value for symbol in self.symbols}
+        return {symbol.name: symbol.value for symbol in self.symbols}
+
+    @property
+    def depths(self) -> list[Symbol]:
+        """The symbols that are numbers of layers."""
+        return [symbol for symbol in self.symbols if dimension_kind(symbol) == "layers"]
 
     def real(self) -> ModelSizes:
         """Build the unchanged configuration; errors of the build are raised."""
@@ -132,8 +137,8 @@ class ModelBuilder(Struct, frozen=True):
 
     def variant(self, values: Values) -> ModelSizes | None:
         """Build with these values of all symbols; ``None`` if the model refuses them."""
-        moved = {s: values[s.letter] for s in self.symbols if values[s.letter] != s.value}
-        key = frozenset((symbol.letter, value) for symbol, value in moved.items())
+        moved = {s: values[s.name] for s in self.symbols if values[s.name] != s.value}
+        key = frozenset((symbol.name, value) for symbol, value in moved.items())
         if key not in self.built:
             self.built[key] = self._changed(moved, values)
         return self.built[key]

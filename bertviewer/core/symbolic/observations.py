@@ -48,9 +48,9 @@ class Variable(Struct, frozen=True):
     symbols: tuple[Symbol, ...]
 
     @property
-    def letter(self) -> str:
+    def name(self) -> str:
         """The symbol that formulas use."""
-        return self.symbols[0].letter
+        return self.symbols[0].name
 
     @property
     def kind(self) -> DimensionKind:
@@ -62,10 +62,10 @@ class Variable(Struct, frozen=True):
 
         ``None`` if one of them would not be an integer in proportion to ``values``.
         """
-        start = values[self.letter]
-        if any(values[symbol.letter] * value % start for symbol in self.symbols):
+        start = values[self.name]
+        if any(values[symbol.name] * value % start for symbol in self.symbols):
             return None
-        return {s.letter: values[s.letter] * value // start for s in self.symbols}
+        return {s.name: values[s.name] * value // start for s in self.symbols}
 
 
 Points = tuple[tuple[int, ModelSizes], ...]
@@ -95,22 +95,22 @@ class Observations(Struct, frozen=True):
 
     def is_depth(self, symbol: Symbol) -> bool:
         """Return whether a symbol is a number of layers, or changes the length of a list."""
-        points = self.seen.get(symbol.letter, ())
+        points = self.seen.get(symbol.name, ())
         is_seen = any(model.lengths != self.base.lengths for _, model in points)
         return is_seen or dimension_kind(symbol) == "layers"
 
     def variable_of(self, name: str) -> str:
         """Return the variable that a symbol belongs to, "" if it cannot be changed."""
         for variable in self.variables:
-            if any(symbol.letter == name for symbol in variable.symbols):
-                return variable.letter
+            if any(symbol.name == name for symbol in variable.symbols):
+                return variable.name
         return ""
 
     def sizes(self, name: str, axis: int) -> dict[str, tuple[tuple[int, int], ...]]:
         """Return one dimension of a tensor for each change of one variable."""
         return {
-            symbol_name: tuple((value, model.shapes[name][axis]) for value, model in points)
-            for symbol_name, points in self.seen.items()
+            variable: tuple((value, model.shapes[name][axis]) for value, model in points)
+            for variable, points in self.seen.items()
         }
 
 
@@ -132,22 +132,22 @@ def observe(builder: ModelBuilder, real: ModelSizes, *, every_kind: bool = False
     refused: list[Symbol] = []
     for symbol in builder.symbols:
         variable = Variable((symbol,))
-        if symbol.letter in unused:
-            found[variable] = ((unused[symbol.letter], base),)
+        if symbol.name in unused:
+            found[variable] = ((unused[symbol.name], base),)
         elif points := _change_alone(builder, variable, base, values, mismatches):
             found[variable] = points
         else:
             refused.append(symbol)
-    tied: set[Symbol] = set()
-    # Of tied numbers the width of the hidden state is the variable.
+    grouped: set[Symbol] = set()
+    # Of proportional numbers the width of the hidden state is the variable.
     for symbol in sorted(refused, key=lambda s: not is_width(s)):
-        others = [s for s in refused if s not in tied and s is not symbol]
-        for variable in () if symbol in tied else _ties(symbol, others, values):
+        others = [s for s in refused if s not in grouped and s is not symbol]
+        for variable in () if symbol in grouped else _proportional(symbol, others, values):
             if points := _change_alone(builder, variable, base, values, mismatches):
                 found[variable] = points
-                tied.update(variable.symbols)
+                grouped.update(variable.symbols)
                 break
-    seen = {variable.letter: points for variable, points in found.items()}
+    seen = {variable.name: points for variable, points in found.items()}
     alone = Observations(base, values, tuple(found), seen, mismatches=tuple(mismatches))
     return replace(alone, pairs=_change_pairs(builder, alone))
 
@@ -163,16 +163,12 @@ def _base(
     # A list with a symbol for each entry keeps its length, and so does its depth.
     entries = Counter(_part_of(s) for s in builder.symbols if s.key.rpartition(".")[2].isdigit())
     lists = {(place.rpartition(".")[0], length) for place, length in entries.items()}
-    depths = {
-        s.letter: s.value
-        for s in builder.symbols
-        if dimension_kind(s) == "layers" and (_part_of(s), s.value) not in lists
-    }
+    depths = {s.name: s.value for s in builder.depths if (_part_of(s), s.value) not in lists}
     kinds = _kinds(real) if every_kind else frozenset()
 
     def shorter(layers: Values) -> ModelSizes | None:
         model = builder.variant({**values, **layers})
-        if model is None or model.pattern != real.pattern:
+        if model is None or model.unnumbered != real.unnumbered:
             return None
         return model if kinds <= _kinds(model) else None
 
@@ -209,7 +205,7 @@ def _unused(builder: ModelBuilder, base: ModelSizes, values: Values) -> dict[str
         if len(some) < 2:
             return False
         # By different factors: doubling an image and its patches keeps the number of patches.
-        changed = {s.letter: values[s.letter] * (2 + at % 2 * 2) for at, s in enumerate(some)}
+        changed = {s.name: values[s.name] * (2 + at % 2 * 2) for at, s in enumerate(some)}
         model = builder.variant({**values, **changed})
         if model is None or (model.modules, model.shapes) != (base.modules, base.shapes):
             return False
@@ -223,17 +219,17 @@ def _unused(builder: ModelBuilder, base: ModelSizes, values: Values) -> dict[str
     return found
 
 
-def _ties(symbol: Symbol, others: list[Symbol], values: Values) -> Iterator[Variable]:
+def _proportional(symbol: Symbol, others: list[Symbol], values: Values) -> Iterator[Variable]:
     """Yield variables of a symbol and others to which it may be proportional."""
     kind = dimension_kind(symbol)
     if kind not in ("width", "layers"):
         return
-    value, part = values[symbol.letter], _part_of(symbol)
+    value, part = values[symbol.name], _part_of(symbol)
     equals = [
         other
         for other in others
         if dimension_kind(other) == kind
-        and (other.value, values[other.letter]) == (symbol.value, value)
+        and (other.value, values[other.name]) == (symbol.value, value)
     ]
     for other in equals:
         yield Variable((symbol, other))
@@ -249,7 +245,7 @@ def _ties(symbol: Symbol, others: list[Symbol], values: Values) -> Iterator[Vari
         if other.value != symbol.value
         and dimension_kind(other) in ("width", "heads")
         and _part_of(other) == part
-        and not max(value, values[other.letter]) % min(value, values[other.letter])
+        and not max(value, values[other.name]) % min(value, values[other.name])
     ]
     for other in near[:PARTNERS]:
         yield Variable((symbol, other))
@@ -266,7 +262,7 @@ def _change_alone(
 
     Changes that lead to other modules or tensors are added to ``mismatches``.
     """
-    start = values[variable.letter]
+    start = values[variable.name]
     tried = _values_to_try(variable, start)
 
     def accepted(some: Iterable[int]) -> Iterator[tuple[int, ModelSizes]]:
@@ -328,13 +324,13 @@ def _change_pairs(
             if len(moves) > 2 and moves not in known:
                 known.add(moves)
                 wanted |= dict.fromkeys(combinations(symbols_to_pair(size, alone.values, sizes), 2))
-    by_letter = {variable.letter: variable for variable in alone.variables}
+    by_name = {variable.name: variable for variable in alone.variables}
     pairs = {}
     for two in list(wanted)[:PAIRS]:
-        for points in product(*(alone.seen[symbol_name] for symbol_name in two)):
+        for points in product(*(alone.seen[name] for name in two)):
             changed = dict(alone.values)
-            for symbol_name, (value, _) in zip(two, points, strict=True):
-                changed |= by_letter[symbol_name].at(value, alone.values) or {}
+            for name, (value, _) in zip(two, points, strict=True):
+                changed |= by_name[name].at(value, alone.values) or {}
             model = builder.variant(changed)
             if model is not None and model.extends(alone.base):
                 pairs[two] = (points[0][0], points[1][0], model)
@@ -374,12 +370,12 @@ def unfitted(observed: Observations, shapes: Mapping[str, Shape]) -> dict[str, l
     found = {}
     for name, shape in observed.base.shapes.items():
         if name not in shapes:
-            moving = {
-                symbol_name
+            varying = {
+                x
                 for axis, size in enumerate(shape)
-                for symbol_name in varying_names(size, observed.sizes(name, axis))
+                for x in varying_names(size, observed.sizes(name, axis))
             }
-            found[name] = [symbol_name for symbol_name in observed.seen if symbol_name in moving]
+            found[name] = [x for x in observed.seen if x in varying]
     return found
 
 

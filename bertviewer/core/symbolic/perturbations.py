@@ -59,12 +59,12 @@ class Perturbations(Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, observed: Observations, symbols: tuple[Symbol, ...], even: Iterable[str] = ()
+        cls, observed: Observations, symbols: tuple[Symbol, ...], divisible: Iterable[str] = ()
     ) -> "Perturbations":
         """Collect divisors from divisibility conditions and from heads."""
         found: dict[str, set[str]] = {}
-        known = {s.letter: s for variable in observed.variables for s in variable.symbols}
-        for condition in even:
+        known = {s.name: s for variable in observed.variables for s in variable.symbols}
+        for condition in divisible:
             whole, _, part = condition.removesuffix(" == 0").partition(" % ")
             if whole in known and (part in known or part.isdigit()):
                 found.setdefault(whole, set()).add(part)
@@ -72,25 +72,25 @@ class Perturbations(Struct, frozen=True):
         for heads in (s for s in symbols if dimension_kind(s) == "heads"):
             for other in known.values():
                 is_near = is_width(other) and config_part(other) == config_part(heads)
-                if is_near and values[other.letter] % values[heads.letter] == 0:
-                    found.setdefault(other.letter, set()).add(heads.letter)
+                if is_near and values[other.name] % values[heads.name] == 0:
+                    found.setdefault(other.name, set()).add(heads.name)
         return cls(observed, symbols, {name: frozenset(some) for name, some in found.items()})
 
     @property
-    def parts(self) -> frozenset[str]:
+    def divisor_names(self) -> frozenset[str]:
         """The symbols that are divisors of others."""
         return frozenset(text for some in self.divisors.values() for text in some) & {
-            symbol.letter for symbol in self.symbols
+            symbol.name for symbol in self.symbols
         }
 
-    def sizes_of_parts(self, name: str) -> list[int]:
+    def divisor_values(self, name: str) -> list[int]:
         """Return the values of a symbol's known divisors."""
         some = sorted(self.divisors.get(name, ()))
         return [evaluate(text, self.observed.values) for text in some]
 
     def step(self, name: str) -> int:
         """Return the least common multiple of a symbol's known divisors."""
-        return lcm(*self.sizes_of_parts(name))
+        return lcm(*self.divisor_values(name))
 
     def structured(self) -> Iterator[Change]:
         """Yield changes of many numbers at once, with a different rule for each number.
@@ -98,13 +98,13 @@ class Perturbations(Struct, frozen=True):
         First sizes with unchanged divisors; then divisors, alone and with odd multiples of them;
         then depths that cannot be changed alone.
         """
-        variables, parts = self.observed.variables, self.parts
-        yield from self._by_rules(v for v in variables if v.letter not in parts)
-        for change in self._by_rules(v for v in variables if v.letter in parts):
+        variables, divisors = self.observed.variables, self.divisor_names
+        yield from self._by_rules(v for v in variables if v.name not in divisors)
+        for change in self._by_rules(v for v in variables if v.name in divisors):
             yield change
             yield {**self._multiples(self.divisors, change, is_odd=True), **change}
-        free = {symbol.letter for variable in variables for symbol in variable.symbols}
-        depths = (s.letter for s in self.symbols if dimension_kind(s) == "layers")
+        free = {symbol.name for variable in variables for symbol in variable.symbols}
+        depths = (s.name for s in self.symbols if dimension_kind(s) == "layers")
         yield {x: 2 * self.observed.values[x] for x in depths if x not in free}
 
     def random(self, draw: random.Random, conditions: Iterable[str]) -> Change:
@@ -128,11 +128,11 @@ class Perturbations(Struct, frozen=True):
 
     def _changed(self, variable: Variable, value: int) -> Change:
         change = variable.at(value, self.observed.values) if value > 0 else {}
-        return change if change and value != self.observed.values[variable.letter] else {}
+        return change if change and value != self.observed.values[variable.name] else {}
 
     def _rules(self, variable: Variable) -> list[int]:
         """Return larger and smaller values of one number, some of which break a division."""
-        name, value = variable.letter, self.observed.values[variable.letter]
+        name, value = variable.name, self.observed.values[variable.name]
         symbol = variable.symbols[0]
         if len(variable.symbols) > 1:
             return [value * 2, value * 3]
@@ -153,7 +153,7 @@ class Perturbations(Struct, frozen=True):
             return [main, 1, value + 1, value - 1, value + 2, value * 3]
         step = self.step(name)
         rules = [main, value + step, value - step, value * 3 // 2 // step * step]
-        for size in self.sizes_of_parts(name):
+        for size in self.divisor_values(name):
             rules += [size * (value // size + 1 | 1), size]
             if 1 < value // size < size:
                 # No multiple any more, but a divisor of it if rounded to whole parts.
@@ -162,12 +162,12 @@ class Perturbations(Struct, frozen=True):
 
     def _main(self, symbol: Symbol) -> int:
         """Return the value of D or A in the part of the configuration that has a symbol."""
-        if self.observed.values[symbol.letter] <= SMALL and not standard_name(symbol):
-            return self.observed.values[symbol.letter]  # maybe not a width
+        if self.observed.values[symbol.name] <= SMALL and not standard_name(symbol):
+            return self.observed.values[symbol.name]  # maybe not a width
         main = {"width": "D", "heads": "A"}.get(dimension_kind(symbol))
         like = (s for s in self.symbols if standard_name(s) == main)
-        near = (s.letter for s in like if config_part(s) == config_part(symbol))
-        return self.observed.values[next(near, symbol.letter)]
+        near = (s.name for s in like if config_part(s) == config_part(symbol))
+        return self.observed.values[next(near, symbol.name)]
 
     def _multiples(
         self, divisors: Mapping[str, Iterable[str]], change: Change, *, is_odd: bool = False
@@ -226,7 +226,7 @@ class Perturbations(Struct, frozen=True):
         factor = _FACTORS[attempt % len(_FACTORS)]
         found: list[Change] = []
         for index, variable in enumerate(self.observed.variables):
-            name, value = variable.letter, self.observed.values[variable.letter]
+            name, value = variable.name, self.observed.values[variable.name]
             primes = _PRIMES if value > SMALL else _SMALL_PRIMES
             prime = primes[(index + 3 * attempt) % len(primes)]
             step = self.step(name)
@@ -247,10 +247,10 @@ class Perturbations(Struct, frozen=True):
 
     def _divides(self, variable: Variable) -> bool:
         """Return whether a size becomes smaller when the variable grows."""
-        base, start = self.observed.base, self.observed.values[variable.letter]
+        base, start = self.observed.base, self.observed.values[variable.name]
         return variable.kind == "heads" or any(
             shrinks(base, model, 1 if value > start else -1)
-            for value, model in self.observed.seen.get(variable.letter, ())
+            for value, model in self.observed.seen.get(variable.name, ())
             if model is not base
         )
 
@@ -318,7 +318,7 @@ class ProbePool:
         self._left = most_builds
         self._probes: dict[frozenset[tuple[str, int]], Probe | None] = {}
         for variable in observed.variables:
-            for value, model in observed.seen[variable.letter]:
+            for value, model in observed.seen[variable.name]:
                 change = variable.at(value, observed.values) or {}
                 self._probes[frozenset(change.items())] = self.read(change, model, is_fitted=True)
 
@@ -346,7 +346,7 @@ class ProbePool:
                 self._probes[key] = self.read(change, model)
         return self._probes[key]
 
-    def experiment(self, change: Change) -> Probe | None:
+    def at_within_limit(self, change: Change) -> Probe | None:
         """Return the probe with this change within the limit of builds."""
         return self.at(change) if change and self.has_room else None
 

@@ -107,7 +107,7 @@ def _variables(architecture: Architecture, symbols: Iterable[Symbol]) -> Iterato
     groups: dict[str, list[Symbol]] = {}
     for symbol in symbols:
         if symbol.variable and dimension_kind(symbol) != "layers":
-            groups.setdefault(together.get(symbol.letter, symbol.variable), []).append(symbol)
+            groups.setdefault(together.get(symbol.name, symbol.variable), []).append(symbol)
     yield from (Variable(tuple(some)) for some in groups.values())
 
 
@@ -148,9 +148,7 @@ def derive_symbolic_shapes(
         build: builds the model on the meta device from a changed configuration.
         progress: is called before each build; its errors are raised.
     """
-    sentence = tuple(
-        Symbol(symbol_name, "", size, "", symbol_name) for symbol_name, size in lengths.items()
-    )
+    sentence = tuple(Symbol(name, "", size, "", name) for name, size in lengths.items())
     symbols = (*sentence, *architecture.symbols)
     builder = ModelBuilder(architecture.config, symbols, build, _read, progress, EXPECTED)
     known = SizeLookup(builder, architecture, _sizes(trace), builder.values)

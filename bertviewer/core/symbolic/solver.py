@@ -87,25 +87,25 @@ class Solver:
         modules = sum(not name.startswith(TENSOR) for name in formulas)
         most_builds = max(_LEAST_BUILDS, min(_MOST_BUILDS, _MODULES // max(modules, 1)))
         self._probes = ProbePool(builder, observed, lengths, most_builds)
-        symbols = {symbol.letter: symbol for symbol in builder.symbols}
-        even = {
+        symbols = {symbol.name: symbol for symbol in builder.symbols}
+        divisible = {
             name: divisibility_conditions(some, builder.values, symbols)
             for name, some in sizes.items()
         }
         if unconditional:
-            every = dict.fromkeys(text for texts in even.values() for text in texts)
-            even = {name: [*every] for name in formulas}
-        divisions = (text for texts in even.values() for text in texts)
+            every = dict.fromkeys(text for texts in divisible.values() for text in texts)
+            divisible = {name: [*every] for name in formulas}
+        divisions = (text for texts in divisible.values() for text in texts)
         self._perturbations = Perturbations.of(observed, builder.symbols, divisions)
         self._candidates = ConditionCandidates(observed, symbols, self._perturbations)
-        tied = {
-            x.letter: [ratio(x.letter, y.letter, observed.values) for y in x.symbols[1:]]
+        proportional = {
+            x.name: [ratio(x.name, y.name, observed.values) for y in x.symbols[1:]]
             for x in observed.variables
         }
-        self._initial = {name: list(even.get(name, ())) for name in (*even, *formulas)}
+        self._initial = {name: list(divisible.get(name, ())) for name in (*divisible, *formulas)}
         for name, formula in formulas.items():
             for symbol in sorted(_names(formula)):
-                self._initial[name] += tied.get(symbol, ())
+                self._initial[name] += proportional.get(symbol, ())
         self._reset()
 
     def refute(self, probes: Iterable[tuple[ModelSizes, Values]]) -> None:
@@ -197,21 +197,17 @@ class Solver:
     def _try_further_values(self, names: Iterable[str], change: Change) -> None:
         for name in names:
             for value in self._candidates.multiples_near(name):
-                self._probes.experiment({**change, name: value})
+                self._probes.at_within_limit({**change, name: value})
 
     def _minimal(self, probe: Probe, name: str) -> Probe:
         """Return the minimal part of a change for which some formula is wrong."""
 
         def wrong(change: Change) -> Probe | None:
-            tried = self._probes.experiment(change)
+            tried = self._probes.at_within_limit(change)
             return tried if tried is not None and self._wrong(tried) else None
 
         used = _names(self.formulas[name])
-        own = {
-            symbol_name: value
-            for symbol_name, value in probe.changed.items()
-            if symbol_name in used
-        }
+        own = {x: value for x, value in probe.changed.items() if x in used}
         if len(own) < len(probe.changed):
             probe = wrong(own) or probe
         size = len(probe.changed)
@@ -244,8 +240,8 @@ class Solver:
             self._try_further_values(
                 sorted(names_in_conditions(conditions[-1]) - probe.changed.keys()), {}
             )
-            symbol_name, _, fixed = conditions[-1].partition(" == ")
-            if fixed.isdigit() and symbol_name in probe.changed and symbol_name not in names:
+            symbol, _, fixed = conditions[-1].partition(" == ")
+            if fixed.isdigit() and symbol in probe.changed and symbol not in names:
                 # A number that selects blocks may select any of them in other models.
                 pattern = without_numbers(name)
                 for other in self.formulas:
@@ -296,23 +292,18 @@ class Solver:
         Models may round numbers to multiples, and large models are tried with few changes.
         """
         for variable in self._observed.variables:
-            symbol_name = variable.letter
-            tried = gcd(*(probe.values[symbol_name] for probe in self._probes))
+            symbol = variable.name
+            tried = gcd(*(probe.values[symbol] for probe in self._probes))
             is_size = variable.kind in ("width", "size") and len(variable.symbols) == 1
-            if (
-                not is_size
-                or symbol_name in self._unconditional
-                or self._candidates.is_depth(symbol_name)
-            ):
+            if not is_size or symbol in self._unconditional or self._candidates.is_depth(symbol):
                 continue
-            if self._perturbations.step(symbol_name) % tried == 0:
+            if self._perturbations.step(symbol) % tried == 0:
                 continue
             for name, formula in self.formulas.items():
                 known = self.conditions.get(name, ())
-                if symbol_name in _names(formula) and not any(
-                    symbol_name in names_in_conditions(x) for x in known
-                ):
-                    self._require(name, (f"{symbol_name} % {tried} == 0",))
+                is_known = any(symbol in names_in_conditions(text) for text in known)
+                if symbol in _names(formula) and not is_known:
+                    self._require(name, (f"{symbol} % {tried} == 0",))
 
     def _reset(self) -> None:
         self.conditions = {}

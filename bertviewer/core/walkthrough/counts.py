@@ -223,7 +223,7 @@ class ComponentCounts(Struct, frozen=True):
 
 def usual_relations(symbols: Sequence[Symbol]) -> tuple[Relation, ...]:
     """Return the usual substitutions: I by ``4*D`` if true, T by its number."""
-    segments = [str(symbol.value) for symbol in symbols if symbol.letter == "T"][:1]
+    segments = [str(symbol.value) for symbol in symbols if symbol.name == "T"][:1]
     return (*relations(symbols), *(Relation("T", number, f"T = {number}") for number in segments))
 
 

@@ -79,7 +79,7 @@ def attentions_of(edges: FlowEdges, *, in_layer: bool) -> Iterator[tuple[str, tu
         is_other = in_layer and node.operation == "softmax" and node.path != edges.flow.path
         if node.operation == "attention" or is_other:
             roles = {edge.role: edges.source(edge) for edge in edges.into[node.id]}
-            nodes = _nodes_of(edges, node)
+            nodes = _attention_nodes(edges, node)
             query, key = (edges.inputs[roles.get(r, node).id] for r in ("query", "key"))
             is_cross = bool(query - key)
             if "projections" in node.details:
@@ -92,7 +92,7 @@ def attentions_of(edges: FlowEdges, *, in_layer: bool) -> Iterator[tuple[str, tu
         yield "Multi-head cross-attention" if is_cross else name, nodes
 
 
-def _nodes_of(edges: FlowEdges, node: Node) -> tuple[Node, ...]:
+def _attention_nodes(edges: FlowEdges, node: Node) -> tuple[Node, ...]:
     """Return an attention's nodes: its module's, and the projections before and after it."""
     # If the attention is in the layer's own code, its path does not identify its nodes.
     holder = f"{node.path}." if node.path and node.path != edges.flow.path else None

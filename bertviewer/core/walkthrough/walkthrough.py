@@ -141,7 +141,7 @@ class Section(_Counted, Struct, frozen=True):
         expected: the number of parameters of its modules.
         path: the layer that it shows, "" for other sections.
         times: the number of layers of the model that equal that one.
-        symbols: the same in symbols, "" if unknown.
+        symbols: ``times`` in symbols, "" if unknown.
         is_executed: whether steps are in execution order; without a graph they are modules in the
             order of the tree, under their own names.
     """
@@ -181,11 +181,11 @@ def find_step(steps: Sequence[Step], architecture: Architecture, path: str) -> S
     """
     flows, below = architecture.flows, f"{path}."
     single = [step for step in steps if not step.is_layers]
-    around = [(at, step) for step in steps for at in _places(step) if below.startswith(f"{at}.")]
+    around = [(at, step) for step in steps for at in _paths_of(step) if below.startswith(f"{at}.")]
     around.sort(key=lambda place: -len(place[0]))
     tied = (t.owner for t in architecture.parameters if (t.tied_to or "").startswith(below))
     found = chain(
-        (step for step in single if path in _places(step)),
+        (step for step in single if path in _paths_of(step)),
         (s for s in single if any(f"{at}.".startswith(below) for at in _modules(s, flows))),
         (step for _, step in around),
         (step for at in tied if (step := find_step(steps, architecture, at))),
@@ -193,7 +193,7 @@ def find_step(steps: Sequence[Step], architecture: Architecture, path: str) -> S
     return next(found, None) if path else None
 
 
-def _places(step: Step) -> tuple[str, ...]:
+def _paths_of(step: Step) -> tuple[str, ...]:
     return step.paths if step.module is None else (*step.paths, step.module)
 
 
@@ -203,4 +203,5 @@ def _modules(step: Step, flows: Flows | None) -> set[str]:
     nodes = [node for node in (flow.nodes if flow else ()) if node.id in step.nodes]
     for node in nodes:
         nodes += node.nodes or ()
-    return {*_places(step), *(node.path for node in nodes if node.path and node.path != step.flow)}
+    inside = {node.path for node in nodes if node.path and node.path != step.flow}
+    return inside.union(_paths_of(step))

@@ -26,7 +26,7 @@ class Scenario(Struct, frozen=True):
     Attributes:
         sheet: the architecture's formulas.
         changed: the new values; other symbols keep theirs.
-        kept: multiples that are kept.
+        kept: relations that stay true, such as I = 4*D.
     """
 
     sheet: Sheet
@@ -45,7 +45,7 @@ class Scenario(Struct, frozen=True):
         for multiple in self.kept:
             values[multiple.name] = evaluate(multiple.formula, values)
         for symbol in self.sheet.architecture.symbols:
-            name, variable = symbol.letter, symbol.variable
+            name, variable = symbol.name, symbol.variable
             # Two numbers that a model requires to be proportional.
             if name != variable and variable in real and name not in self.changed:
                 values[name] = real[name] * values[variable] // real[variable]
@@ -159,11 +159,9 @@ class Outcome(Struct, frozen=True):
         if self.built is not None:
             children = (x.rpartition(".") for x in self.built.sizes)
             return sum(parent == path and name.isdigit() for parent, _, name in children)
-        symbol_name, real = self.sheet.stacks.get(path), self._real_layers(path)
-        grown = (
-            self.scenario.values[symbol_name] - self.sheet.values[symbol_name] if symbol_name else 0
-        )
-        return max(real + grown, 0)
+        real, name = self._real_layers(path), self.sheet.stacks.get(path)
+        more = self.scenario.values[name] - self.sheet.values[name] if name else 0
+        return max(real + more, 0)
 
     def exists(self, path: str) -> bool:
         """Return whether the model has a module of the real one."""
@@ -242,7 +240,7 @@ def _costs_hold(costs: Costs, sheet: Sheet, values: Mapping[str, int]) -> bool:
     if not all_met(costs.domain, values):
         return False
     for symbol in sheet.architecture.symbols:
-        name = symbol.letter
+        name = symbol.name
         variable = costs.variables.get(name, "")
         # A symbol without a variable must keep its value.
         now, real = (values[variable], sheet.values[variable]) if variable in values else (1, 1)
@@ -332,7 +330,7 @@ def preset_sizes(sheet: Sheet) -> dict[str, dict[str, int]]:
         if config.get("model_type") != sheet.architecture.config.get("model_type"):
             continue
         theirs = {symbol.key: symbol.value for symbol in symbols_of(config)}
-        wanted = {s.letter: theirs.get(s.key, s.value) for s in symbols}
+        wanted = {s.name: theirs.get(s.key, s.value) for s in symbols}
         changed = {x: wanted[x] for x in wanted if x in sheet.free and wanted[x] != sheet.values[x]}
         if changed and wanted.items() <= Scenario(sheet, changed).values.items():
             found[preset.name] = changed

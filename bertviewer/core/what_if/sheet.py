@@ -102,7 +102,7 @@ class Sheet(Struct, frozen=True):
         costs, cache = architecture.costs, architecture.kv_cache
         # Without costs, no figure depends on the symbols of the inputs.
         symbols = (*architecture.symbols, *(costs.symbols if costs and not costs.reason else ()))
-        values = {symbol.letter: symbol.value for symbol in symbols}
+        values = {symbol.name: symbol.value for symbol in symbols}
         modules = costs.modules.values() if costs else ()
         formulas = {node.count_formula for node in architecture.modules}
         formulas |= {it.macs for it in modules if it.macs}
@@ -118,7 +118,7 @@ class Sheet(Struct, frozen=True):
             architecture,
             symbols,
             values,
-            frozenset(s.letter for s in symbols if not s.key or s.variable or s.letter in known),
+            frozenset(s.name for s in symbols if not s.key or s.variable or s.name in known),
             {formula: evaluate(formula, values) for formula in formulas | sizes},
             sizes,
             dict(_stacks(architecture, values)),
@@ -130,7 +130,7 @@ class Sheet(Struct, frozen=True):
     @property
     def has_formulas(self) -> bool:
         """Whether any formula contains a symbol of the configuration."""
-        return any(symbol.key and symbol.letter in self.free for symbol in self.symbols)
+        return any(symbol.key and symbol.name in self.free for symbol in self.symbols)
 
     def broken_rules(self, values: Mapping[str, int]) -> tuple[Problem, ...]:
         """Return the rules that values break, without evaluating formulas."""
@@ -189,8 +189,8 @@ def _divisions(architecture: Architecture, values: Mapping[str, int]) -> Iterato
 
 
 def _multiples(symbols: tuple[Symbol, ...]) -> Iterator[Relation]:
-    """Yield the multiples that can be kept, whose symbols can be changed independently."""
-    own = {symbol.letter for symbol in symbols if symbol.variable == symbol.letter}
+    """Yield the relations that a scenario can keep, such as I = 4*D, between variables."""
+    own = {symbol.name for symbol in symbols if symbol.variable == symbol.name}
     for relation in relations(symbols):
         if relation.name in own.intersection(_FEED_FORWARD) and "D" in own:
             yield relation

@@ -52,7 +52,7 @@ def _forward(subject: Subject) -> Section:
     else:
         values = bindings(architecture, run)
         peak = peak_text(architecture, values)
-        meanings = [f"{s.letter} is the number of {s.meaning}" for s in known.symbols]
+        meanings = [f"{s.name} is the number of {s.meaning}" for s in known.symbols]
         letters = " and ".join(filter(None, (", ".join(meanings[:-1]), *meanings[-1:])))
         blocks.append(
             Paragraph.of(

@@ -58,7 +58,7 @@ def configuration(subject: Subject) -> Drafted:
         rows.append(
             Row.of(
                 Code(key),
-                () if symbol is None else (Maths(symbol_maths(symbol.letter)),),
+                () if symbol is None else (Maths(symbol_maths(symbol.name)),),
                 Code(_shortened(value)),
                 _EFFECTS[effect_of(key, unused)],
                 KEY_MEANINGS.get(key, "") if symbol is None else symbol.meaning,

@@ -129,7 +129,7 @@ def _sum(row: TreeRow, architecture: Architecture) -> Sum:
 
 def _symbols(architecture: Architecture) -> Section | None:
     rows = tuple(
-        Row.of(Maths(symbol_maths(s.letter)), Code(s.key), f"{s.value:,}", s.meaning)
+        Row.of(Maths(symbol_maths(s.name)), Code(s.key), f"{s.value:,}", s.meaning)
         for s in architecture.symbols
     )
     if not rows:

@@ -66,9 +66,9 @@ def heads(architecture: Architecture, workspace: Workspace, first: str) -> Itera
 def symbols(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
     """Yield the symbols of counting formulas, and then those of the modules' forward formulas."""
     for symbol in architecture.symbols:
-        if symbol.letter != symbol.key:
+        if symbol.name != symbol.key:
             about = f"{symbol.key} = {symbol.value:,}, {symbol.meaning}"
-            yield Topic(symbol.letter, about, partial(_show_key, workspace, symbol.key))
+            yield Topic(symbol.name, about, partial(_show_key, workspace, symbol.key))
     seen: set[tuple[str, str, str | None]] = set()
     for node in _different(architecture):
         formula = formula_of(node, architecture)

@@ -42,10 +42,10 @@ class Knob(QWidget):
         super().__init__()
         self.symbol = symbol
         self.spin = KnobSpin(step, min(1, symbol.value))
-        self.spin.setObjectName(f"whatIf_{symbol.letter}")
-        self.spin.setAccessibleName(" ".join(dict.fromkeys((symbol.letter, symbol.key))).strip())
+        self.spin.setObjectName(f"whatIf_{symbol.name}")
+        self.spin.setAccessibleName(" ".join(dict.fromkeys((symbol.name, symbol.key))).strip())
         self.spin.setAccessibleDescription(symbol.meaning)
-        self._letter = QLabel(symbol.letter)
+        self._letter = QLabel(symbol.name)
         self._letter.setTextFormat(Qt.TextFormat.PlainText)
         self._letter.setFont(weighted(self._letter.font()))
         # Long keys stand in full in the tip and in the hint below.
@@ -181,7 +181,7 @@ class KnobPanel(QWidget):
 
     def _take(self, letter: str, value: int) -> None:
         """Set what is offered; its button goes, and the keys go on in the field."""
-        knob = next(knob for knob in self._knobs if knob.symbol.letter == letter)
+        knob = next(knob for knob in self._knobs if knob.symbol.name == letter)
         knob.spin.setFocus(Qt.FocusReason.OtherFocusReason)
         knob.spin.setValue(value)
 
@@ -216,14 +216,14 @@ class KnobPanel(QWidget):
         self._values = values
         for knob in self._knobs:
             symbol = knob.symbol
-            value, real = values[symbol.letter], self._sheet.values[symbol.letter]
+            value, real = values[symbol.name], self._sheet.values[symbol.name]
             is_enabled = (
-                symbol.letter in self._sheet.free
-                and symbol.letter not in kept
+                symbol.name in self._sheet.free
+                and symbol.name not in kept
                 and symbol.value <= MAX_VALUE
             )
             # A sentence's letters have no key.
-            note = symbol.key if symbol.key != symbol.letter else ""
+            note = symbol.key if symbol.key != symbol.name else ""
             note = note or ("" if symbol.key else symbol.meaning)
             if value != real:
                 was = self.tr("was {0}").format(f"{real:,}")
@@ -233,13 +233,13 @@ class KnobPanel(QWidget):
     def _make_knob(self, symbol: Symbol) -> Knob:
         def step(value: int, direction: int) -> int:
             assert self._sheet is not None
-            values = {**self._values, symbol.letter: value}
-            return next_value(self._sheet, values, symbol.letter, direction)
+            values = {**self._values, symbol.name: value}
+            return next_value(self._sheet, values, symbol.name, direction)
 
         knob = Knob(symbol, step)
         hint = self._hint_of(symbol)
         knob.setToolTip(plain_tip(hint))
-        knob.spin.valueChanged.connect(lambda value: self.changed.emit(symbol.letter, value))
+        knob.spin.valueChanged.connect(lambda value: self.changed.emit(symbol.name, value))
         knob.spin.noticed.connect(lambda: self._notice(knob, hint))
         return knob
 
@@ -252,14 +252,14 @@ class KnobPanel(QWidget):
 
     def _hint_of(self, symbol: Symbol) -> str:
         assert self._sheet is not None
-        parts = [f"{symbol.letter}: {symbol.meaning}"]
-        if symbol.key and symbol.key != symbol.letter:
+        parts = [f"{symbol.name}: {symbol.meaning}"]
+        if symbol.key and symbol.key != symbol.name:
             parts.append(f"({symbol.key})")
         text = " ".join(parts)
-        if symbol.key and symbol.variable not in ("", symbol.letter):
+        if symbol.key and symbol.variable not in ("", symbol.name):
             also = self.tr("scales with {0} until set: the formulas require a fixed ratio")
             return f"{text}; {also.format(symbol.variable)}"
-        if symbol.letter in self._sheet.free:
+        if symbol.name in self._sheet.free:
             return text
         return f"{text}; {self.tr('no formula depends on it')}"
 

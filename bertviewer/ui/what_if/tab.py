@@ -149,7 +149,7 @@ class WhatIfTab(QWidget):
     def _fill_in(self, index: int) -> None:
         sizes = self._presets[self._preset_choice.itemText(index)]
         assert self._sheet is not None
-        sentence = {symbol.letter for symbol in self._sheet.symbols if not symbol.key}
+        sentence = {symbol.name for symbol in self._sheet.symbols if not symbol.key}
         self._changed = {k: v for k, v in self._changed.items() if k in sentence} | dict(sizes)
         self._uncheck_keep()
         self._show()

@@ -19,7 +19,7 @@ from bertviewer.core.expressions.symbols import (
 
 
 def letters(config: dict[str, object]) -> dict[str, int]:
-    return {symbol.letter: symbol.value for symbol in symbols_of(config)}
+    return {symbol.name: symbol.value for symbol in symbols_of(config)}
 
 
 def test_bert_has_the_standard_letters() -> None:
@@ -91,17 +91,17 @@ def test_two_stacks_have_two_depths() -> None:
 def test_other_keys_become_unique_identifiers() -> None:
     config = {"lambda": 2, "2d size": 3, "V": 4, "a-b": 5, "a_b": 6, "vocab_size": 7}
     symbols = symbols_of(config)
-    names = [symbol.letter for symbol in symbols]
+    names = [symbol.name for symbol in symbols]
     assert len(set(names)) == len(config)
     assert all(name.isidentifier() and not keyword.iskeyword(name) for name in names)
-    assert [symbol.key for symbol in symbols if symbol.letter == "V"] == ["vocab_size"]
+    assert [symbol.key for symbol in symbols if symbol.name == "V"] == ["vocab_size"]
 
 
 def test_a_strangers_file_has_only_so_many() -> None:
     config = {"hidden_size": 8, **{f"k{number}": number % 10 for number in range(10_000)}}
     assert len(symbols_of(config)) == MOST_SYMBOLS
     assert len(other_symbols_of(config)) == MOST_OTHERS
-    assert symbols_of(config)[0].letter == "D"
+    assert symbols_of(config)[0].name == "D"
 
 
 def test_a_second_key_of_the_same_meaning_keeps_its_name() -> None:
@@ -145,19 +145,19 @@ def test_a_part_of_a_configuration_is_an_index() -> None:
         "rope_parameters": {"factor": 8},
     }
     found = symbols_of(config)
-    assert {s.key: s.letter for s in found} == {
+    assert {s.key: s.name for s in found} == {
         "hidden_size": "D",
         "text_config.hidden_size": "D_text",
         "text_config.num_key_value_heads": "A_kv_text",
         "text_config.mlp_size": "mlp_size_text",
         "audio.inner_config.hidden_size": "D_audio_inner",
     }
-    assert [s.meaning for s in found if s.letter == "D_text"] == [
+    assert [s.meaning for s in found if s.name == "D_text"] == [
         "hidden size (features per token) of text_config"
     ]
-    assert {s.letter: dimension_kind(s) for s in found}["A_kv_text"] == "heads"
-    assert {s.letter: config_part(s) for s in found}["D_audio_inner"] == "audio.inner_config"
-    assert {s.letter: standard_name(s) for s in found}["A_kv_text"] == "A_kv"
+    assert {s.name: dimension_kind(s) for s in found}["A_kv_text"] == "heads"
+    assert {s.name: config_part(s) for s in found}["D_audio_inner"] == "audio.inner_config"
+    assert {s.name: standard_name(s) for s in found}["A_kv_text"] == "A_kv"
 
 
 def test_lists_of_sizes() -> None:
@@ -180,7 +180,7 @@ def test_lists_of_sizes() -> None:
         "depths.1": 2,
         "depths.2": 6,
     }
-    assert [s.letter for s in found][:2] == ["hidden_sizes_0", "hidden_sizes_1"]
+    assert [s.name for s in found][:2] == ["hidden_sizes_0", "hidden_sizes_1"]
     assert {dimension_kind(s) for s in found if s.key.startswith("depths")} == {"layers"}
     assert {config_part(s) for s in found} == {""}
 

@@ -9,7 +9,7 @@ from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.formulas.catalogue import with_formulas
-from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.schema.architecture import Architecture

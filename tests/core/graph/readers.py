@@ -6,7 +6,7 @@ from typing import Any
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta
-from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.schema.flow import Flow, Node
 from bertviewer.core.sources.model_source import find_task

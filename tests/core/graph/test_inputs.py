@@ -17,8 +17,8 @@ from bertviewer.core.graph.inputs.signature import (
     number,
     ones,
     random,
+    special_token_ids,
     text_inputs,
-    token_ids_in,
 )
 from tests.small_models import configurations
 
@@ -165,7 +165,7 @@ def test_a_rectangle_is_given_in_many_ways(size: Any, expected: tuple[int, int])
 def test_ids_with_a_meaning_are_found_in_all_parts() -> None:
     config = transformers.LlavaConfig(image_token_index=9, text_config={"model_type": "llama"})
     config.text_config.eos_token_id = [11, 12]
-    assert {9, 11, 12} <= token_ids_in(config)
+    assert {9, 11, 12} <= special_token_ids(config)
 
 
 def test_large_inputs_take_no_memory_of_their_own() -> None:

@@ -73,7 +73,7 @@ def test_a_key_of_another_family_is_no_symbol(folder: Path) -> None:
         "The configuration has n_head = 2, which BertModel does not use: if the model was trained "
         "with it, the results shown are not those of the trained model.",
     )
-    assert {s.letter: s.key for s in architecture.symbols}["D"] == "hidden_size"
+    assert {s.name: s.key for s in architecture.symbols}["D"] == "hidden_size"
     assert not {"n_embd", "n_head"} & {s.key for s in architecture.symbols}
 
 

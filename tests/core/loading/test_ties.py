@@ -124,7 +124,7 @@ def test_formulas_and_costs_count_the_untied_tensor(tmp_path: Path) -> None:
     write_tensors(tmp_path, {**read_tensors(tmp_path), name: other(name)})
     model = opened(tmp_path)
     root = model.with_counts().root
-    values = {symbol.letter: symbol.value for symbol in model.architecture.symbols}
+    values = {symbol.name: symbol.value for symbol in model.architecture.symbols}
     assert eval(root.count_formula, {}, values) == root.parameters
     assert root.count_formula.count("V*D") == 2
     assert model.stored(name) != model.stored("bert.embeddings.word_embeddings.weight")

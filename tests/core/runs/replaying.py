@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from bertviewer.core.graph.module_calls import Arguments, plain, tensors_in, versions
+from bertviewer.core.graph.module_calls import Arguments, as_plain, tensors_in, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.activation_cache import ActivationCache, RecordedCall
 from bertviewer.core.runs.replay import replay_call
@@ -74,7 +74,7 @@ def taken_by(
     """Return what a module took in one of its calls; nothing is called after that is seen."""
 
     def keep(taken: Arguments) -> RecordedCall:
-        args, kwargs = plain(taken)
+        args, kwargs = as_plain(taken)
         return RecordedCall(args, kwargs, None, versions((args, kwargs)))
 
     return replay_call(model, kept, path, keep, None, progress, **which)[0]

@@ -21,7 +21,7 @@ def rows_of(rows: Callable[..., int], *keys: str) -> Build:
 
 
 def values_of(found: Derivation, **changed: int) -> dict[str, int]:
-    return {**{symbol.letter: symbol.value for symbol in found.symbols}, **changed}
+    return {**{symbol.name: symbol.value for symbol in found.symbols}, **changed}
 
 
 def root(found: Derivation, **changed: int) -> int | None:

@@ -43,8 +43,8 @@ def derived(config: Mapping[str, Any], task: str = "base") -> tuple[Costs, dict[
 
     plain = build_config(config, "test").to_dict()
     found = derive_costs(plain, build)
-    letters = {symbol.letter: symbol.value for symbol in symbols_of(plain)}
-    return found, {**letters, **{symbol.letter: symbol.value for symbol in found.symbols}}
+    letters = {symbol.name: symbol.value for symbol in symbols_of(plain)}
+    return found, {**letters, **{symbol.name: symbol.value for symbol in found.symbols}}
 
 
 def run_inputs(model: Any, **sizes: int) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def test_presets_with_their_heads_cost_what_torch_counts(name: str, task: str) -
     assert not costs.reason
     assert all(module.macs is not None for module in costs.modules.values())
     model = unseen_model(config, task)
-    values |= {symbol.letter: symbol.value for symbol in symbols_of(model.config.to_dict())}
+    values |= {symbol.name: symbol.value for symbol in symbols_of(model.config.to_dict())}
     for sizes in ({"B": 3, "S": 19, "S_d": 11}, {"B": 1, "S": 41, "S_d": 5}):
         values |= sizes
         inputs = run_inputs(model, **sizes)

@@ -43,7 +43,7 @@ def same(formula: str, expected: str, **given_values: str) -> bool:
 
 
 def values_of(derivation: Derivation) -> dict[str, int]:
-    return {symbol.letter: symbol.value for symbol in derivation.symbols}
+    return {symbol.name: symbol.value for symbol in derivation.symbols}
 
 
 def assert_true_of(derivation: Derivation, model: torch.nn.Module) -> None:

@@ -110,5 +110,5 @@ def test_what_there_was_no_time_to_limit_is_a_plain_number(builds: int) -> None:
         found = derive(config, build, progress)
     except OverBudget:
         return  # nothing was found by then
-    values = {symbol.letter: symbol.value for symbol in found.symbols}
+    values = {symbol.name: symbol.value for symbol in found.symbols}
     assert evaluate(found.counts[""], values) == 4 * size + 14

@@ -84,7 +84,7 @@ def test_swin_finds_the_depths_of_its_stages() -> None:
     config = config_of("swin", depths=[1, 2], num_heads=[2, 4], embed_dim=16, window_size=3)
     found = derive(config, builder())
     assert found.unproven == {}
-    assert {symbol.letter for symbol in found.symbols} >= {"depths_0", "depths_1"}
+    assert {symbol.name for symbol in found.symbols} >= {"depths_0", "depths_1"}
     assert root(found, depths_1=4) == size_of(builder(), {**config, "depths": [1, 4]})
     assert_never_wrong(config, found, builder())
 
@@ -97,9 +97,9 @@ def test_formulas_hold_for_other_configurations(model_type: str) -> None:
     assert names_in(found.counts[""])
     assert_never_wrong(config, found, build)
     doubled, more = ("D", "E", "I", "I_e"), ("V", "L", "N", "N_e", "N_d", "T")
-    changed = {s.letter: 2 * s.value for s in found.symbols if s.letter in doubled}
-    changed |= {s.letter: s.value + 1 for s in found.symbols if s.letter in more}
-    keys = {symbol.letter: symbol.key for symbol in found.symbols}
+    changed = {s.name: 2 * s.value for s in found.symbols if s.name in doubled}
+    changed |= {s.name: s.value + 1 for s in found.symbols if s.name in more}
+    keys = {symbol.name: symbol.key for symbol in found.symbols}
     model = build({**config, **{keys[letter]: value for letter, value in changed.items()}})
     shapes = {name: tensor.shape for name, tensor in model.named_parameters()}
     values = values_of(found, **changed)

@@ -33,7 +33,7 @@ def test_a_number_that_matters_only_below_what_it_is() -> None:
     found = derive(config, build)
     assert found.counts[""] == "4*D"
     assert found.domains[""] == "sparse_step >= 3"
-    assert [symbol.letter for symbol in found.symbols] == ["D", "sparse_step"]
+    assert [symbol.name for symbol in found.symbols] == ["D", "sparse_step"]
 
 
 def test_a_number_that_matters_only_where_it_is_another() -> None:
@@ -111,7 +111,7 @@ def test_what_no_model_takes_another_value_of_is_a_condition() -> None:
 
     found = derive(config, build)
     assert (found.counts[""], found.domains[""]) == ("32*D", "K == 8")
-    assert "K" in {symbol.letter for symbol in found.symbols}
+    assert "K" in {symbol.name for symbol in found.symbols}
 
 
 def test_what_says_which_layers_are_of_another_kind_is_pinned_for_all() -> None:
@@ -140,7 +140,7 @@ def test_an_id_that_makes_a_table_longer_is_a_condition() -> None:
     build = rows_of(lambda width, pad: width + pad, "d_model", "pad_token_id")
     found = derive(config, build)
     assert (found.counts[""], found.domains[""]) == ("4*D + 4", "pad_token_id == 1")
-    assert [symbol.letter for symbol in found.symbols] == ["D", "pad_token_id"]
+    assert [symbol.name for symbol in found.symbols] == ["D", "pad_token_id"]
 
 
 def test_what_is_none_may_be_some_in_another_model() -> None:

@@ -7,7 +7,7 @@ import pytest
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.building.configurations import plain_config
 from bertviewer.core.expressions.evaluation import evaluate
-from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.loading.deriving import builder, with_costs, with_counts, with_flows
 from bertviewer.core.loading.meta_model import inspect_module
@@ -36,7 +36,7 @@ def test_letters_give_the_shapes_of_a_model_that_they_were_not_found_on(name: st
     architecture = _derived(source, config)
     flows = architecture.flows
     assert flows is not None
-    values = {symbol.letter: symbol.value for symbol in architecture.symbols} | {
+    values = {symbol.name: symbol.value for symbol in architecture.symbols} | {
         "B": 3, "S": 11, "S_d": 6,
     }  # fmt: skip
     model = builder(source)(config)

@@ -7,7 +7,7 @@ import torch
 import transformers
 from msgspec.structs import replace
 
-from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.tracing_models import LENGTHS, meta_trace
 from bertviewer.core.loading.deriving import with_flows
 from bertviewer.core.loading.meta_model import inspect_module

@@ -173,7 +173,7 @@ def test_only_relations_that_a_count_needs() -> None:
 def test_groups_add_up_and_evaluate() -> None:
     architecture = derived("bert-base-chinese", "masked-lm")
     groups = groups_of(architecture, as_a_teacher=False)
-    values = {symbol.letter: symbol.value for symbol in architecture.symbols}
+    values = {symbol.name: symbol.value for symbol in architecture.symbols}
     assert groups.reconciles
     for group in groups.components:
         assert eval(group.collected, {"__builtins__": {}}, values) == group.parameters, group.title

@@ -49,7 +49,7 @@ def test_what_there_is_none_of_stays_so(tmp_path: Path) -> None:
     config = {"model_type": "deberta-v2", "intermediate_size": 96, "type_vocab_size": 0, **sizes}
     (tmp_path / "config.json").write_text(json.dumps(config))
     sheet = sheet_of(str(tmp_path))
-    symbol = next(s for s in sheet.architecture.symbols if s.letter == "type_vocab_size")
+    symbol = next(s for s in sheet.architecture.symbols if s.name == "type_vocab_size")
     assert symbol.value == 0
     assert problems_of(sheet, type_vocab_size=2) == [("domain", ("type_vocab_size",))]
     assert sheet.architecture.root.domain == "type_vocab_size == 0"
@@ -58,9 +58,7 @@ def test_what_there_is_none_of_stays_so(tmp_path: Path) -> None:
 
 def test_numbers_in_proportion_stay_so() -> None:
     architecture = sheet_of("bert-base-uncased").architecture
-    symbols = tuple(
-        replace(s, variable="D") if s.letter == "I" else s for s in architecture.symbols
-    )
+    symbols = tuple(replace(s, variable="D") if s.name == "I" else s for s in architecture.symbols)
     root = replace(architecture.root, domain="I == 4*D")
     sheet = Sheet.of(
         replace(architecture, symbols=symbols, modules=(root, *architecture.modules[1:]))

@@ -39,7 +39,7 @@ def built(sheet: Sheet, values: Mapping[str, int]) -> torch.nn.Module:
         if symbol.key == LABELS_KEY:
             config.pop("id2label", None)
             config.pop("label2id", None)
-        config[symbol.key] = values[symbol.letter]
+        config[symbol.key] = values[symbol.name]
     task = find_task(sheet.architecture.source.task)
     return build_on_meta(build_config(config, "what-if"), task, "what-if")
 
@@ -50,18 +50,18 @@ def chosen_values(data: st.DataObject, sheet: Sheet) -> dict[str, int]:
     count = data.draw(st.sampled_from((1, 2, 3, 4)), "heads")
     changed = {}
     for symbol in sheet.architecture.symbols:
-        if symbol.letter not in sheet.free:
+        if symbol.name not in sheet.free:
             continue
-        if symbol.letter in heads:
+        if symbol.name in heads:
             value = count
-        elif symbol.letter == "D":
+        elif symbol.name == "D":
             value = count * 2 * data.draw(st.integers(1, 20), "D")
-        elif symbol.letter in LAYERS:
-            value = data.draw(st.integers(1, 5), symbol.letter)
+        elif symbol.name in LAYERS:
+            value = data.draw(st.integers(1, 5), symbol.name)
         else:
             # Above the ids of the padding and of the other special tokens.
-            value = data.draw(st.integers(4, 60), symbol.letter)
-        changed[symbol.letter] = value
+            value = data.draw(st.integers(4, 60), symbol.name)
+        changed[symbol.name] = value
     assume(changed.get("E") != changed["D"])
     return changed
 

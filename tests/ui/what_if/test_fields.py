@@ -84,7 +84,7 @@ def test_arrows_go_to_values_that_fit(tab: WhatIfTab, qtbot: QtBot) -> None:
 
 
 def test_a_number_that_no_formula_follows_cannot_be_changed(tab: WhatIfTab) -> None:
-    symbols = (replace(s, variable="") if s.letter == "L" else s for s in bert().symbols)
+    symbols = (replace(s, variable="") if s.name == "L" else s for s in bert().symbols)
     open_in(tab, replace(bert(), symbols=tuple(symbols)))
     assert not spin(tab, "L").isEnabled()
     assert spin(tab, "V").isEnabled()

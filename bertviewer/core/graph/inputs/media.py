@@ -24,9 +24,9 @@ IMAGE = "image"
 PIXELS = ("pixel_values", "image_pixel_values", "pixel_values_videos")
 PATCHES = (*PIXELS, "flattened_patches", "hidden_states")
 GRIDS = ("image_grid_thw", "grid_thw", "video_grid_thw")
-PLACES = ("image_position_ids", "pixel_position_ids")
+POSITIONS = ("image_position_ids", "pixel_position_ids")
 SIZES = ("image_size", "input_size", "img_size", "max_img_size", "pretrain_image_size")
-PARTS: Parts = ("vision", "image", "vit", "backbone", "perception")
+_IMAGE_PARTS: Parts = ("vision", "image", "vit", "backbone", "perception")
 DEFAULT_SIDE = 224
 """Side in pixels if a configuration has none."""
 
@@ -52,7 +52,7 @@ class _Images:
 
     def __init__(self, signature: ForwardSignature) -> None:
         self.signature, self.count = signature, signature.count
-        self.number = partial(signature.number, parts=PARTS)
+        self.number = partial(signature.number, parts=_IMAGE_PARTS)
         self.channels = self.number("num_channels", "in_channels", "in_chans", default=3)
         self.patch = self.number("patch_size", "spatial_patch_size", default=16)
         self.features = self.channels * self.patch**2
@@ -95,7 +95,7 @@ class _Images:
         if "spatial_shapes" in accepted:
             mask = ones(count, side * side)
             yield {"pixel_values": rows, "spatial_shapes": sizes, "pixel_attention_mask": mask}
-        if name := self.signature.first_of(PLACES):
+        if name := self.signature.first_of(POSITIONS):
             yield {"pixel_values": rows, name: places.flip(2).contiguous()}
         if "target_sizes" in accepted:  # side by side in one long picture
             long = random(1, self.channels, self.patch, count * side * side * self.patch)
@@ -115,7 +115,7 @@ class _Images:
 
     def _shapes(self, *, is_video: bool) -> Iterator[tuple[int, ...]]:
         channels = self.channels
-        height, width = height_and_width(self.signature.config, SIZES, PARTS, DEFAULT_SIDE)
+        height, width = height_and_width(self.signature.config, SIZES, _IMAGE_PARTS, DEFAULT_SIDE)
         if "prompt_pixel_values" in self.signature.required:
             height //= 2  # an image lies below its prompt
         frames = self.number("num_frames", "frames_per_clip", "num_image_with_embedding", default=2)
@@ -158,7 +158,7 @@ FRAMES = (800, 256)
 """Numbers of frames if a configuration has none, divisible by 100 or by 64."""
 
 FEATURES = ("input_features", "audio_input_features", "audio_mel")
-_PARTS: Parts = ("audio", "speech", "acoustic", "sound", "semantic", "codec")
+_SOUND_PARTS: Parts = ("audio", "speech", "acoustic", "sound", "semantic", "codec")
 _BANDS = (
     *("num_mel_bins", "n_mels", "feature_projection_input_dim", "input_feat_per_channel"),
     *("input_feat_size", "mel_bins", "num_mels", "model_in_channels", "feature_size"),
@@ -170,7 +170,7 @@ _Sizes = tuple[tuple[int, ...], tuple[int, ...]]
 
 def sound_forms(signature: ForwardSignature) -> Iterator[Form]:
     """Yield possible inputs of a model of sound, likely ones first; none for other models."""
-    number = partial(signature.number, parts=_PARTS)
+    number = partial(signature.number, parts=_SOUND_PARTS)
     # Numbers of the configuration, then common ones.
     bands = [*map(number, _BANDS), *signature.widths[:1], 80, 128]
     frames = [
@@ -210,7 +210,7 @@ def _samples(signature: ForwardSignature, sizes: _Sizes) -> Iterator[Form]:
     if "input_values" not in signature.accepted:
         return
     count = signature.count
-    number = partial(signature.number, parts=_PARTS)
+    number = partial(signature.number, parts=_SOUND_PARTS)
     is_masked = "padding_mask" in signature.required
     masks = {"padding_mask": signature.ones(count, SAMPLES)} if is_masked else {}
     for before in ((), (number("audio_channels", "channels", default=1),)):

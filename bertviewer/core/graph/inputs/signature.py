@@ -72,7 +72,7 @@ def plain_arguments(accepted: Mapping[str, Any]) -> dict[str, Any]:
 
 def token_ids(config: Any, shape: tuple[int, int]) -> Tensor:
     """Return ids of a plain token, and the end-of-sequence token last if there is one."""
-    special = token_ids_in(config)
+    special = special_token_ids(config)
     plain = next(number for number in range(len(special) + 1) if number not in special)
     ids = torch.full(shape, plain)
     rows = config_value(config, "vocab_size")
@@ -82,7 +82,7 @@ def token_ids(config: Any, shape: tuple[int, int]) -> Tensor:
     return ids
 
 
-def token_ids_in(config: Any) -> frozenset[int]:
+def special_token_ids(config: Any) -> frozenset[int]:
     """Return all special token ids of a configuration."""
     found: set[int] = set()
     for _, part in parts_of(config):

@@ -117,7 +117,7 @@ def fused_attention(graph: Graph, number: int) -> Iterator[Pattern]:
     readings = graph.readings[number]
     given = zip(readings, _ROLES, strict=False)
     roles = {(number, reading.value): role for reading, role in given}
-    roles |= {(number, each.value): _side(each) for each in readings[3:]}
+    roles |= {(number, each.value): _mask_or_bias(each) for each in readings[3:]}
     query, key = (graph.shape(reading.value) for reading in readings[:2])
     details: dict[str, Scalar] = {
         "heads": _heads(query),
@@ -175,7 +175,7 @@ def written_attention(graph: Graph, softmax: int) -> Iterator[Pattern]:
                 continue
             if reading.maker in operations or (number, reading.value) in roles:
                 continue
-            roles[number, reading.value] = _side(reading)
+            roles[number, reading.value] = _mask_or_bias(reading)
             if reading.level == ACTIVATION and (bias := _bias(graph, reading.maker, operations)):
                 positions = graph.positions(bias, {AUXILIARY})
                 yield Pattern("position bias", frozenset(bias), roles=positions)
@@ -188,7 +188,7 @@ def written_attention(graph: Graph, softmax: int) -> Iterator[Pattern]:
     yield _attention(graph, operations, details, roles)
 
 
-def _side(reading: Reading) -> str:
+def _mask_or_bias(reading: Reading) -> str:
     return "mask" if reading.level == AUXILIARY else "bias"
 
 

@@ -84,7 +84,7 @@ def _region(graph: Graph, number: int, regions: Mapping[int, _Region]) -> _Regio
         return None
     choices: list[dict[int, frozenset[int]]] = []
     for reading in data:
-        region = regions.get(graph.trace.maker.get(reading.same, -1))
+        region = regions.get(graph.trace.maker_of.get(reading.same, -1))
         choices.append({reading.same: frozenset(), **dict([region] if region else ())})
     common = set(choices[0]).intersection(*choices)
     if not common:
@@ -96,7 +96,6 @@ def _region(graph: Graph, number: int, regions: Mapping[int, _Region]) -> _Regio
 def _named(graph: Graph, value: int, operations: list[int]) -> str:
     """Return the name of the function that operations compute, "" if unknown."""
     made: dict[int, Any] = {value: _grid()}
-
     result: object = None
     try:
         for number in operations:
@@ -160,16 +159,16 @@ def _ending(graph: Graph, last: int, activations: Mapping[int, Pattern]) -> Patt
         first, *_ = makers = [it.maker for it in layers]
         if len({reading.same for each in makers for reading in graph.data(each)[:1]}) > 1:
             continue
-        taken, (width, given) = widths_of(graph, first)[0], widths_of(graph, last)
-        if taken != given:
+        inputs, (inner_features, outputs) = widths_of(graph, first)[0], widths_of(graph, last)
+        if inputs != outputs:
             return None
         return Pattern(
             "feed-forward" if value is None else "gated feed-forward",
             activation.operations | {*makers, inner.maker, last},
             details={
-                "in_features": taken,
-                "inner_features": width,
-                "out_features": given,
+                "in_features": inputs,
+                "inner_features": inner_features,
+                "out_features": outputs,
                 "activation": activation.name,
             },
         )

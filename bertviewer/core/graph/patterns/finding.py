@@ -58,7 +58,7 @@ def _summands(graph: Graph, number: int) -> tuple[set[int], _Summands]:
             and graph.shape(graph.made(maker)) == shape
             and reading.same == graph.made(maker)
             and len(graph.data(maker)) == 2
-            and maker not in graph.given
+            and maker not in graph.output_makers
         ):
             operations.add(maker)
             waiting += [(maker, each) for each in graph.data(maker)]
@@ -77,7 +77,7 @@ def _skip(graph: Graph, summands: list[Reading]) -> int | None:
 
 def _reads(graph: Graph, number: int, value: int) -> bool:
     """Return whether an operation's result was computed from a value."""
-    first = graph.trace.maker.get(value, -1)
+    first = graph.trace.maker_of.get(value, -1)
     if number <= first:
         return False
     whole = graph.whole(value)

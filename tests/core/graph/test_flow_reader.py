@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.trace import macs_by_module
 from bertviewer.core.graph.tracing import Tracer
 from bertviewer.core.schema.flow import Flow, Flows

@@ -54,7 +54,7 @@ class FlowReader:
         """
         call = self.trace.calls[self.trace.calls_of[path][0]]
         parts = partition(self.graph, self.patterns, call)
-        nodes, edges = self._drawn(call, parts, "n", None)
+        nodes, edges = self._nodes_and_edges(call, parts, "n", None)
         return Flow(path, call.class_name, nodes, edges, self._repeats.get(path))
 
     def flows(self, lengths: Mapping[str, int]) -> Flows:
@@ -96,7 +96,7 @@ class FlowReader:
             if above not in self.trace.calls_of
         }
 
-    def _drawn(
+    def _nodes_and_edges(
         self,
         call: Call,
         parts: Sequence[GraphNode],
@@ -112,14 +112,14 @@ class FlowReader:
         )
         node_edges = list(finder.node_edges())
         if around is None:
-            node_edges = _alive([*node_edges, *finder.outputs()])
+            node_edges = _leading_to_outputs([*node_edges, *finder.outputs()])
             used = dict.fromkeys(node for edge in node_edges for node in (edge.source, edge.target))
         else:
             used = dict.fromkeys(node for node in parts if node.kind != "constant")
             node_edges = [
                 edge for edge in node_edges if edge.source in used and edge.target in used
             ]
-        ordered = sorted(used, key=_place)
+        ordered = sorted(used, key=_execution_order)
         ids: dict[GraphNode | None, str] = {
             each: f"{prefix}{number}" for number, each in enumerate(ordered)
         }
@@ -155,7 +155,7 @@ class FlowReader:
             kind = "group" if is_open else "module" if is_module else "operation"
         if pattern is not None and kind == "group":
             parts = partition_pattern(graph, self.patterns, root, pattern)
-            nodes, edges = self._drawn(root, parts, f"{identity}.", (finder, part))
+            nodes, edges = self._nodes_and_edges(root, parts, f"{identity}.", (finder, part))
         operations: Sequence[int] = sorted(part.operations)
         if is_module and part.call is not None:
             *above, last = part.call.path.split(".")
@@ -199,7 +199,7 @@ class FlowReader:
                     yield Operand(plain=text_of(value), key=key)
 
 
-def _place(node: GraphNode) -> int:
+def _execution_order(node: GraphNode) -> int:
     """Return a sort key for nodes: inputs, operations in order, outputs."""
     if node.end is None:
         return node.first
@@ -215,7 +215,7 @@ def _tensors_or_whole(argument: Argument) -> Iterator[Argument]:
         yield argument
 
 
-def _alive(node_edges: Sequence[NodeEdge]) -> list[NodeEdge]:
+def _leading_to_outputs(node_edges: Sequence[NodeEdge]) -> list[NodeEdge]:
     """Return the edges on a path to an output."""
     sources: dict[GraphNode, list[GraphNode]] = {}
     for edge in node_edges:
