@@ -172,10 +172,10 @@ class ModuleView(PartialEquality, Struct, frozen=True, dict=True):
         Results of convolutions are [B, features, S].
         """
         *_, before, last = (0, 0, *step.node.shape)
-        is_turned = (
+        is_channels_first = (
             len(step.node.shape) == 3 and last in self.lengths and before not in self.lengths
         )
-        return before if is_turned else last
+        return before if is_channels_first else last
 
     def keys(self, *choices: str) -> tuple[str, ...]:
         """Return the existing configuration keys for names of ``CONFIG_KEYS``."""
@@ -230,7 +230,7 @@ def _is_part(step: Step, path: str) -> bool:
 
 
 IMAGE = "pixel values"
-DATA = (IMAGE, "input features", "input values")
+IMAGE_OR_SOUND = (IMAGE, "input features", "input values")
 """Names of inputs that are images or sound."""
 
 
@@ -295,9 +295,9 @@ def input_names(view: ModuleView, kind: str = "input") -> list[str]:
     return [node.name for node in (root.nodes if root else ()) if node.kind == kind]
 
 
-def reads_data(view: ModuleView) -> bool:
+def reads_image_or_sound(view: ModuleView) -> bool:
     """Return whether the model reads an image or sound instead of tokens."""
-    return not {*DATA}.isdisjoint(input_names(view))
+    return not {*IMAGE_OR_SOUND}.isdisjoint(input_names(view))
 
 
 def reads_target(node: ModuleNode, architecture: Architecture) -> bool:

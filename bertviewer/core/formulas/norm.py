@@ -46,7 +46,7 @@ class Norm(Struct, frozen=True):
         return cls(operator, name, meaning, (Term(operator, meaning, value),))
 
     @property
-    def one(self) -> str:
+    def with_article(self) -> str:
         """The name with its article."""
         return f"{'an' if self.operator == RMS_NORM else 'a'} {self.name}"
 
@@ -60,7 +60,7 @@ def is_norm(step: Step | None) -> TypeGuard[Step]:
     return step is not None and step.operation in NORMS
 
 
-def _matches(
+def _norm_matcher(
     operation: str, vector: str, statistics: str = "", *explained: Term
 ) -> Callable[[ModuleView], Match | None]:
     """Return a match for modules that are one norm over the last axis.
@@ -126,7 +126,7 @@ _LEARNT = (
 NORM = (
     Template(
         "layer norm",
-        _matches(
+        _norm_matcher(
             "layer norm",
             "(x - mu) / sqrt(sigma^2 + epsilon)",
             "mu = 1/{n} sum_(i=0)^({i}) x_i, quad sigma^2 = 1/{n} sum_(i=0)^({i}) (x_i - mu)^2",
@@ -154,7 +154,7 @@ NORM = (
     ),
     Template(
         "RMS norm",
-        _matches(
+        _norm_matcher(
             "rms norm",
             "x / sqrt(m + epsilon)",
             "m = 1/{n} sum_(i=0)^({i}) x_i^2",
@@ -178,7 +178,7 @@ NORM = (
     ),
     Template(
         "scale and shift",
-        _matches("scale and shift", "x"),
+        _norm_matcher("scale and shift", "x"),
         title="Scale and shift (NoNorm)",
         summary="Scales and shifts each feature with learnt parameters, in place of a norm.",
         notes=(

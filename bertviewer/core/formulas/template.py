@@ -22,7 +22,7 @@ class Match(Struct, frozen=True):
 
     Attributes:
         maths: the lines. terms: the symbols, in the order of the lines. values: of placeholders.
-        keys: further configuration keys that affect the module. is_lettered: whether lengths are S
+        keys: further configuration keys that affect the module. has_model_lengths: whether lengths are S
         and S_d; else S is the module's own length, and S' that of
             the other sequence.
         case: the key of ``Template.cases``.
@@ -32,7 +32,7 @@ class Match(Struct, frozen=True):
     terms: tuple[Term, ...]
     values: Values = field(default_factory=dict)
     keys: tuple[str, ...] = ()
-    is_lettered: bool = False
+    has_model_lengths: bool = False
     case: str = ""
 
 
@@ -73,7 +73,7 @@ class Template(Struct, frozen=True):
         texts = {name: getattr(case, name) or getattr(self, name) for name in _TEXTS}
         template = replace(self, **texts)
         formula, role = template._filled(found, view), template.role.format_map(found.values)
-        of_target = not found.is_lettered and reads_target(view.node, view.architecture)
+        of_target = not found.has_model_lengths and reads_target(view.node, view.architecture)
         return _for_target(formula) if of_target else formula, role
 
     def _filled(self, found: Match, view: ModuleView) -> Formula:

@@ -19,15 +19,15 @@ AT = "at "
 """Prefix of the index of an iteration, the first part of an operand."""
 
 NOW, BEFORE = f"{AT}t", f"{AT}t-1"
-_ITERATIONS = "rounds"
+_ITERATIONS = "iterations"
 """Detail of a step in a loop: the number of iterations."""
 
-_FEW = 4
+_MIN_ITERATIONS = 4
 """Minimum of equal iterations of a loop."""
 
-_LONGEST = 40
+_MAX_STEPS = 40
 _NUMBER = re.compile(r"\d+")
-_LACKING = 3
+_MAX_MISSING = 3
 """Limit of steps that may be missing in the first iteration."""
 
 _T = re.compile(r"\bt([+-]\d+)?\b")
@@ -39,47 +39,47 @@ class _Loop(Struct, frozen=True):
     Attributes:
         first: the number of the first step.
         stop: the number after the last step.
-        places: for each node its iteration, and its index in the iteration.
+        positions: for each node its iteration, and its index in the iteration.
         inside: the steps of iteration t.
     """
 
     first: int
     stop: int
-    places: Mapping[str, tuple[int, int]]
+    positions: Mapping[str, tuple[int, int]]
     inside: Sequence[Step]
 
 
-def iterations_of(graph: ModuleGraph) -> dict[str, int]:
+def loop_iterations(graph: ModuleGraph) -> dict[str, int]:
     """Return the number of iterations of steps in a loop, by node; empty without a loop."""
     found = {step.node.id: step.node.details.get(_ITERATIONS) for step in graph.steps}
     return {node: count for node, count in found.items() if isinstance(count, int)}
 
 
-def folded(graph: ModuleGraph) -> ModuleGraph:
+def fold_loop(graph: ModuleGraph) -> ModuleGraph:
     """Return a graph in which the longest loop is one iteration t."""
     found = max(_loops(graph.steps), key=lambda each: each.stop - each.first, default=None)
     if found is None:
         return graph
-    place, inside = found.places, found.inside
+    positions, inside = found.positions, found.inside
 
     def at(operand: Operand, read: Sequence[int] = ()) -> Operand:
         """Return an operand after the loop: of one iteration, or of all if several are read."""
-        number, which = place.get(operand.node, (0, -1))
+        number, which = positions.get(operand.node, (0, -1))
         if which < 0:
             return operand
         time = NOW if read.count(which) > 1 else f"{AT}{number}"
         return replace(operand, node=inside[which].node.id, parts=(time, *operand.parts))
 
     def after(step: Step) -> Step:
-        read = [place[each.node][1] for each in step.operands if each.node in place]
+        read = [positions[each.node][1] for each in step.operands if each.node in positions]
         return replace(step, operands=tuple(dict.fromkeys(at(o, read) for o in step.operands)))
 
-    count = 1 + max(number for number, _ in place.values())
-    rounds = (
+    count = 1 + max(number for number, _ in positions.values())
+    iterations = (
         replace(step, node=replace(step.node, details={**step.node.details, _ITERATIONS: count}))
         for step in inside
     )
-    steps = (*graph.steps[: found.first], *rounds, *map(after, graph.steps[found.stop :]))
+    steps = (*graph.steps[: found.first], *iterations, *map(after, graph.steps[found.stop :]))
     results = tuple((node, at(operand)) for node, operand in graph.results)
     return replace(graph, steps=steps, results=results)
 
@@ -87,14 +87,14 @@ def folded(graph: ModuleGraph) -> ModuleGraph:
 def _loops(steps: Sequence[Step]) -> Iterator[_Loop]:
     names = [step.operation or step.node.name for step in steps]
     words = ["add" if name == "residual" else name for name in names]
-    for length in range(1, _LONGEST + 1):
+    for length in range(1, _MAX_STEPS + 1):
         first = 0
-        while first + _FEW * length <= len(words):
+        while first + _MIN_ITERATIONS * length <= len(words):
             stop = first + length
             while stop < len(words) and words[stop] == words[stop - length]:
                 stop += 1
             found = None
-            if stop - first >= _FEW * length:
+            if stop - first >= _MIN_ITERATIONS * length:
                 found = _loop(steps, words, first, stop, length)
             if found is not None:
                 yield found
@@ -112,24 +112,24 @@ def _loop(
     plain = _loop_from(steps, first, stop, length, ())
     if plain is None or (plain.stop - first) % length == 0:
         return plain
-    for start in range(first, min(first + length, stop - (_FEW - 1) * length + 1)):
-        lacking = range(1, min(_LACKING, length - 1) + 1)
-        for head in filter(None, (_head(words, start, length, count) for count in lacking)):
+    for start in range(first, min(first + length, stop - (_MIN_ITERATIONS - 1) * length + 1)):
+        missing = range(1, min(_MAX_MISSING, length - 1) + 1)
+        for head in filter(None, (_head(words, start, length, count) for count in missing)):
             if (found := _loop_from(steps, start, stop, length, head)) is not None:
                 return found
     return plain
 
 
-def _head(words: Sequence[str], start: int, length: int, lacking: int) -> tuple[int, ...]:
+def _head(words: Sequence[str], start: int, length: int, missing: int) -> tuple[int, ...]:
     """Return the indices in an iteration of the steps before it, if only some are missing."""
     found: list[int] = []
-    inside, before = words[start : start + length], words[:start][lacking - length :]
+    inside, before = words[start : start + length], words[:start][missing - length :]
     for word in before:
         after = found[-1] + 1 if found else 0
         if word not in inside[after:]:
             return ()
         found.append(inside.index(word, after))
-    return tuple(found) if len(found) == length - lacking else ()
+    return tuple(found) if len(found) == length - missing else ()
 
 
 def _loop_from(
@@ -144,11 +144,11 @@ def _loop_from(
     numbers = [(0, which) for which in head]
     numbers += [divmod(n, length) for n in range(before, before + stop - start)]
     ids = [step.node.id for step in steps[first:stop]]
-    places = dict(zip(ids, numbers, strict=True))
+    positions = dict(zip(ids, numbers, strict=True))
     second = start + length  # the first iteration reads initial values
     any_ids, inside = [each.node.id for each in steps[second : second + length]], list[Step]()
     for number in range(second, stop - length):
-        operands = _in_any_round(steps[number], steps[number + length], places, any_ids)
+        operands = _generalised(steps[number], steps[number + length], positions, any_ids)
         if len(inside) == length and operands != inside[(number - second) % length].operands:
             stop = start + (number + length - start) // length * length
             break
@@ -157,26 +157,26 @@ def _loop_from(
         if len(inside) < length:
             inside.append(replace(steps[number], operands=operands))
     reads_before = any(BEFORE in o.parts for step in inside for o in step.operands)
-    if not reads_before or (before + stop - start) // length < _FEW:
+    if not reads_before or (before + stop - start) // length < _MIN_ITERATIONS:
         return None
     if head and not _is_first(steps[first:start], head, inside, any_ids):
         return None
-    return _Loop(first, stop, dict(list(places.items())[: stop - first]), inside)
+    return _Loop(first, stop, dict(list(positions.items())[: stop - first]), inside)
 
 
-def _in_any_round(
-    one: Step, other: Step, places: Mapping[str, tuple[int, int]], ids: Sequence[str]
+def _generalised(
+    one: Step, other: Step, positions: Mapping[str, tuple[int, int]], ids: Sequence[str]
 ) -> tuple[Operand, ...] | None:
     """Return the operands of a step of iteration t, ``None`` if the next one differs in more."""
-    iteration, _ = places[one.node.id]
+    iteration, _ = positions[one.node.id]
     operands: list[Operand] = []
     for read, later in zip(one.operands, other.operands, strict=False):
-        number, which = places.get(read.node, (iteration, 0))
-        is_inside, texts = read.node in places, (read.plain, *read.parts)
+        number, which = positions.get(read.node, (iteration, 0))
+        is_inside, texts = read.node in positions, (read.plain, *read.parts)
         same = (number + 1, which) if is_inside else None
         both = zip(texts, (later.plain, *later.parts), strict=False)
         plain, *parts = (_for_any(*each, iteration) for each in both)
-        is_same = places.get(later.node) == same and (is_inside or read.node == later.node)
+        is_same = positions.get(later.node) == same and (is_inside or read.node == later.node)
         is_near = number in (iteration, iteration - 1)
         if not (is_same and is_near) or None in (plain, *parts):
             return None
@@ -193,8 +193,8 @@ def _is_first(
 ) -> bool:
     """Return whether steps are iteration 0 except for initial values."""
     own = {step.node.id: ids[which] for step, which in zip(steps, head, strict=True)}
-    lacking = [step for which, step in enumerate(inside) if which not in head]
-    if any(operand.parts[:1] == (NOW,) for step in lacking for operand in step.operands):
+    missing = [step for which, step in enumerate(inside) if which not in head]
+    if any(operand.parts[:1] == (NOW,) for step in missing for operand in step.operands):
         return False
     for step, which in zip(steps, head, strict=True):
         if len(step.operands) != len(inside[which].operands):
@@ -233,8 +233,8 @@ _PASSED = (
 """Operations whose result is still a query, key or value."""
 
 _NORMS = ("rms norm", "layer norm", "scale and shift")
-_MOST = 8
-Place = tuple[str, tuple[str, ...]]
+_MAX_DEPTH = 8
+OperandKey = tuple[str, tuple[str, ...]]
 """A node's id, and a part of its result."""
 
 
@@ -253,16 +253,16 @@ class Chain(Struct, frozen=True):
 def chain_of(graph: ModuleGraph, operand: Operand) -> Chain:
     """Return how an operand is computed from a linear layer or an input."""
     steps: tuple[Step, ...] = ()
-    for _ in range(_MOST):
+    for _ in range(_MAX_DEPTH):
         step = graph.maker(operand)
         if step is None or step.operation == "linear":
-            is_origin = step is not None or _is_data(graph, operand)
+            is_origin = step is not None or _depends_on_input(graph, operand)
             return Chain(operand if is_origin else None, steps)
         steps = (step, *steps)
         if step.operation == "rotary":
-            operand = turned_by(step)
+            operand = rotated_operand(step)
             continue
-        sources = {(o.node, o.parts): o for o in step.tensors if _is_data(graph, o)}
+        sources = {(o.node, o.parts): o for o in step.tensors if _depends_on_input(graph, o)}
         if step.operation not in _PASSED or len(sources) != 1:
             break
         (source,) = sources.values()
@@ -272,9 +272,9 @@ def chain_of(graph: ModuleGraph, operand: Operand) -> Chain:
     return Chain(None, steps)
 
 
-def origins(graph: ModuleGraph) -> dict[Place, str]:
+def origins(graph: ModuleGraph) -> dict[OperandKey, str]:
     """Return the symbols of linear layers, or parts of them, that compute queries, keys, values."""
-    found: dict[Place, str] = {}
+    found: dict[OperandKey, str] = {}
     for number, step in enumerate(graph.of("attention")):
         for role, letter in ROLES.items():
             operand = step.roles.get(role)
@@ -318,7 +318,7 @@ def compressed_for(graph: ModuleGraph, step: Step) -> frozenset[str]:
     return frozenset().union(*found)
 
 
-def turned_by(step: Step) -> Operand:
+def rotated_operand(step: Step) -> Operand:
     """Return the tensor that a rotation rotates: the one of which it reads parts."""
     position = step.roles.get("position", Operand())
     inside = {position.node, *(each.node.id for each in step.inner)}
@@ -336,13 +336,13 @@ def turned_by(step: Step) -> Operand:
 _PART = re.compile(r"part |chunk |split |unbind |select ")
 
 
-def _is_data(graph: ModuleGraph, operand: Operand, depth: int = _MOST) -> bool:
+def _depends_on_input(graph: ModuleGraph, operand: Operand, depth: int = _MAX_DEPTH) -> bool:
     """Return whether an operand depends on an input."""
     given, maker = graph.given.get(operand.node), graph.maker(operand)
     if maker is None or not depth:
         return given is not None and given.kind == "input"
     is_layer = maker.operation in ("linear", "embedding", "rotary")
-    return is_layer or any(_is_data(graph, each, depth - 1) for each in maker.tensors)
+    return is_layer or any(_depends_on_input(graph, each, depth - 1) for each in maker.tensors)
 
 
 def expert_choice(experts: Step) -> tuple[Operand | None, Operand | None]:
@@ -357,15 +357,15 @@ def expert_choice(experts: Step) -> tuple[Operand | None, Operand | None]:
     return given_to("look-up", inner), given_to("mul", reversed(inner))
 
 
-PLAIN, GATED = "feed-forward", "gated feed-forward"
-KINDS = (PLAIN, GATED)
+PLAIN_NETWORK, GATED_NETWORK = "feed-forward", "gated feed-forward"
+NETWORKS = (PLAIN_NETWORK, GATED_NETWORK)
 """Operations of the graph that are feed-forward networks."""
 
 _USES = {
-    (PLAIN, 1): {"1": "first linear layer"},
-    (PLAIN, 2): {"1": "first linear layer", "2": "second linear layer"},
-    (GATED, 2): {"1": "gate and gated layer", "2": "output layer"},
-    (GATED, 3): {"G": "gate", "U": "gated layer", "D": "output layer"},
+    (PLAIN_NETWORK, 1): {"1": "first linear layer"},
+    (PLAIN_NETWORK, 2): {"1": "first linear layer", "2": "second linear layer"},
+    (GATED_NETWORK, 2): {"1": "gate and gated layer", "2": "output layer"},
+    (GATED_NETWORK, 3): {"G": "gate", "U": "gated layer", "D": "output layer"},
 }
 """Index and use of the linear layers, by kind of network and their number."""
 

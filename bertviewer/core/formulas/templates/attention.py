@@ -19,17 +19,17 @@ from bertviewer.core.formulas.norm import Norm
 from bertviewer.core.formulas.steps.attention import ROOT, Change, score_maths
 from bertviewer.core.formulas.steps.expression import PRODUCT, Expression
 from bertviewer.core.formulas.steps.graph_analysis import ROLES
-from bertviewer.core.formulas.steps.lines import SOURCE, formula_of_steps
+from bertviewer.core.formulas.steps.lines import TRACED, formula_of_steps
 from bertviewer.core.formulas.template import Match, Template, filled
 from bertviewer.core.formulas.templates import attention_texts as texts
 from bertviewer.core.formulas.templates.attention_texts import landmarks_of, values_of
 from bertviewer.core.formulas.templates.heads import (
     Heads,
-    Part,
+    Projection,
     Variant,
     own_attentions,
     sole_heads,
-    source_of,
+    input_of,
 )
 from bertviewer.core.formulas.templates.mixing import latent_attention, sparse_attention
 from bertviewer.core.formulas.templates.positions import bias_of, pair_lines
@@ -39,7 +39,7 @@ from bertviewer.core.util.numbers import count_text
 _BASES = ("rope_parameters", "rope_theta", "rope_scaling", "rotary_emb_base")
 """Keys for the base of the angles; it is 10000 in all code that has none of them."""
 
-_MOST = 60
+_MAX_LENGTH = 60
 """Longer scores need a line for themselves."""
 
 
@@ -69,7 +69,7 @@ def _projection_lines(heads: Heads) -> tuple[str, ...]:
     return query, f"{key}, quad {value}"
 
 
-def _projected(heads: Heads, part: Part, states: str, letter: str) -> str:
+def _projected(heads: Heads, part: Projection, states: str, letter: str) -> str:
     """Return queries, keys or values, with sizes for queries and if they differ from those."""
     outputs = part.layer.outputs
     sizes = letter == "Q" or outputs != heads.query.layer.outputs
@@ -82,7 +82,7 @@ def _projected(heads: Heads, part: Part, states: str, letter: str) -> str:
     return f"{sized(letter, 'S', outputs) if sizes else letter} = {text}"
 
 
-def _of_head(heads: Heads, letter: str, part: Part) -> str:
+def _of_head(heads: Heads, letter: str, part: Projection) -> str:
     """Return a head's queries, keys or values with norms, rotations and additions."""
     symbol = f"{letter}_h"
     if letter != "Q" and heads.shared > 1:
@@ -118,7 +118,7 @@ def _score_lines(heads: Heads, variant: Variant) -> tuple[str, ...]:
             "P_(h, i j) = e^(A_(h, i j)) / (e^(z_h) + sum_k e^(A_(h, i k)))",
             output,
         )
-    elif len(text) < _MOST:
+    elif len(text) < _MAX_LENGTH:
         lines = (", quad ".join(lines),)
     definitions = {
         f"h = {indices(heads.count)}": True,
@@ -246,7 +246,7 @@ def _by_steps(view: ModuleView) -> Match | None:
     if steps is None:
         return None
     count = own[0].node.details.get("heads")
-    query, key = (source_of(graph, own[0].roles.get(role)) for role in ("query", "key"))
+    query, key = (input_of(graph, own[0].roles.get(role)) for role in ("query", "key"))
     is_cross = len(graph.inputs) > 1 and query != key and "" not in (query, key)
     heads = count_text(count, ", in one head", ", in {0} heads") if isinstance(count, int) else ""
     values = {
@@ -298,7 +298,7 @@ ATTENTION = (
         "the formula lists the steps of this variant as the code executes them.",
         notes=(texts.CAUSAL, *texts.LANDMARKS, texts.DROPOUT, "{traced}"),
         keys=("width", "heads", "key/value heads", "head size", "distances"),
-        source=SOURCE,
+        source=TRACED,
     ),
     Template(
         "product",

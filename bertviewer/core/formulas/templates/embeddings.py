@@ -9,7 +9,7 @@ from bertviewer.core.formulas.embedding import index_kind
 from bertviewer.core.formulas.formula import listing
 from bertviewer.core.formulas.module_view import ModuleView, drops_out, rotates
 from bertviewer.core.formulas.norm import NORMS, Norm, is_norm
-from bertviewer.core.formulas.steps.graph_analysis import Place
+from bertviewer.core.formulas.steps.graph_analysis import OperandKey
 from bertviewer.core.formulas.steps.lines import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.template import Match, Template
@@ -213,7 +213,7 @@ def _patches(view: ModuleView) -> Match | None:
         given={**graph.given, **given},
         steps=tuple(each for each in steps if each.node.id not in given),
     )
-    symbols: dict[Place, str] = {(image, ()): "I"}
+    symbols: dict[OperandKey, str] = {(image, ()): "I"}
     for node, symbol in zip([*tables, *learnt], ["P"] * len(tables) + _LEARNT, strict=False):
         symbols[node.id, ()] = symbol
     if after:

@@ -91,7 +91,7 @@ def _layer(view: ModuleView) -> Match | None:
             return None
     _name_scales(text, view, graph, path)
     for branch in path.branches:
-        added = _add(text, view, graph, path, branch)
+        added = _add_branch(text, view, graph, path, branch)
         if added is None:
             return None
         case = added
@@ -121,7 +121,7 @@ def _name_scales(text: _Text, view: ModuleView, graph: ModuleGraph, path: Residu
             text.calls[node.id] = replace(scale, node=node, operands=tuple(operands))
 
 
-def _add(
+def _add_branch(
     text: _Text, view: ModuleView, graph: ModuleGraph, path: ResidualPath, branch: Branch
 ) -> str | None:
     """Add a branch; return the case of a single one, "" for others, ``None`` if unknown."""
@@ -239,13 +239,15 @@ def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -
         "parallel": ", parallel" if is_parallel else "",
         "one": "One sub-layer" if kind.lower().endswith("sub-layer") else "One layer of the stack",
         "parts": " and ".join((", ".join(words[:-1]), *words[-1:])).removeprefix(" and "),
-        "order": order.format(norm and norm.one).removeprefix("each " if len(kinds) == 1 else ""),
+        "order": order.format(norm and norm.with_article).removeprefix(
+            "each " if len(kinds) == 1 else ""
+        ),
         "where": where,
         "addition": "add & norm" if path.order == "after" else "the residual connection",
         "end": "add & norm" if path.order == "after" else "add",
         "adds": ", adds" if path.order == "after" else " and adds",
         "normalises": " and normalises the sum" if path.order == "after" else "",
-        "norm": norm and norm.one,
+        "norm": norm and norm.with_article,
         "post": norm.name if norm and path.order == "after" else "",
         "row_wise": next((text for key, text in _ROW_WISE.items() if mixes and key in kinds), ""),
         "is_network": kind == "Feed-forward sub-layer" or case == "second half",

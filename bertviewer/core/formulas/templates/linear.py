@@ -7,8 +7,8 @@ from bertviewer.core.formulas.formula import Affine, Term, indices, sized
 from bertviewer.core.formulas.module_view import ModuleView, Place, places, scored_labels
 from bertviewer.core.formulas.norm import NORMS, is_norm
 from bertviewer.core.formulas.steps.graph_analysis import (
-    GATED,
-    KINDS,
+    GATED_NETWORK,
+    NETWORKS,
     ROLES,
     activation_of,
     compressed_for,
@@ -158,11 +158,11 @@ def _purpose(view: ModuleView, layer: Affine) -> str:
 def _in_group(place: Place, group: Step) -> str:
     """Return the purpose of a layer in a feed-forward network, "" in other groups."""
     own, inner = place.steps[0].node.id, group.inner
-    if group.operation not in KINDS:
+    if group.operation not in NETWORKS:
         return ""
     if inner[-1].node.id == own:
         return "Projects the feed-forward network’s output back to the hidden size."
-    if group.operation != GATED:
+    if group.operation != GATED_NETWORK:
         return "Expands each position’s vector for the feed-forward network."
     if [each.operation for each in inner].count("linear") == 2:
         return "Expands each position’s vector to two halves, one of which gates the other."

@@ -12,8 +12,8 @@ from bertviewer.core.formulas.norm import Norm
 from bertviewer.core.formulas.steps.attention import Scores, scores_of
 from bertviewer.core.formulas.steps.graph_analysis import (
     chain_of,
-    folded,
-    iterations_of,
+    fold_loop,
+    loop_iterations,
     layer_before,
     projections,
 )
@@ -21,7 +21,7 @@ from bertviewer.core.formulas.steps.lines import match_of_steps
 from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.formulas.templates.heads import (
     Heads,
-    Part,
+    Projection,
     Variant,
     layer_of,
     own_attentions,
@@ -63,7 +63,7 @@ def latent_attention(view: ModuleView) -> tuple[Heads, Variant] | None:
         return None
     below, above, query, output = layers
     value_size, rotated = own[0].node.shape[-1], below.outputs - above.inputs
-    parts = (Part(query), Part(above), Part(above))
+    parts = (Projection(query), Projection(above), Projection(above))
     factor, norm = Scores(scores.factor), Norm.of(norms[0])
     heads = Heads(view, own[0], *parts, count, count, size, value_size, factor, output)
     content, operator = size - rotated, norm.operator
@@ -98,7 +98,7 @@ def latent_attention(view: ModuleView) -> tuple[Heads, Variant] | None:
         "ending": "; keys and values come from one small vector per position",
         "where": None,
         "same_columns": None,
-        "query": Part(below),
+        "query": Projection(below),
         "content": content,
         "rotated_size": rotated,
         "cached": above.inputs + rotated,
@@ -296,7 +296,7 @@ def _fourier(view: ModuleView) -> Match | None:
 def _recurrence(known: tuple[set[str], ...], view: ModuleView) -> Match | None:
     """A loop over positions with all operations and activations of one of these sets."""
     graph = view.graph
-    if not iterations_of(folded(graph)):
+    if not loop_iterations(fold_loop(graph)):
         return None
     names = {step.operation for step in graph.steps}
     names |= {str(step.node.details.get("activation")) for step in graph.steps}

@@ -7,7 +7,7 @@ from bertviewer.core.formulas.embedding import index_kind
 from bertviewer.core.formulas.formula import INTO, Term
 from bertviewer.core.formulas.module_view import ModuleView, has_positions, rotates
 from bertviewer.core.formulas.norm import Norm, is_norm
-from bertviewer.core.formulas.steps.graph_analysis import Place
+from bertviewer.core.formulas.steps.graph_analysis import OperandKey
 from bertviewer.core.formulas.steps.lines import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.template import Match, Template
@@ -74,7 +74,7 @@ _MEANINGS = {
 }
 
 
-class Given(Struct, frozen=True):
+class PositionInput(Struct, frozen=True):
     """An input of all layers that is computed from positions.
 
     Attributes:
@@ -92,38 +92,40 @@ class Given(Struct, frozen=True):
     step: Step | None = None
 
 
-_GIVEN = {
-    "biases": Given(
+_POSITION_INPUTS = {
+    "biases": PositionInput(
         "The table {table} has a row for each distance bucket and a column for each head. Its "
         "values are added to the scores of every layer.",
         symbol="B",
         meaning="distance bias on the scores, one per head and pair of positions",
     ),
-    "angles": Given(
+    "angles": PositionInput(
         "Positions enter here, not in the embeddings: every layer’s attention rotates its queries "
         "and keys by these angles.",
         symbol="P",
         meaning="sines and cosines of all positions, for all layers",
         paper="Su et al. 2021, section 3.2",
     ),
-    "distances": Given(
+    "distances": PositionInput(
         "Positions enter {where} the embeddings: every layer compares its tokens with the vectors "
         "of the distances between them.",
         symbol="R",
         meaning="distance vectors, for all layers",
         paper="He et al. 2021 (DeBERTa), section 3.1",
     ),
-    "sines": Given(
+    "sines": PositionInput(
         "There are no position vectors: every layer is given the sines and cosines of the "
         "distances between positions, with which its attention compares the tokens."
     ),
-    "other": Given("Positions enter here: what is computed from them is given to every layer."),
-    "": Given(),
+    "other": PositionInput(
+        "Positions enter here: what is computed from them is given to every layer."
+    ),
+    "": PositionInput(),
 }
 """By the use of positions."""
 
 
-def given_to(run: Step, calls: ModuleGraph, view: ModuleView) -> Given:
+def position_input(run: Step, calls: ModuleGraph, view: ModuleView) -> PositionInput:
     """Return the input of all layers of a run that is computed from positions."""
     made = _from_positions(run, calls, view)
     constants = [calls.given[o.node].name for o in run.operands if o.node in calls.given]
@@ -139,7 +141,7 @@ def given_to(run: Step, calls: ModuleGraph, view: ModuleView) -> Given:
         "sines": "sines and cosines" in constants and not rotates(view),
         "other": bool(made),
     }
-    found = _GIVEN[next((kind for kind, holds in kinds.items() if holds), "")]
+    found = _POSITION_INPUTS[next((kind for kind, holds in kinds.items() if holds), "")]
     name = next((name for step in tables for name in step.node.reads), "")
     table = name.removesuffix(".weight").rpartition(".")[2]
     values = {
@@ -182,7 +184,7 @@ def _stored(run: Step) -> int:
     return int(str(run.node.details["stored"]))
 
 
-def _is_stored_group(view: ModuleView) -> bool:
+def _is_reused_group(view: ModuleView) -> bool:
     """Return whether the module is a group of layers that is applied several times."""
     holder = view.node.parent or ""
     around = view.at(holder.rpartition(".")[0])
@@ -212,7 +214,7 @@ def _stack(view: ModuleView) -> Match | None:
     groups, count, kind = _stored(run), calls_of(run), "layers"
     if groups < count:
         kind = "shared"
-    elif _is_stored_group(view):
+    elif _is_reused_group(view):
         kind = "group"
     elif before is not None:
         return None
@@ -220,9 +222,9 @@ def _stack(view: ModuleView) -> Match | None:
         kind = "stage"
     elif len({each.node.shape for each in run.parts}) > 1:
         kind = "stages"
-    symbols: dict[Place, str] = {} if before is None else {(start.node, ()): "E"}
+    symbols: dict[OperandKey, str] = {} if before is None else {(start.node, ()): "E"}
     meanings = {"Y": "output, one row per position", **_MEANINGS.get(kind, {})}
-    positions = given_to(run, calls, view)
+    positions = position_input(run, calls, view)
     if positions.symbol and positions.step is not None:
         symbols[positions.step.node.id, ()] = positions.symbol
         meanings[positions.symbol] = positions.meaning
@@ -252,7 +254,7 @@ def _stack(view: ModuleView) -> Match | None:
         "narrow": _narrow(view, before),
         "given": positions.note,
         "paper": positions.paper,
-        "turned": _turned(calls.inputs[0].shape, run.node.shape),
+        "turned": _channels_first_width(calls.inputs[0].shape, run.node.shape),
         "states": count + 1,
         "count": count,
         "last": f"the final {norm.name}{place}" if norm else "nothing follows it",
@@ -276,10 +278,10 @@ def _follows(calls: ModuleGraph, run: Step, end: Step) -> bool:
     return end.node.kind == "module" and run in [calls.maker(operand) for operand in end.tensors]
 
 
-def _turned(given: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
+def _channels_first_width(given: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
     """Return the number of features of layers with [B, features, S], else ``None``."""
-    is_turned = len(shape) == 3 and shape != given and shape[1:] == given[:0:-1]
-    return shape[1] if is_turned else None
+    is_channels_first = len(shape) == 3 and shape != given and shape[1:] == given[:0:-1]
+    return shape[1] if is_channels_first else None
 
 
 def _narrow(view: ModuleView, before: Step | None) -> int | None:

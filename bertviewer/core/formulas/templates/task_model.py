@@ -10,7 +10,7 @@ from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.formulas.formula import Term, indices
 from bertviewer.core.formulas.module_view import ModuleView, input_names, reads_first, scored_labels
 from bertviewer.core.formulas.norm import is_norm
-from bertviewer.core.formulas.steps.graph_analysis import Place
+from bertviewer.core.formulas.steps.graph_analysis import OperandKey
 from bertviewer.core.formulas.steps.lines import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.template import Match, Template, Values
@@ -174,7 +174,7 @@ _MEANINGS = {
 }
 
 
-def _reads_target(view: ModuleView) -> bool:
+def _has_target_ids(view: ModuleView) -> bool:
     return "decoder input ids" in input_names(view, "input")
 
 
@@ -262,7 +262,7 @@ def _with_rows(graph: ModuleGraph) -> ModuleGraph:
 
 def _symbols(
     kind: str, view: ModuleView, graph: ModuleGraph, found: list[Step]
-) -> Iterator[tuple[Place, str]]:
+) -> Iterator[tuple[OperandKey, str]]:
     """Yield the symbols of hidden states, their rows, and a head's vectors."""
     for step in found:
         hidden = "X" if step is found[-1] else 'X_"enc"'
@@ -271,7 +271,7 @@ def _symbols(
                 yield (node.id, ()), hidden if len(node.shape) == 3 else "p"
                 yield (node.id, _ROW), "x_e"
                 yield (node.id, _MEAN), "1/S sum_s x_s"
-    vector = "x_e" if _reads_target(view) else "p"
+    vector = "x_e" if _has_target_ids(view) else "p"
     for node in () if found else graph.inputs:
         yield (node.id, ()), "X" if len(node.shape) == 3 else vector
     for step in graph.of("linear")[-1:]:
@@ -290,7 +290,7 @@ def _symbols(
 
 def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) -> Values:
     """Return the values for the texts of models and heads."""
-    target, hides = _reads_target(view), is_causal(view.architecture)
+    target, hides = _has_target_ids(view), is_causal(view.architecture)
     is_masked = view.architecture.source.task == "masked-lm" if hides is None else not hides
     language = "Encoder-decoder" if target else "Masked" if is_masked or not is_model else "Causal"
     context = ", using context on both sides" if language == "Masked" else " as the next token"
