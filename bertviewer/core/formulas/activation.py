@@ -203,7 +203,7 @@ ACTIVATION = Template(
 def _of_class(
     name: str, match: Callable[[ModuleView], Match]
 ) -> Callable[[ModuleView], Match | None]:
-    """Return a match for modules of one class of torch.nn."""
+    """Return a ``Template.match`` for modules of one class of torch.nn."""
     return lambda view: match(view) if view.is_torch and view.node.class_name == name else None
 
 
@@ -237,7 +237,7 @@ def _dropout(view: ModuleView) -> Match:
 
 
 def _composition(line: str) -> Callable[[ModuleView], Match]:
-    """Return a match for containers; ``{f}`` are the members in its line."""
+    """Return a match function for containers; ``{f}`` are the members in its line."""
 
     def match(view: ModuleView) -> Match:
         count = len(view.children)

@@ -86,7 +86,7 @@ def _explained(view: ModuleView) -> tuple[Formula | None, str]:
 
 
 def _formula_key(node: ModuleNode, architecture: Architecture) -> Hashable:
-    """Return a key of all that a formula's lines depend on, equal for equal layers."""
+    """Return all that a formula depends on, equal for equal layers, as a dictionary key."""
     flows, skip = architecture.flows, len(node.path)
     first = "" if flows is None else flows.like.get(node.path, node.path)
     attributes = {name: v for name, v in node.attributes.items() if name != "layer_idx"}

@@ -289,15 +289,15 @@ def scored_labels(view: ModuleView) -> int | None:
     return count if isinstance(count, int) else None
 
 
-def input_names(view: ModuleView, kind: str = "input") -> list[str]:
-    """Return the names of the model's inputs, or of its outputs."""
+def io_names(view: ModuleView, kind: str = "input") -> list[str]:
+    """Return the names of the model's nodes of one kind: ``input`` or ``output``."""
     root = view.flows.flow("")
     return [node.name for node in (root.nodes if root else ()) if node.kind == kind]
 
 
 def reads_image_or_sound(view: ModuleView) -> bool:
     """Return whether the model reads an image or sound instead of tokens."""
-    return not {*IMAGE_OR_SOUND}.isdisjoint(input_names(view))
+    return not {*IMAGE_OR_SOUND}.isdisjoint(io_names(view))
 
 
 def reads_target(node: ModuleNode, architecture: Architecture) -> bool:

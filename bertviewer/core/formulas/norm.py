@@ -27,7 +27,7 @@ MEANINGS = {
 
 
 class Norm(Struct, frozen=True):
-    """A norm in another formula: its operator and term."""
+    """A norm as part of another formula: its operator, its name in sentences and its term."""
 
     operator: str
     name: str
@@ -38,7 +38,7 @@ class Norm(Struct, frozen=True):
     def of(cls, step: Step) -> "Norm":
         """Return the norm of a step."""
         name = step.operation.replace("rms", "RMS")
-        title = "NoNorm" if name == "scale and shift" else "".join(map(_upper, name.split()))
+        title = "NoNorm" if name == "scale and shift" else _title(name)
         operator, meaning = f'op("{title}")', MEANINGS[step.operation]
         meaning += ", scaled by 1 + weight" if step.node.details.get("one_plus") else ""
         epsilon = step.node.details.get("eps")
@@ -51,8 +51,8 @@ class Norm(Struct, frozen=True):
         return f"{'an' if self.operator == RMS_NORM else 'a'} {self.name}"
 
 
-def _upper(word: str) -> str:
-    return word[:1].upper() + word[1:]
+def _title(name: str) -> str:
+    return "".join(word[:1].upper() + word[1:] for word in name.split())
 
 
 def is_norm(step: Step | None) -> TypeGuard[Step]:
@@ -63,7 +63,7 @@ def is_norm(step: Step | None) -> TypeGuard[Step]:
 def _norm_matcher(
     operation: str, vector: str, statistics: str = "", *explained: Term
 ) -> Callable[[ModuleView], Match | None]:
-    """Return a match for modules that are one norm over the last axis.
+    """Return a ``Template.match`` for modules that are one norm over the last axis.
 
     ``vector`` is the normalised vector; in the line of ``statistics``, ``{n}`` is the number of
     features and ``{i}`` the index of the last one.

@@ -21,11 +21,13 @@ class Match(Struct, frozen=True):
     """The match of a template with a module: mathematics, and values for its texts.
 
     Attributes:
-        maths: the lines. terms: the symbols, in the order of the lines. values: of placeholders.
-        keys: further configuration keys that affect the module. has_model_lengths: whether lengths are S
-        and S_d; else S is the module's own length, and S' that of
-            the other sequence.
-        case: the key of ``Template.cases``.
+        maths: the lines.
+        terms: the symbols, in the order of the lines.
+        values: of placeholders.
+        keys: further configuration keys that affect the module.
+        has_model_lengths: whether S and S_d are the lengths of source and target; else S is the
+            length of the module's input, and S' that of the other sequence.
+        case: the key in ``Template.cases``.
     """
 
     maths: tuple[str, ...]
@@ -46,7 +48,7 @@ class Template(Struct, frozen=True):
     Attributes:
         role: the kind, for example ``self-attention``; colours, groups of a report and questions
             depend on it.
-        match: returns the match with a module, or ``None``.
+        match: returns the match with a module, ``None`` for other modules.
         title: the formula's title.
         summary: one sentence.
         notes: facts, some with a condition.
@@ -106,6 +108,11 @@ def filled(text: str, values: Values) -> str:
     except (KeyError, AttributeError):
         return ""
     return "" if any(each in (None, "") for each in found) else text.format_map(values)
+
+
+def first_true(texts: Mapping[str, object]) -> str:
+    """Return the first text with a true condition, or ""."""
+    return next((text for text, holds in texts.items() if holds), "")
 
 
 def _for_target(formula: Formula) -> Formula:

@@ -34,7 +34,7 @@ class Change(Struct, frozen=True):
     """One step between the product and the softmax.
 
     Attributes:
-        kind: ``scale``, ``cap``, ``bias``, ``mask`` or ``sinks``.
+        kind: ``scale``, ``cap``, ``bias``, ``mask``, ``sinks``, or ``tanh`` as a part of a cap.
         number: the factor of a scale or bias, the bound of a cap; ``None`` if unknown.
         operand: the bias, mask, or learnt sinks.
     """

@@ -44,21 +44,21 @@ def call(function: str, *arguments: str) -> Expression:
     return Expression(f"{function}({', '.join(shown)})")
 
 
-def plus(one: Expression, other: Expression) -> Expression:
+def plus(left: Expression, right: Expression) -> Expression:
     """Return a sum."""
-    return Expression(f"{one:1} + {other:1}", SUM)
+    return Expression(f"{left:1} + {right:1}", SUM)
 
 
-def times(one: Expression | str, other: Expression) -> Expression:
-    """Return a product of matrices, or with a number."""
-    if isinstance(one, Expression):
-        return Expression(f"{one:4} {other:4}", PRODUCT)
-    return Expression(f"{one} thin {other:4}", PRODUCT if other.precedence == PRODUCT else FACTOR)
+def times(left: Expression | str, right: Expression) -> Expression:
+    """Return a product of two matrices, or of a number or symbol with an expression."""
+    if isinstance(left, Expression):
+        return Expression(f"{left:4} {right:4}", PRODUCT)
+    return Expression(f"{left} thin {right:4}", PRODUCT if right.precedence == PRODUCT else FACTOR)
 
 
-def over(one: Expression, other: str) -> Expression:
+def over(numerator: Expression, denominator: str) -> Expression:
     """Return a fraction."""
-    return Expression(f"({one}) / {other}", FACTOR)
+    return Expression(f"({numerator}) / {denominator}", FACTOR)
 
 
 _PATTERNS: Mapping[str, tuple[str, int]] = {

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from bertviewer.core.formulas.formula import TARGET, TOKENS, Formula, Term, indices, quoted
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.attention import ROOT
-from bertviewer.core.formulas.steps.graph_analysis import fold_loop
+from bertviewer.core.formulas.steps.loops import fold_loop
 from bertviewer.core.formulas.steps.naming import DEFAULT_NAMES, Names, Naming
 from bertviewer.core.formulas.steps.operations import OPERATIONS, list_name
 from bertviewer.core.formulas.steps.writer import Legend, Writer, at_iteration

@@ -10,23 +10,22 @@ from bertviewer.core.formulas.formula import quoted
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.graph_analysis import (
     NETWORKS,
-    NOW,
     ROLES,
     OperandKey,
     expert_choice,
-    loop_iterations,
     origins,
     split_gate,
     uses_of,
 )
+from bertviewer.core.formulas.steps.loops import NOW, loop_iterations
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Node, Operand
 
 _MAX_SIZE = 3
-"""Limit of small steps in one line."""
+"""Limit of a line, in small steps."""
 
-_WORDS = 24
-"""Characters of the code's words that count as one small step."""
+_STEP_LENGTH = 24
+"""Length of a literal or part, in characters, that counts as one small step."""
 
 _NEVER_INLINED = ("attention", "routing", "experts", "position bias", "convolution")
 _INLINES_NOTHING = ("routing", "experts", "position bias")
@@ -63,11 +62,11 @@ def line_nodes(graph: ModuleGraph) -> frozenset[str]:
 def _width(step: Step) -> int:
     """Return how much of a line a step takes, in small steps."""
     words = (text for o in step.operands for text in (o.key, o.plain, *o.parts))
-    return 0 if step.operation == "embedding" else 1 + sum(map(len, words)) // _WORDS
+    return 0 if step.operation == "embedding" else 1 + sum(map(len, words)) // _STEP_LENGTH
 
 
 def _is_inlined(step: Step, user: Step, size: int) -> bool:
-    """Return whether a step is written in the line of its only user."""
+    """Return whether a step of a size is written in the line of its only user."""
     kind, other = step.operation, user.operation
     is_run = step.node.repeat is not None or user.node.repeat is not None
     if size > _MAX_SIZE or is_run or kind in _NEVER_INLINED or other in _INLINES_NOTHING:
@@ -127,7 +126,8 @@ class Naming(Struct, frozen=True):
         meanings: of symbols.
         layers: index and use of the weights of linear layers, by node.
         functions: names of called modules, by node.
-        from_template: whether sizes are shown at every symbol, and masks and positions omitted.
+        from_template: whether the names come from a template; then sizes are shown at every symbol,
+            and masks and positions omitted.
     """
 
     results: tuple[str, ...] = ()
@@ -168,9 +168,9 @@ class Names(Struct):
     final: dict[str, dict[str, Node]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        symbols = self.naming.symbols
+        chosen = self.naming.symbols
         self.iterations = loop_iterations(self.graph)
-        self.line_nodes = line_nodes(self.graph) | {node for node, parts in symbols if not parts}
+        self.line_nodes = line_nodes(self.graph) | {node for node, parts in chosen if not parts}
         self.indices |= {node: index for node, (index, _) in self.naming.layers.items()}
         taken: dict[str, dict[tuple[str, ...], None]] = {}
         read = [operand for step in self.graph.steps for operand in step.read]
@@ -182,10 +182,10 @@ class Names(Struct):
         self._name_weights()
         self._name_steps(taken)
         self._name_results()
-        self.symbols.update(symbols)
+        self.symbols.update(chosen)
         for node, parts in taken.items():
             named = [self.symbols.get((node, each), "") for each in parts if each]
-            if len(named) == len(parts) and all(named) and (node, ()) not in symbols:
+            if len(named) == len(parts) and all(named) and (node, ()) not in chosen:
                 self.splits.setdefault(node, tuple(dict.fromkeys(named)))
 
     def _name_given(self) -> None:
@@ -266,11 +266,11 @@ class Names(Struct):
             for each in step.ids:
                 if each in self.line_nodes and (each, ()) not in self.symbols:
                     parts = () if each in self.iterations else _all_numbered(taken.get(each, ()))
-                    places: list[OperandKey] = [(each, (part,)) for part in parts]
-                    if not places or any(place in known for place in (*places, (each, ()))):
-                        places = [(each, ())]
-                    self.symbols |= dict.fromkeys(places, letter)
-                    new += places
+                    keys: list[OperandKey] = [(each, (part,)) for part in parts]
+                    if not keys or any(key in known for key in (*keys, (each, ()))):
+                        keys = [(each, ())]
+                    self.symbols |= dict.fromkeys(keys, letter)
+                    new += keys
         self._number(new)
         for node, part in new:
             if part:
@@ -293,11 +293,11 @@ class Names(Struct):
                 self.final.setdefault(node, {})[symbol] = output
                 self.symbols[node, ()] = next(iter(self.final[node]))
 
-    def _number(self, places: Sequence[OperandKey]) -> None:
+    def _number(self, keys: Sequence[OperandKey]) -> None:
         """Number equal symbols."""
-        counts = Counter(self.symbols[each] for each in places)
+        counts = Counter(self.symbols[each] for each in keys)
         seen: Counter[str] = Counter()
-        for each in places:
+        for each in keys:
             symbol = self.symbols[each]
             if counts[symbol] > 1:
                 seen[symbol] += 1

@@ -12,7 +12,7 @@ from bertviewer.core.formulas.steps.attention import attention
 from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, call, times
 from bertviewer.core.formulas.steps.graph_analysis import NETWORKS, expert_choice, rotated_operand
 from bertviewer.core.formulas.steps.naming import POSITION_INDEX, TABLES
-from bertviewer.core.formulas.steps.writer import CLOSED, WriteOperand, WriteStep, Writer
+from bertviewer.core.formulas.steps.writer import CLOSED, WriteOperand, Writer, WriteStep
 from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.schema.flow import Node, Operand
 

@@ -16,7 +16,7 @@ from bertviewer.core.formulas.steps.expression import (
     operation,
     plain_maths,
 )
-from bertviewer.core.formulas.steps.graph_analysis import AT
+from bertviewer.core.formulas.steps.loops import AT
 from bertviewer.core.formulas.steps.naming import TOKEN_IDS, Names, input_meaning, numbered_part
 from bertviewer.core.graph.module_graph import FIRST, ModuleGraph, Step
 from bertviewer.core.schema.flow import Node, Operand
@@ -28,8 +28,8 @@ _LENGTHS = ("S", "S_d")
 class Legend(Struct):
     """Terms by their symbols, in order of first use.
 
-    With ``from_template`` sizes are shown for vectors too, and only where a symbol is first used,
-    but not in the arguments of a call.
+    With ``from_template``, sizes are shown for vectors too, but only where a symbol is first used,
+    and not in the arguments of a call.
     """
 
     view: ModuleView
@@ -128,7 +128,6 @@ MASK = "mask: 0 at visible positions, −∞ at masked ones"
 _FIRST = re.compile(r"part \[:, 0(, :)?\]")
 _ROLES = {"mask": "M", "bias": "B"}
 _NO_SPECIAL: Mapping[str, WriteStep] = {}
-"""No special operations."""
 
 
 class Writer(Struct):
@@ -160,7 +159,10 @@ class Writer(Struct):
         of: WriteOperand | None = None,
         special: Mapping[str, WriteStep] = _NO_SPECIAL,
     ) -> Expression:
-        """Return what a step computes; ``of`` writes its operands, by default ``self.of``."""
+        """Return what a step computes; ``of`` writes its operands, by default ``self.of``.
+
+        ``special`` functions take precedence over ``operations``.
+        """
         word = step.operation
         write = special.get(word) or self.operations.get(word)
         # A module of one operation is a call, but within a group it is the operation.

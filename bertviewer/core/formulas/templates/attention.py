@@ -27,9 +27,9 @@ from bertviewer.core.formulas.templates.heads import (
     Heads,
     Projection,
     Variant,
+    input_of,
     own_attentions,
     sole_heads,
-    input_of,
 )
 from bertviewer.core.formulas.templates.mixing import latent_attention, sparse_attention
 from bertviewer.core.formulas.templates.positions import bias_of, pair_lines

@@ -1,6 +1,5 @@
 """Terms and notes on attention, with placeholders, and the values that fill them."""
 
-from collections.abc import Mapping
 from math import prod
 
 from msgspec.structs import asdict
@@ -16,7 +15,7 @@ from bertviewer.core.formulas.module_view import (
 from bertviewer.core.formulas.norm import NORMS
 from bertviewer.core.formulas.steps.attention import is_root
 from bertviewer.core.formulas.steps.graph_analysis import ROLES
-from bertviewer.core.formulas.template import Values
+from bertviewer.core.formulas.template import Values, first_true
 from bertviewer.core.formulas.templates.heads import Heads, Variant
 from bertviewer.core.formulas.templates.positions import has_angles, rotated_size
 from bertviewer.core.schema.modules import ancestors
@@ -256,11 +255,6 @@ def landmarks_of(view: ModuleView) -> Values:
     """Return the values for the texts on landmarks (Nyströmformer)."""
     landmarks = view.integer("num_landmarks")
     return {"landmarks": landmarks, "is_full": landmarks == view.integer("seq_len")}
-
-
-def first_true(texts: Mapping[str, object]) -> str:
-    """Return the first text with a true condition, or ""."""
-    return next((text for text, holds in texts.items() if holds), "")
 
 
 def _window(view: ModuleView) -> int | None:

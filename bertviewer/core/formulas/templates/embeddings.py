@@ -155,10 +155,10 @@ EMBEDDINGS = Template(
     source="Devlin et al. 2019, section 3 and figure 2",
 )
 _LEARNT = ['x_"cls"', 'x_"dist"', "x_3", "x_4", "x_5"]
-_FIRST = {
-    0: None,
-    1: "The first position is a learnt vector instead of a patch",
-}
+_FIRST = (
+    "The first position is a learnt vector instead of a patch",
+    "The first {0} positions are learnt vectors instead of patches",
+)
 _KEYS = ("image_size", "patch_size", "num_channels")
 _MEANINGS = {
     "I": "the image: channels, height, width",
@@ -228,9 +228,7 @@ def _patches(view: ModuleView) -> Match | None:
         "then": ", then adds a vector for its position" if tables else "",
         "patch": f"{high} × {wide} pixels in {channels} channels",
         "count": f"{down} × {across} = {down * across}",
-        "first": _FIRST.get(
-            len(learnt), f"The first {len(learnt)} positions are learnt vectors instead of patches"
-        ),
+        "first": count_text(len(learnt), *_FIRST) if learnt else None,
         "positions": "position vectors" if tables else "",
     }
     keys = (*(key for key in _KEYS if key in view.config), *view.keys("width"))

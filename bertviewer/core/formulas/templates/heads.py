@@ -59,7 +59,7 @@ class Projection(Struct, frozen=True):
 
 
 class Heads(Struct, frozen=True, dict=True):
-    """An attention module.
+    """The parts of an attention module.
 
     Attributes:
         count: the number of heads of queries.
@@ -255,7 +255,7 @@ def layer_of(view: ModuleView, step: Step | None) -> Affine | None:
 
 
 def _part(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) -> Projection | None:
-    """Return queries, keys or values with ``width`` features, ``None`` if unknown."""
+    """Return the projection to queries, keys or values, ``width`` features; or ``None``."""
     chain = chain_of(graph, operand)
     step = graph.maker(chain.origin)
     layer = layer_of(view, step)
@@ -311,7 +311,7 @@ def _kind(view: ModuleView, graph: ModuleGraph, step: Step) -> str:
 def _after(
     view: ModuleView, graph: ModuleGraph, step: Step
 ) -> tuple[Affine | None, str, Norm | None, int] | None:
-    """Return output projection, residual, norm and kernel; ``None`` if anything else follows."""
+    """Return ``Heads``' output, residual, norm and kernel; ``None`` if anything else follows."""
     output: Affine | None = None
     residual, norm, kernel = "", None, 0
     while not graph.is_result(step):

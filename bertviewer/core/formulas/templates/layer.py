@@ -48,10 +48,10 @@ _MEANINGS = {
 
 
 class _Text(Struct, frozen=True):
-    """Names and words of a residual path, collected by branch.
+    """The text of a residual path, collected by branch.
 
     Attributes:
-        naming: the names.
+        naming: names for the formula.
         words: the entry and the branches as parts of a sentence.
         calls: the steps that are written as calls, by node.
     """
@@ -124,7 +124,7 @@ def _name_scales(text: _Text, view: ModuleView, graph: ModuleGraph, path: Residu
 def _add_branch(
     text: _Text, view: ModuleView, graph: ModuleGraph, path: ResidualPath, branch: Branch
 ) -> str | None:
-    """Add a branch; return the case of a single one, "" for others, ``None`` if unknown."""
+    """Add a branch to the text; return the case of a sole one, "" for others, or ``None``."""
     naming, is_sole = text.naming, len(path.branches) == 1 and path.entry is None
     if branch.kind == "input":
         half = feed_forward.half_of_network(view)
@@ -208,10 +208,7 @@ _ROW_WISE = {"feed-forward": "feed-forward network processes", "experts": "exper
 def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -> dict[str, object]:
     """Return the values for the texts."""
     kinds = [branch.kind for branch in path.branches]
-    is_cross, mixes = (
-        "cross-attention" in kinds,
-        any("attention" in kind for kind in kinds),
-    )
+    is_cross, mixes = "cross-attention" in kinds, any("attention" in kind for kind in kinds)
     role = "layer" if view.node.name.isdecimal() else "sub-layer"
     kind = role.capitalize()
     if len(words) > 1 and mixes:

@@ -139,7 +139,7 @@ def _purpose(view: ModuleView, layer: Affine) -> str:
     for place in places(view):
         if text := _in_group(place, place.group) if place.group else _in_graph(view, layer, place):
             return text
-    if around is not None and around.graph is not None and around.graph.steps:
+    if around is not None and around.graph.steps:
         # BigBird's attention is a closed module.
         outside, first = next(places(around), None), around.graph.steps[0]
         if first.node.path == view.node.path and outside and _mixes_heads(view, outside):

@@ -10,14 +10,9 @@ from bertviewer.core.formulas.formula import ROTATION, TOKENS, Term, sized
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norm import Norm
 from bertviewer.core.formulas.steps.attention import Scores, scores_of
-from bertviewer.core.formulas.steps.graph_analysis import (
-    chain_of,
-    fold_loop,
-    loop_iterations,
-    layer_before,
-    projections,
-)
+from bertviewer.core.formulas.steps.graph_analysis import chain_of, layer_before, projections
 from bertviewer.core.formulas.steps.lines import match_of_steps
+from bertviewer.core.formulas.steps.loops import fold_loop, loop_iterations
 from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.formulas.templates.heads import (
     Heads,

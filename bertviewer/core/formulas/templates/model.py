@@ -4,24 +4,25 @@ from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.formulas.module_view import (
-    IMAGE_OR_SOUND,
     IMAGE,
+    IMAGE_OR_SOUND,
     ModuleView,
     has_windows,
     reads_first,
     rotates,
 )
 from bertviewer.core.formulas.norm import Norm, is_norm
-from bertviewer.core.formulas.steps.graph_analysis import OperandKey, fold_loop, loop_iterations
+from bertviewer.core.formulas.steps.graph_analysis import OperandKey
 from bertviewer.core.formulas.steps.lines import write
+from bertviewer.core.formulas.steps.loops import fold_loop, loop_iterations
 from bertviewer.core.formulas.steps.naming import Naming
-from bertviewer.core.formulas.template import Match, Template
+from bertviewer.core.formulas.template import Match, Template, first_true
 from bertviewer.core.formulas.templates.embeddings import lookups_of
 from bertviewer.core.formulas.templates.residual import residual_path
 from bertviewer.core.formulas.templates.stack import (
     calls_of,
-    position_input,
     is_tower,
+    position_input,
     runs_of,
     stacks_of,
     uncalled,
@@ -179,7 +180,7 @@ def _paper_of(view: ModuleView, norm: Norm | None, mixing: str, *, is_text: bool
         "Raffel et al. 2020, section 2.1": is_rms,
         "Radford et al. 2019, section 2.3": norm is not None and hides is True,
     }
-    return next((paper for paper, holds in papers.items() if holds), _TRANSFORMER)
+    return first_true(papers) or _TRANSFORMER
 
 
 _TRANSFORMER = "Vaswani et al. 2017, section 3.1"

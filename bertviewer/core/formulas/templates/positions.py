@@ -228,7 +228,7 @@ def _tables(view: ModuleView, heads: int) -> list[tuple[TensorInfo, str]]:
             (tensor, step.operation)
             for tensor in view.architecture.tensors_below(path)
             if tensor.shape[1:] == (heads,)
-            if (owner := view.at(tensor.owner)) is not None and owner.graph is not None
+            if (owner := view.at(tensor.owner)) is not None
             for step in owner.graph.of(*_TABLES)
             if tensor.name in (*step.node.reads, *(o.parameter for o in step.operands))
         ]

@@ -4,13 +4,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.core.formulas.embedding import index_kind
-from bertviewer.core.formulas.formula import INTO, Term
+from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView, has_positions, rotates
 from bertviewer.core.formulas.norm import Norm, is_norm
 from bertviewer.core.formulas.steps.graph_analysis import OperandKey
 from bertviewer.core.formulas.steps.lines import write
 from bertviewer.core.formulas.steps.naming import Naming
-from bertviewer.core.formulas.template import Match, Template
+from bertviewer.core.formulas.template import Match, Template, first_true
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Operand
 from bertviewer.core.util.numbers import count_text
@@ -141,7 +141,7 @@ def position_input(run: Step, calls: ModuleGraph, view: ModuleView) -> PositionI
         "sines": "sines and cosines" in constants and not rotates(view),
         "other": bool(made),
     }
-    found = _POSITION_INPUTS[next((kind for kind, holds in kinds.items() if holds), "")]
+    found = _POSITION_INPUTS[first_true(kinds)]
     name = next((name for step in tables for name in step.node.reads), "")
     table = name.removesuffix(".weight").rpartition(".")[2]
     values = {
@@ -228,7 +228,7 @@ def _stack(view: ModuleView) -> Match | None:
     if positions.symbol and positions.step is not None:
         symbols[positions.step.node.id, ()] = positions.symbol
         meanings[positions.symbol] = positions.meaning
-    projection = (INTO, "the projection to the hidden size")
+    projection = ('"in"', "the projection to the hidden size")
     naming = Naming(
         results=("Y",),
         symbols=symbols,

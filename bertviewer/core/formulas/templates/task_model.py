@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.formulas.formula import Term, indices
-from bertviewer.core.formulas.module_view import ModuleView, input_names, reads_first, scored_labels
+from bertviewer.core.formulas.module_view import ModuleView, io_names, reads_first, scored_labels
 from bertviewer.core.formulas.norm import is_norm
 from bertviewer.core.formulas.steps.graph_analysis import OperandKey
 from bertviewer.core.formulas.steps.lines import write
@@ -18,7 +18,7 @@ from bertviewer.core.formulas.templates.stack import stacks_of
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Operand
 
-MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
+_MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
 
 
 def _head_part(view: ModuleView) -> Match | None:
@@ -129,7 +129,7 @@ HEADS = (
                     "the paper.",
                 ),
                 keys=("width", "embedding width", "activation", "epsilon"),
-                source=f"{MASKED_LM}; the transform as in the published code",
+                source=f"{_MASKED_LM}; the transform as in the published code",
             ),
         },
     ),
@@ -175,12 +175,12 @@ _MEANINGS = {
 
 
 def _has_target_ids(view: ModuleView) -> bool:
-    return "decoder input ids" in input_names(view, "input")
+    return "decoder input ids" in io_names(view, "input")
 
 
 def _kind(view: ModuleView, graph: ModuleGraph) -> str:
     """Return the task of a model or head, "" for none."""
-    task, outputs = view.architecture.source.task, input_names(view, "output")
+    task, outputs = view.architecture.source.task, io_names(view, "output")
     shapes = [node.shape for node, _ in graph.results]
     size = shapes[0][-1] if shapes and shapes[0] else 0
     match [len(shape) for shape in shapes[:2]]:
@@ -205,7 +205,7 @@ def _kind(view: ModuleView, graph: ModuleGraph) -> str:
 def _task(view: ModuleView) -> Match | None:
     """Return a model with a task head, or such a head."""
     path, graph = view.node.path, view.calls
-    outputs, kind = input_names(view, "output"), _kind(view, graph)
+    outputs, kind = io_names(view, "output"), _kind(view, graph)
     is_repeated = any(name.isdigit() for name in path.split("."))
     if not kind or is_repeated or outputs[:1] == ["last hidden state"]:
         return None
@@ -324,8 +324,8 @@ def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) 
         and view.config.get("problem_type") in (None, "single_label_classification"),
         "first": read == "first token",
         "last": read == end,
-        "follows": "seq relationship logits" in input_names(view, "output"),
-        "order": "sop logits" in input_names(view, "output"),
+        "follows": "seq relationship logits" in io_names(view, "output"),
+        "order": "sop logits" in io_names(view, "output"),
     }
 
 
@@ -338,7 +338,7 @@ def _factor(step: Step) -> str:
 _PAPERS = {
     "Encoder-decoder": "Vaswani et al. 2017, section 3.4; Lewis et al. 2020; Raffel et al. 2020",
     "Causal": "Radford et al. 2019, section 2",
-    "Masked": MASKED_LM,
+    "Masked": _MASKED_LM,
 }
 _LOGITS = "Scores (logits) are not yet probabilities: softmax over the vocabulary converts them."
 _NEXT = "Entry 0 of z scores “B follows A”, entry 1 “B is random”."
