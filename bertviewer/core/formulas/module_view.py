@@ -172,10 +172,8 @@ class ModuleView(PartialEquality, Struct, frozen=True, dict=True):
         Results of convolutions are [B, features, S].
         """
         *_, before, last = (0, 0, *step.node.shape)
-        is_channels_first = (
-            len(step.node.shape) == 3 and last in self.lengths and before not in self.lengths
-        )
-        return before if is_channels_first else last
+        is_channels_first = last in self.lengths and before not in self.lengths
+        return before if is_channels_first and len(step.node.shape) == 3 else last
 
     def keys(self, *choices: str) -> tuple[str, ...]:
         """Return the existing configuration keys for names of ``CONFIG_KEYS``."""

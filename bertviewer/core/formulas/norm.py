@@ -38,7 +38,8 @@ class Norm(Struct, frozen=True):
     def of(cls, step: Step) -> "Norm":
         """Return the norm of a step."""
         name = step.operation.replace("rms", "RMS")
-        title = "NoNorm" if name == "scale and shift" else _title(name)
+        title = step.operation.title().replace("Rms", "RMS").replace(" ", "")
+        title = "NoNorm" if name == "scale and shift" else title
         operator, meaning = f'op("{title}")', MEANINGS[step.operation]
         meaning += ", scaled by 1 + weight" if step.node.details.get("one_plus") else ""
         epsilon = step.node.details.get("eps")
@@ -49,10 +50,6 @@ class Norm(Struct, frozen=True):
     def with_article(self) -> str:
         """The name with its article."""
         return f"{'an' if self.operator == RMS_NORM else 'a'} {self.name}"
-
-
-def _title(name: str) -> str:
-    return "".join(word[:1].upper() + word[1:] for word in name.split())
 
 
 def is_norm(step: Step | None) -> TypeGuard[Step]:

@@ -14,7 +14,7 @@ from bertviewer.core.schema.flow import Operand
 ROLES = {"query": "Q", "key": "K", "value": "V"}
 """Symbols of an attention's operands."""
 
-_PASSED = (*(*NORMS, "mul", "div", "add", "clamp", "look-up", "cat", "broadcast_to"),)
+_PASSED = (*NORMS, "mul", "div", "add", "clamp", "look-up", "cat", "broadcast_to")
 """Operations whose result is still a query, key or value."""
 
 _MAX_DEPTH = 8

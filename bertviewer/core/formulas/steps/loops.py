@@ -21,7 +21,6 @@ _ITERATIONS = "iterations"
 """Detail of a step in a loop: the number of iterations."""
 
 _MIN_ITERATIONS = 4
-
 _MAX_STEPS = 40
 """Limit of steps in one iteration."""
 

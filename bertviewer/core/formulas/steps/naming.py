@@ -126,8 +126,7 @@ class Naming(Struct, frozen=True):
         meanings: of symbols.
         layers: index and use of the weights of linear layers, by node.
         functions: names of called modules, by node.
-        from_template: whether the names come from a template; then sizes are shown at every symbol,
-            and masks and positions omitted.
+        from_template: if true, sizes are shown at every symbol, and masks and positions omitted.
     """
 
     results: tuple[str, ...] = ()
@@ -190,9 +189,7 @@ class Names(Struct):
 
     def _name_given(self) -> None:
         given = self.graph.given.values()
-        main = next(
-            (each for each in given if each.kind == "input" and not _given_symbol(each)), None
-        )
+        main = next((n for n in given if n.kind == "input" and not _given_symbol(n)), None)
         # p may be the pooled output.
         positions = "s" if "p" in self.naming.results else "p"
         for node in given:

@@ -1,7 +1,5 @@
 """Writes patterns and operations with weights as mathematics."""
 
-from collections.abc import Mapping
-
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.formulas.activation import activation_term
 from bertviewer.core.formulas.embedding import constant_factor
@@ -12,7 +10,7 @@ from bertviewer.core.formulas.steps.attention import attention
 from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, call, times
 from bertviewer.core.formulas.steps.graph_analysis import NETWORKS, expert_choice, rotated_operand
 from bertviewer.core.formulas.steps.naming import POSITION_INDEX, TABLES
-from bertviewer.core.formulas.steps.writer import CLOSED, WriteOperand, Writer, WriteStep
+from bertviewer.core.formulas.steps.writer import CLOSED, StepWriters, WriteOperand, Writer
 from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.schema.flow import Node, Operand
 
@@ -253,7 +251,7 @@ def list_name(node: Node) -> str:
     return ".".join(above[-count:]) if name.isdecimal() else ""
 
 
-OPERATIONS: Mapping[str, WriteStep] = {
+OPERATIONS: StepWriters = {
     **dict.fromkeys((*MEANINGS, "activation"), _function),
     **dict.fromkeys(("linear", "convolution"), _product),
     "embedding": _embedding,

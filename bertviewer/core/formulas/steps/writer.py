@@ -123,11 +123,13 @@ WriteOperand = Callable[[Operand], Expression]
 WriteStep = Callable[["Writer", Step, WriteOperand], Expression]
 """Writes a step, its operands by ``WriteOperand``."""
 
+StepWriters = Mapping[str, WriteStep]
+
 CLOSED = "closed module"
 MASK = "mask: 0 at visible positions, −∞ at masked ones"
 _FIRST = re.compile(r"part \[:, 0(, :)?\]")
 _ROLES = {"mask": "M", "bias": "B"}
-_NO_SPECIAL: Mapping[str, WriteStep] = {}
+_NO_SPECIAL: StepWriters = {}
 
 
 class Writer(Struct):
@@ -144,7 +146,7 @@ class Writer(Struct):
     graph: ModuleGraph
     names: Names
     legend: Legend
-    operations: Mapping[str, WriteStep]
+    operations: StepWriters
     definitions: dict[str, str] = field(default_factory=dict)
     _clauses: dict[str, str] = field(default_factory=dict)
 
@@ -154,15 +156,9 @@ class Writer(Struct):
         return self.legend.view
 
     def step(
-        self,
-        step: Step,
-        of: WriteOperand | None = None,
-        special: Mapping[str, WriteStep] = _NO_SPECIAL,
+        self, step: Step, of: WriteOperand | None = None, special: StepWriters = _NO_SPECIAL
     ) -> Expression:
-        """Return what a step computes; ``of`` writes its operands, by default ``self.of``.
-
-        ``special`` functions take precedence over ``operations``.
-        """
+        """Return what a step computes; ``of`` writes its operands, by default ``self.of``."""
         word = step.operation
         write = special.get(word) or self.operations.get(word)
         # A module of one operation is a call, but within a group it is the operation.
@@ -184,10 +180,7 @@ class Writer(Struct):
         return operation(word, operands, named)
 
     def group(
-        self,
-        inner: Sequence[Step],
-        outer: WriteOperand,
-        special: Mapping[str, WriteStep] = _NO_SPECIAL,
+        self, inner: Sequence[Step], outer: WriteOperand, special: StepWriters = _NO_SPECIAL
     ) -> Expression:
         """Return the last step of a group as one expression; ``outer`` writes outer operands."""
         by_id = {each.node.id: each for each in inner}
@@ -242,10 +235,8 @@ class Writer(Struct):
         inner, shown = whole.within(ATOM), []
         for part in operand.parts:
             if part.startswith(AT):
-                index = part.removeprefix(AT)
-                inner = (
-                    at_iteration(inner, index) if operand.node in self.names.line_nodes else inner
-                )
+                if operand.node in self.names.line_nodes:
+                    inner = at_iteration(inner, part.removeprefix(AT))
             elif part.startswith("unfold"):
                 self.legend.add('op("windows")', "each position with its neighbours")
                 inner = f'op("windows")({inner})'

@@ -216,6 +216,7 @@ def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -
     elif case:
         kind = f"{kinds[0].capitalize()} sub-layer"
     norm = Norm.of(path.norms[0]) if path.norms else None
+    a_norm = norm and norm.with_article
     placement, order, where = _ORDERS.get(path.order, _ORDERS["mixed"])
     is_parallel = len({branch.sum.node.id for branch in path.branches}) < len(kinds)
     is_pre = placement == "pre-norm"
@@ -236,15 +237,13 @@ def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -
         "parallel": ", parallel" if is_parallel else "",
         "one": "One sub-layer" if kind.lower().endswith("sub-layer") else "One layer of the stack",
         "parts": " and ".join((", ".join(words[:-1]), *words[-1:])).removeprefix(" and "),
-        "order": order.format(norm and norm.with_article).removeprefix(
-            "each " if len(kinds) == 1 else ""
-        ),
+        "order": order.format(a_norm).removeprefix("each " if len(kinds) == 1 else ""),
         "where": where,
         "addition": "add & norm" if path.order == "after" else "the residual connection",
         "end": "add & norm" if path.order == "after" else "add",
         "adds": ", adds" if path.order == "after" else " and adds",
         "normalises": " and normalises the sum" if path.order == "after" else "",
-        "norm": norm and norm.with_article,
+        "norm": a_norm,
         "post": norm.name if norm and path.order == "after" else "",
         "row_wise": next((text for key, text in _ROW_WISE.items() if mixes and key in kinds), ""),
         "is_network": kind == "Feed-forward sub-layer" or case == "second half",

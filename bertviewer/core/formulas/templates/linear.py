@@ -178,8 +178,7 @@ def _in_graph(view: ModuleView, layer: Affine, place: Place) -> str:
 
     def is_table(made: Step) -> bool:
         module = view.at(made.path) if made.node.kind == "module" else None
-        inner = None if module is None else module.graph
-        return made.operation == "embedding" or bool(inner and inner.of("embedding"))
+        return made.operation == "embedding" or bool(module and module.graph.of("embedding"))
 
     compressed = [name for letter, name in _NAMES.items() if letter in compressed_for(graph, step)]
     if compressed and layer.outputs < layer.inputs:

@@ -179,11 +179,11 @@ def _paper_of(view: ModuleView, norm: Norm | None, mixing: str, *, is_text: bool
         "Touvron et al. 2023, section 2.2": is_rms and rotates(view),
         "Raffel et al. 2020, section 2.1": is_rms,
         "Radford et al. 2019, section 2.3": norm is not None and hides is True,
+        "Vaswani et al. 2017, section 3.1": True,
     }
-    return first_true(papers) or _TRANSFORMER
+    return first_true(papers)
 
 
-_TRANSFORMER = "Vaswani et al. 2017, section 3.1"
 _ENCODER = 'X_"enc"'
 _VECTORS = ('X_"src"', 'X_"tgt"')
 _MEANINGS = {

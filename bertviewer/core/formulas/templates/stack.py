@@ -209,7 +209,8 @@ def _stack(view: ModuleView) -> Match | None:
         return None
     norm = Norm.of(end) if is_norm(end) else None
     end = calls.maker(end.tensors[0]) if end is not None and norm else end
-    if end is None or (end is not run and not _follows(calls, run, end)):
+    follows = end is not None and end.node.kind == "module" and run in map(calls.maker, end.tensors)
+    if end is None or (end is not run and not follows):
         return None
     groups, count, kind = _stored(run), calls_of(run), "layers"
     if groups < count:
@@ -272,10 +273,6 @@ def _stack(view: ModuleView) -> Match | None:
         Term("g(l)", "index of the stored group that is applied", f"{groups} stored"),
     )
     return replace(match, maths=tuple(maths), terms=terms)
-
-
-def _follows(calls: ModuleGraph, run: Step, end: Step) -> bool:
-    return end.node.kind == "module" and run in [calls.maker(operand) for operand in end.tensors]
 
 
 def _channels_first_width(given: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
