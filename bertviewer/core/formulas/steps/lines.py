@@ -106,7 +106,7 @@ def _lines(writer: Writer) -> Iterator[str]:
             yield from _layer_lines(writer, step, step.node.repeat.count)
             continue
         maths = writer.step(step).text
-        line = f"{_target(writer, step)} = {maths}{writer.where()}"
+        line = f"{_target(writer, step)} = {maths}{writer.take_clauses()}"
         if node in looped[:1]:
             legend.add("t", "loop iteration; before the first, the value is the initial one")
             line += f", quad t = 0, dots, {iterations[node] - 1}"
@@ -125,7 +125,7 @@ def _target(writer: Writer, step: Step) -> str:
     """Return the symbols on the left side of a step's line, and add their terms."""
     node, names, legend = step.node, writer.names, writer.legend
     if symbols := names.splits.get(node.id):
-        return writer.parts(symbols, f"the {_meaning(node)}")
+        return writer.split_symbols(symbols, f"the {_meaning(node)}")
     symbol = names.symbols.get((node.id, ()), "")
     if step.operation == "routing":
         if isinstance(chosen := node.details.get("chosen"), int):

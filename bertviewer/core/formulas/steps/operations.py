@@ -24,7 +24,7 @@ _MOST_STEPS = 14
 _CLOSE = 1e-3
 
 
-def _data(step: Step) -> Operand:
+def _main_operand(step: Step) -> Operand:
     """Return the first operand of a step that is not a parameter."""
     tensors = [each for each in step.operands if each.is_tensor]
     return next(iter([*filter(_is_data, tensors), *tensors]), Operand())
@@ -54,7 +54,7 @@ def _function(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     """Return a norm or an activation."""
     term = activation_term(step) if step.operation == "activation" else Norm.of(step).terms[0]
     writer.legend.add_terms(term)
-    return call(term.symbol, of(_data(step)).text)
+    return call(term.symbol, of(_main_operand(step)).text)
 
 
 def _product(writer: Writer, step: Step, of: WriteOperand) -> Expression:
@@ -67,7 +67,7 @@ def _product(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     layer = view.affine(node.path or "") if is_module and not is_kernel else None
     if is_module and not is_kernel and layer is None:
         return _closed(writer, step, of)
-    states = f"{of(_data(step)):4}"
+    states = f"{of(_main_operand(step)):4}"
     if layer is not None:
         _, use = writer.names.naming.layers.get(node.id, ("", ""))
         index = writer.names.indices.get(node.id, "")
@@ -106,7 +106,7 @@ def _embedding(writer: Writer, step: Step, of: WriteOperand) -> Expression:
         legend.add(symbol, f"{fixed}one row per {row}", shape_text(tensor.shape))
     if legend.shows_sizes and tensor is not None:
         symbol = sized(symbol, *tensor.shape)
-    rows, table = _data(step), view.at(step.path) or view
+    rows, table = _main_operand(step), view.at(step.path) or view
     position = writer.names.symbols.get((rows.node, ()), "p")
     if index == POSITION_INDEX and position in ("p", "s"):
         padding = table.integer("padding_idx")
@@ -148,19 +148,20 @@ def _network(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     def network(states: Expression) -> Expression:
         return writer.group(step.inner, lambda each: states if _is_data(each) else of(each))
 
-    states, every = of(_data(step)), writer.graph.of(*NETWORKS)
+    states, every = of(_main_operand(step)), writer.graph.of(*NETWORKS)
     if len(writer.graph.steps) == 1:
         return network(states)
     is_one_of = len(every) > 1 and step in every
     function = f'op("FFN"_{every.index(step) + 1})' if is_one_of else 'op("FFN")'
-    writer.definitions[function] = f"{function}(x) = {network(Expression('x'))}{writer.where()}"
+    body = network(Expression("x"))
+    writer.definitions[function] = f"{function}(x) = {body}{writer.take_clauses()}"
     return call(function, states.text)
 
 
 def _routing(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     """Return the choice of a router."""
     words = [each.operation for each in step.inner]
-    found = states = of(_data(step))
+    found = states = of(_main_operand(step))
     if "linear" in words:
         found = writer.step(step.inner[words.index("linear")], lambda operand: states)
     chosen, experts = (step.node.details.get(key) for key in ("chosen", "experts"))
@@ -221,7 +222,7 @@ def _one_expert(writer: Writer, step: Step) -> str:
         return Expression("x") if _is_data(operand) else writer.of(operand)
 
     special = {"look-up": look_up, **dict.fromkeys(_PRODUCTS, product)}
-    found = f"{writer.group(inner[: last + 1], outer, special)}{writer.where()}"
+    found = f"{writer.group(inner[: last + 1], outer, special)}{writer.take_clauses()}"
     return found if "x" in found and '"look-up"' not in found else ""
 
 

@@ -190,14 +190,14 @@ class Writer(Struct):
             if step is None:
                 return outer(operand)
             if not (split := self.names.splits.get(operand.node)):
-                return self.part(operand, self.step(step, of, special))
-            if (symbols := self.parts(split)) not in self._clauses:
+                return self.with_parts(operand, self.step(step, of, special))
+            if (symbols := self.split_symbols(split)) not in self._clauses:
                 self._clauses[symbols] = self.step(step, of, special).text
             return Expression(self.names.symbols[operand.node, operand.parts])
 
         return self.step(inner[-1], of, special)
 
-    def parts(self, symbols: Sequence[str], whole: str = "one product") -> str:
+    def split_symbols(self, symbols: Sequence[str], whole: str = "one product") -> str:
         """Return the symbols of adjacent parts as the left side of a line, and add their term."""
         listed = ", ".join(symbols)
         is_gate = set(symbols) == {"G", "U"}
@@ -205,7 +205,7 @@ class Writer(Struct):
         self.legend.add(listed, f"{meaning}adjacent parts of {whole}")
         return f"({listed})"
 
-    def where(self) -> str:
+    def take_clauses(self) -> str:
         """Return the definitions of new parts, for the end of a line."""
         clauses, self._clauses = self._clauses, {}
         return "".join(f", quad {symbols} = {maths}" for symbols, maths in clauses.items())
@@ -219,18 +219,19 @@ class Writer(Struct):
         node, parts = operand.node, operand.parts
         for count in range(len(parts), -1, -1):
             if symbol := self.names.symbols.get((node, parts[:count])):
-                row = "" if count else self._first_row(operand, symbol)
-                whole = Expression(row or self._given(node, symbol))
-                return whole if row else self.part(replace(operand, parts=parts[count:]), whole)
+                if not count and (row := self._first_row(operand, symbol)):
+                    return Expression(row)
+                whole = Expression(self._given(node, symbol))
+                return self.with_parts(replace(operand, parts=parts[count:]), whole)
         step = self.graph.maker(operand)
         if step is not None:
-            return self.part(operand, self.step(step))
+            return self.with_parts(operand, self.step(step))
         if operand.role:
             return Expression(_ROLES.get(operand.role, "c"))
         self.legend.add("c", "constants of the code, which do not depend on the text")
         return Expression("c")
 
-    def part(self, operand: Operand, whole: Expression) -> Expression:
+    def with_parts(self, operand: Operand, whole: Expression) -> Expression:
         """Return the parts of a value that an operand reads."""
         inner, shown = whole.within(ATOM), []
         for part in operand.parts:

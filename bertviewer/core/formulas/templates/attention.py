@@ -23,6 +23,7 @@ from bertviewer.core.formulas.steps.lines import TRACED, formula_of_steps
 from bertviewer.core.formulas.template import Match, Template, filled
 from bertviewer.core.formulas.templates import attention_texts as texts
 from bertviewer.core.formulas.templates.attention_texts import landmarks_of, values_of
+from bertviewer.core.formulas.templates.attention_variants import latent_attention, sparse_attention
 from bertviewer.core.formulas.templates.heads import (
     Heads,
     Projection,
@@ -31,7 +32,6 @@ from bertviewer.core.formulas.templates.heads import (
     own_attentions,
     sole_heads,
 )
-from bertviewer.core.formulas.templates.mixing import latent_attention, sparse_attention
 from bertviewer.core.formulas.templates.positions import bias_of, pair_lines
 from bertviewer.core.sources.families import is_cross_attention
 from bertviewer.core.util.numbers import count_text
@@ -50,7 +50,7 @@ def attention_lines(heads: Heads, variant: Variant) -> tuple[str, ...]:
     # Lines that replace the scores come before them, others after them.
     lines, is_instead = _score_lines(heads, variant), "{}" not in variant.scores
     return (
-        *(variant.projections or _projection_lines(heads)),
+        *(variant.projection_lines or _projection_lines(heads)),
         *((*variant.lines, *lines) if is_instead else (*lines, *variant.lines)),
         *_output_lines(heads),
         *(variant.last or pair_lines(rotation, heads.size, base)),
@@ -62,10 +62,8 @@ def _projection_lines(heads: Heads) -> tuple[str, ...]:
     other = "X" if not heads.is_cross else 'X_"enc"' if heads.reads_encoder else "X'"
     values = other if heads.value.source == heads.key.source else "X_V"
     query = _projected(heads, heads.query, sized("X", "S", heads.query.layer.inputs), "Q")
-    key, value = (
-        _projected(heads, heads.key, other, "K"),
-        _projected(heads, heads.value, values, "V"),
-    )
+    key = _projected(heads, heads.key, other, "K")
+    value = _projected(heads, heads.value, values, "V")
     return query, f"{key}, quad {value}"
 
 
@@ -212,14 +210,16 @@ def _terms(
 ) -> tuple[Term, ...]:
     """Return the terms of the symbols in the lines; those with missing values are omitted."""
     layers = (
-        t for r, s in ROLES.items() for t in heads.parts[r].layer.terms(f"the {r} projection", s)
+        t
+        for r, s in ROLES.items()
+        for t in heads.projections[r].layer.terms(f"the {r} projection", s)
     )
     norms = [term for step in heads.query.norms(of_heads=False) for term in Norm.of(step).terms]
     for norm in map(Norm.of, heads.query.norms(of_heads=True)[:1]):
         meaning = norm.meaning.replace("each position’s vector", "each head’s vectors")
         norms = [Term(norm.operator, meaning, f"[{heads.size}]")]
     known = (
-        *(*texts.INPUTS, *layers, *variant.layers, *texts.HEADS, *norms[:1]),
+        *(*texts.INPUTS, *layers, *variant.layer_terms, *texts.HEADS, *norms[:1]),
         *(*texts.CHANGES, *variant.terms, *texts.PROBABILITIES),
         *(heads.output.terms("the output projection", "O") if heads.output else ()),
         *((texts.RESIDUAL,) if heads.residual not in ("", heads.query.source) else ()),

@@ -361,7 +361,7 @@ def _angles(view: ModuleView) -> str:
 def _where(heads: Heads, *, has_table: bool) -> str:
     """Return the text on where each head's part of the weights is, "" if unknown."""
     size, query, values = heads.size, heads.query, heads.value_size
-    parts = dict(sorted(heads.parts.items(), key=lambda each: each[1].index))
+    parts = dict(sorted(heads.projections.items(), key=lambda each: each[1].index))
     if query.layer.convolution or len({part.layout for part in parts.values()}) > 1:
         return ""
     outputs = [part.layer.outputs for part in parts.values()]

@@ -96,7 +96,7 @@ class Heads(Struct, frozen=True, dict=True):
     is_masked: bool = True
 
     @property
-    def parts(self) -> Mapping[str, Projection]:
+    def projections(self) -> Mapping[str, Projection]:
         """Queries, keys and values by role."""
         return {"query": self.query, "key": self.key, "value": self.value}
 
@@ -128,8 +128,8 @@ class Variant(Struct, frozen=True):
         values: for the texts, instead of the usual ones.
         keys: further configuration keys.
         scores: the argument of the softmax, with ``{}`` for that in the graph.
-        projections: the lines of queries, keys and values, if not those of three layers.
-        layers: the terms of further layers.
+        projection_lines: the lines of queries, keys and values, if not those of three layers.
+        layer_terms: the terms of further layers.
         purposes: the purposes of these layers, by path.
     """
 
@@ -139,8 +139,8 @@ class Variant(Struct, frozen=True):
     values: Mapping[str, object] = field(default_factory=dict)
     keys: tuple[str, ...] = ()
     scores: str = "{}"
-    projections: tuple[str, ...] = ()
-    layers: tuple[Term, ...] = ()
+    projection_lines: tuple[str, ...] = ()
+    layer_terms: tuple[Term, ...] = ()
     purposes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -166,7 +166,9 @@ def sole_heads(view: ModuleView) -> Heads | None:
     if not key_heads or count % key_heads:
         return None
     widths = {"query": count * size, "key": key_heads * size, "value": key_heads * value_size}
-    found = [_part(view, graph, roles.get(role, roles["query"]), n) for role, n in widths.items()]
+    found = [
+        _projection(view, graph, roles.get(role, roles["query"]), n) for role, n in widths.items()
+    ]
     parts = [part for part in found if part is not None and part.source in graph.given]
     after = _after(view, graph, step)
     if after is None or len(parts) < len(found):
@@ -208,10 +210,8 @@ def _torch_heads(view: ModuleView, step: Step) -> Heads | None:
     bias, square = view.shape("in_proj_bias") is not None, (output.outputs, output.outputs)
     stored = ("The tensor in_proj_weight", "stacked" if view.shape("in_proj_weight") else "")
     queries, keys, values = (
-        Projection(
-            Affine(view.shape(f"{letter}_proj_weight") or square, bias), source.node, *stored
-        )
-        for letter, source in (("q", query), ("k", key), ("v", key))
+        Projection(Affine(view.shape(f"{q}_proj_weight") or square, bias), source.node, *stored)
+        for q, source in (("q", query), ("k", key), ("v", key))
     )
     return Heads(
         *(view, step, queries, keys, values, count, count, size, size),
@@ -254,7 +254,9 @@ def layer_of(view: ModuleView, step: Step | None) -> Affine | None:
     return Affine(shape[::-1] if is_out_in else shape, bias=False, transposed=is_out_in)
 
 
-def _part(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) -> Projection | None:
+def _projection(
+    view: ModuleView, graph: ModuleGraph, operand: Operand, width: int
+) -> Projection | None:
     """Return the projection to queries, keys or values, ``width`` features; or ``None``."""
     chain = chain_of(graph, operand)
     step = graph.maker(chain.origin)

@@ -20,10 +20,10 @@ from bertviewer.core.formulas.template import Match, Template, first_true
 from bertviewer.core.formulas.templates.embeddings import lookups_of
 from bertviewer.core.formulas.templates.residual import residual_path
 from bertviewer.core.formulas.templates.stack import (
-    calls_of,
     is_tower,
+    layer_count,
+    layer_runs,
     position_input,
-    runs_of,
     stacks_of,
     uncalled,
 )
@@ -201,7 +201,7 @@ _PAIR_MEANINGS = {
 
 def _model(view: ModuleView) -> Match | None:
     """A module that applies its layers itself or in a child (Devlin et al. 2019, section 3)."""
-    calls, runs, stacks = view.calls, runs_of(view), stacks_of(view)
+    calls, runs, stacks = view.calls, layer_runs(view), stacks_of(view)
     if not calls.results or not (runs or stacks) or view.node.name.isdecimal():
         return None
     if not runs and (pair := _pair(view, calls, stacks)) is not None:
@@ -259,7 +259,7 @@ def _role_texts(view: ModuleView, calls: ModuleGraph, run: Step | None) -> tuple
     """Return role, title and summary of a module that applies layers; ``run`` are its own."""
     kinds = lookups_of(view)
     if run is not None and not _reads_raw_input(calls):
-        runs_all = f"Runs {calls_of(run)} layers in sequence, each with its own weights."
+        runs_all = f"Runs {layer_count(run)} layers in sequence, each with its own weights."
         return "stack", "Stack of layers", runs_all
     if run is None or "token" not in kinds or not is_tower(view):
         return ("base model", *_base_model_texts(view))

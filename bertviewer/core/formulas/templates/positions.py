@@ -169,9 +169,8 @@ def bias_of(heads: Heads) -> Variant | None:
             return found
     given, config = graph.given.get(operand.node), heads.view.config
     parts = (config, *(value for value in config.values() if isinstance(value, Mapping)))
-    if given is not None and (
-        "alibi" in given.name or any(part.get("alibi") is True for part in parts)
-    ):
+    has_key = any(part.get("alibi") is True for part in parts)
+    if given is not None and ("alibi" in given.name or has_key):
         return _SLOPES
     return _CONSTANT if given is not None and given.kind == "constant" else None
 
@@ -377,7 +376,7 @@ def _deberta(heads: Heads, found: Mapping[str, _Product]) -> Variant:
         one, many, what, summand, kind = _COMPARED[role]
         each, letter = found[role], ROLES[one]
         index = f'"{letter},r"'
-        if f"{each.path.rpartition('.')[2]}.weight" == heads.parts[one].holder:
+        if f"{each.path.rpartition('.')[2]}.weight" == heads.projections[one].holder:
             index = letter
             weights.insert(0, f"W_{letter}")
         else:
@@ -416,6 +415,6 @@ def _deberta(heads: Heads, found: Mapping[str, _Product]) -> Variant:
         },
         keys=heads.view.keys("distances"),
         scores="A_h",
-        layers=tuple(terms),
+        layer_terms=tuple(terms),
         purposes=purposes,
     )

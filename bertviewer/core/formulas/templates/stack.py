@@ -18,7 +18,7 @@ from bertviewer.core.util.numbers import count_text
 _IN_LAYERS = ("residual", "attention")
 
 
-def runs_of(view: ModuleView) -> tuple[Step, ...]:
+def layer_runs(view: ModuleView) -> tuple[Step, ...]:
     """Return the runs of layers in a module's own code, one step for each list."""
     return tuple(step for step in view.calls.steps if _is_of_layers(view, step))
 
@@ -46,7 +46,7 @@ def has_layers(view: ModuleView | None) -> bool:
         return False
     if not view.calls.steps:  # not called itself
         return any(has_layers(view.at(child.path)) for child in view.children.values())
-    return bool(runs_of(view) or stacks_of(view))
+    return bool(layer_runs(view) or stacks_of(view))
 
 
 def is_tower(view: ModuleView) -> bool:
@@ -174,12 +174,12 @@ def _stored_by(view: ModuleView, run: Step, *steps: Step) -> list[str]:
     return [name for name in names if name.startswith(start) and not name.startswith(inside)]
 
 
-def calls_of(run: Step) -> int:
+def layer_count(run: Step) -> int:
     """Return the number of layers that a run applies."""
     return 0 if run.node.repeat is None else run.node.repeat.count
 
 
-def _stored(run: Step) -> int:
+def _stored_count(run: Step) -> int:
     """Return the number of stored layers of a run, fewer than it applies if shared."""
     return int(str(run.node.details["stored"]))
 
@@ -190,7 +190,7 @@ def _is_reused_group(view: ModuleView) -> bool:
     around = view.at(holder.rpartition(".")[0])
     steps = () if around is None else around.calls.steps
     runs = [s for s in steps if s.node.repeat and s.path.startswith(f"{holder}.")]
-    return any(_stored(run) < calls_of(run) for run in runs)
+    return any(_stored_count(run) < layer_count(run) for run in runs)
 
 
 def _stack(view: ModuleView) -> Match | None:
@@ -212,7 +212,7 @@ def _stack(view: ModuleView) -> Match | None:
     follows = end is not None and end.node.kind == "module" and run in map(calls.maker, end.tensors)
     if end is None or (end is not run and not follows):
         return None
-    groups, count, kind = _stored(run), calls_of(run), "layers"
+    groups, count, kind = _stored_count(run), layer_count(run), "layers"
     if groups < count:
         kind = "shared"
     elif _is_reused_group(view):

@@ -213,10 +213,10 @@ def _task(view: ModuleView) -> Match | None:
     found = {step.path for step in (stacks_of(root) if root else ())}
     if not found or any(f"{path}.".startswith(f"{base}.") for base in found):
         return None
-    return _written(kind, view, graph, set() if path else found)
+    return _formula_of_task(kind, view, graph, set() if path else found)
 
 
-def _written(kind: str, view: ModuleView, graph: ModuleGraph, own: set[str]) -> Match:
+def _formula_of_task(kind: str, view: ModuleView, graph: ModuleGraph, own: set[str]) -> Match:
     """Return the formula of a head, or of a model with base models at these paths."""
     graph, results = _with_rows(graph), _RESULTS.get(kind, ("z",))
     scores = graph.maker(graph.results[0][1])
