@@ -186,7 +186,7 @@ def _activation(view: ModuleView) -> Match | None:
     if known is None:
         return None
     values = {"known": known, "notes": [*known.notes, None, None]}
-    keys = () if name in _FIXED else view.keys("activation")
+    keys = () if name in _FIXED else view.config_keys("activation")
     return Match((known.maths,), (_INPUT, *known.terms), values, keys)
 
 
@@ -232,7 +232,7 @@ def _dropout(view: ModuleView) -> Match:
             Term("m_i", "1 if the element is kept, 0 if it is dropped"),
         ),
         # The keys for its use that have its value.
-        keys=tuple(key for key in view.keys(choice) if view.config[key] == chance),
+        keys=tuple(key for key in view.config_keys(choice) if view.config[key] == chance),
     )
 
 
@@ -247,7 +247,7 @@ def _composition(line: str) -> Callable[[ModuleView], Match]:
             maths=(line.format(f=listing("f_{}", count) if count else "", count=count),),
             terms=(first,) if count else (),
             values={"members": members},
-            keys=tuple(key for key in view.keys("layers", "groups") if view.config[key] == count),
+            keys=tuple(k for k in view.config_keys("layers", "groups") if view.config[k] == count),
         )
 
     return match

@@ -138,7 +138,7 @@ def _table(view: ModuleView) -> Match | None:
         entry, domain = f"s + {offset}", f"quad s = {indices(rows - offset)}"
         index, each = _INDEX, "position"
         source = "Lewis et al. 2020; the offset as in transformers’ code"
-    widths = view.keys(*_WIDTHS)
+    widths = view.config_keys(*_WIDTHS)
     return Match(
         maths=(
             f"{sized('y_s', width)} = {times}{sized('W', rows, width)}[{entry}], {scale}{domain}",
@@ -162,7 +162,9 @@ def _table(view: ModuleView) -> Match | None:
             "rows": rows,
             "usable": rows - offset if offset else None,
         },
-        keys=tuple(k for k in view.keys(*choices) if k not in widths or view.config[k] == width),
+        keys=tuple(
+            k for k in view.config_keys(*choices) if k not in widths or view.config[k] == width
+        ),
     )
 
 

@@ -89,7 +89,7 @@ class ModuleView(PartialEquality, Struct, frozen=True, dict=True):
     @property
     def width(self) -> int | str:
         """The model's width by its configuration, "D" if there is none."""
-        key = next(iter(self.keys("width")), None)
+        key = next(iter(self.config_keys("width")), None)
         return "D" if key is None else int(self.config[key])
 
     @property
@@ -175,7 +175,7 @@ class ModuleView(PartialEquality, Struct, frozen=True, dict=True):
         is_channels_first = last in self.lengths and before not in self.lengths
         return before if is_channels_first and len(step.node.shape) == 3 else last
 
-    def keys(self, *choices: str) -> tuple[str, ...]:
+    def config_keys(self, *choices: str) -> tuple[str, ...]:
         """Return the existing configuration keys for names of ``CONFIG_KEYS``."""
         return tuple(key for choice in choices for key in CONFIG_KEYS[choice] if key in self.config)
 
@@ -263,7 +263,7 @@ def rotates(view: ModuleView) -> bool:
 
 def has_head_size(view: ModuleView) -> bool:
     """Return whether the head size has a configuration key."""
-    return bool(view.keys("head size")) or "attention_head_size" in view.config
+    return bool(view.config_keys("head size")) or "attention_head_size" in view.config
 
 
 def has_angle_table(view: ModuleView) -> bool:

@@ -80,7 +80,7 @@ class Template(Struct, frozen=True):
 
     def _filled(self, found: Match, view: ModuleView) -> Formula:
         values = found.values
-        keys = view.keys(*(key for each in self.keys if (key := filled(each, values))))
+        keys = view.config_keys(*(key for each in self.keys if (key := filled(each, values))))
         return Formula(
             title=self.title.format_map(values),
             summary=self.summary.format_map(values),

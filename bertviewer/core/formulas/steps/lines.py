@@ -114,7 +114,7 @@ def _lines(writer: Writer) -> Iterator[str]:
             line += f", quad d_k = {step.node.details.get('head_size')}"
         yield line
     for symbol, (output, operand) in zip(names.results, writer.graph.results, strict=True):
-        is_shown = operand.node in names.final and not operand.parts
+        is_shown = operand.node in names.step_results and not operand.parts
         if not is_shown and (value := writer.of(operand).text) != symbol:
             yield f"{legend.sized(symbol, output)} = {value}"
             legend.add_value(symbol, "output", output)
@@ -139,7 +139,7 @@ def _target(writer: Writer, step: Step) -> str:
         return symbol
     outputs = [part.node for part in step.parts if part.node.id in step.outputs]
     targets = {names.symbols[each.id, ()]: each for each in outputs}
-    targets = targets or names.final.get(node.id, {symbol: node})
+    targets = targets or names.step_results.get(node.id, {symbol: node})
     for each, given in targets.items():
         legend.add_value(each, _meaning(given if outputs else node), given)
     return ", ".join(legend.sized(*each) for each in targets.items())

@@ -151,7 +151,7 @@ class Names(Struct):
         stacks: the symbol of the hidden states of equal layers, by their node.
         iterations: the number of iterations of steps in a loop, by node.
         results: the symbols of the module's results.
-        final: the results that a step computes, by the step: symbols with output nodes.
+        step_results: symbols of results, with their output nodes, by the step that computes them.
     """
 
     graph: ModuleGraph
@@ -164,25 +164,25 @@ class Names(Struct):
     stacks: dict[str, str] = field(default_factory=dict)
     iterations: Mapping[str, int] = field(default_factory=dict)
     results: tuple[str, ...] = ()
-    final: dict[str, dict[str, Node]] = field(default_factory=dict)
+    step_results: dict[str, dict[str, Node]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         chosen = self.naming.symbols
         self.iterations = loop_iterations(self.graph)
         self.line_nodes = line_nodes(self.graph) | {node for node, parts in chosen if not parts}
         self.indices |= {node: index for node, (index, _) in self.naming.layers.items()}
-        taken: dict[str, dict[tuple[str, ...], None]] = {}
+        read_parts: dict[str, dict[tuple[str, ...], None]] = {}
         read = [operand for step in self.graph.steps for operand in step.read]
         for each in (*read, *(operand for _, operand in self.graph.results)):
-            taken.setdefault(each.node, {})[each.parts] = None
+            read_parts.setdefault(each.node, {})[each.parts] = None
         self._name_given()
         self.symbols |= origins(self.graph)
         self._name_inner_weights()
         self._name_weights()
-        self._name_steps(taken)
+        self._name_steps(read_parts)
         self._name_results()
         self.symbols.update(chosen)
-        for node, parts in taken.items():
+        for node, parts in read_parts.items():
             named = [self.symbols.get((node, each), "") for each in parts if each]
             if len(named) == len(parts) and all(named) and (node, ()) not in chosen:
                 self.splits.setdefault(node, tuple(dict.fromkeys(named)))
@@ -245,7 +245,7 @@ class Names(Struct):
                 self.symbols |= {(node, parts): symbol for symbol, parts in halves.items()}
                 self.splits[node] = tuple(halves)
 
-    def _name_steps(self, taken: Mapping[str, Iterable[tuple[str, ...]]]) -> None:
+    def _name_steps(self, read_parts: Mapping[str, Iterable[tuple[str, ...]]]) -> None:
         new: list[OperandKey] = []
         known = {**self.symbols, **self.naming.symbols}
         for step in self.graph.steps:
@@ -262,7 +262,8 @@ class Names(Struct):
                 letter = index
             for each in step.ids:
                 if each in self.line_nodes and (each, ()) not in self.symbols:
-                    parts = () if each in self.iterations else _all_numbered(taken.get(each, ()))
+                    read = () if each in self.iterations else read_parts.get(each, ())
+                    parts = _all_numbered(read)
                     keys: list[OperandKey] = [(each, (part,)) for part in parts]
                     if not keys or any(key in known for key in (*keys, (each, ()))):
                         keys = [(each, ())]
@@ -287,8 +288,8 @@ class Names(Struct):
         for symbol, (output, operand) in zip(self.results, results, strict=True):
             node = operand.node
             if node in self.line_nodes and node not in self.stacks and not operand.parts:
-                self.final.setdefault(node, {})[symbol] = output
-                self.symbols[node, ()] = next(iter(self.final[node]))
+                self.step_results.setdefault(node, {})[symbol] = output
+                self.symbols[node, ()] = next(iter(self.step_results[node]))
 
     def _number(self, keys: Sequence[OperandKey]) -> None:
         """Number equal symbols."""
@@ -309,11 +310,11 @@ def numbered_part(part: str) -> tuple[str, str] | None:
     return None
 
 
-def _all_numbered(taken: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+def _all_numbered(read_parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the adjacent parts of a value in order, if all of them are read."""
     numbers: dict[int, str] = {}
     counts: set[str] = set()
-    for part in {each[0] if each else "" for each in taken}:
+    for part in {each[0] if each else "" for each in read_parts}:
         number, count = numbered_part(part) or ("0", "")
         numbers[int(number)] = part
         counts.add("" if part.startswith("unfold") else count)

@@ -71,7 +71,7 @@ def _product(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     if layer is not None:
         _, use = writer.names.naming.layers.get(node.id, ("", ""))
         index = writer.names.indices.get(node.id, "")
-        legend.add_terms(*layer.terms(use or f"“{legend.short(node.path or '')}”", index))
+        legend.add_terms(*layer.terms(use or f"“{legend.relative_path(node.path or '')}”", index))
         maths = layer.maths(states, index, sizes=legend.shows_sizes)
         return Expression(maths, SUM if layer.bias else PRODUCT)
     symbol, below = _indexed(writer, step, "W", "b")

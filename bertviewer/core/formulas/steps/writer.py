@@ -63,7 +63,7 @@ class Legend(Struct):
     def add_tensor(self, symbol: str, what: str, name: str) -> None:
         """Add the term of a tensor."""
         found = self.view.tensor(name)
-        holder = self.short(name.removesuffix(".weight").removesuffix(".bias"))
+        holder = self.relative_path(name.removesuffix(".weight").removesuffix(".bias"))
         shape = None if found is None else shape_text(found.shape)
         self.add(symbol, f"{what} of “{holder}”", shape)
 
@@ -82,7 +82,7 @@ class Legend(Struct):
         self.add_tensor(symbol, "parameter", name)
         return symbol
 
-    def short(self, path: str) -> str:
+    def relative_path(self, path: str) -> str:
         """Return a path relative to the formula's module."""
         own = self.view.node.path
         found = path.removeprefix(f"{own}.") if own else path

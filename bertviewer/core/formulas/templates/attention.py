@@ -142,8 +142,8 @@ def _output_lines(heads: Heads) -> tuple[str, ...]:
 
 
 def _attention(view: ModuleView) -> Match | None:
-    readings = (sparse_attention, _common, latent_attention, _not_called)
-    found = next((found for reading in readings if (found := reading(view)) is not None), None)
+    matchers = (sparse_attention, _common, latent_attention, _not_called)
+    found = next((found for matcher in matchers if (found := matcher(view)) is not None), None)
     if found is None:
         return None
     heads, variant = found
@@ -169,7 +169,7 @@ def _attention(view: ModuleView) -> Match | None:
         "groups of features": values["is_convolution"],
         "window": values["window"],
     }
-    used = view.keys(*(key for key, is_used in keys.items() if is_used))
+    used = view.config_keys(*(key for key, is_used in keys.items() if is_used))
     return Match(
         lines,
         _terms(heads, variant, lines, values),

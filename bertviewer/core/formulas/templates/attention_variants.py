@@ -93,7 +93,7 @@ def latent_attention(view: ModuleView) -> tuple[Heads, Variant] | None:
         "sources": "DeepSeek-AI 2024 (DeepSeek-V2), section 2.1; rotation: Su et al. 2021, section "
         "3.2",
     }
-    keys = (*(key for key in _RANKS if key in view.config), *view.keys("rotation"))
+    keys = (*(key for key in _RANKS if key in view.config), *view.config_keys("rotation"))
     pairs = pair_lines(turned[-1], rotated)
     return heads, Variant((), pairs, (), values, keys, projection_lines=lines, layer_terms=terms)
 
@@ -137,7 +137,7 @@ def _blocks(view: ModuleView) -> Variant | None:
             "times": "one more time" if random == 1 else f"{random} more times",
             "sources": "Zaheer et al. 2020, section 2",
         },
-        keys=view.keys("blocks"),
+        keys=view.config_keys("blocks"),
     )
 
 

@@ -44,10 +44,10 @@ def _lookup(view: ModuleView, step: Step) -> tuple[str, int, str] | None:
     kind, rows = index_kind(step, view), tensor.shape[0]
     counts = kind == "position" and tensor.trainable
     padding, offset = map(table.integer, ("padding_idx", "offset")) if counts else (None, None)
-    return kind or tensor.owner.rpartition(".")[2], rows, _counted(rows, padding, offset or 0)
+    return kind or tensor.owner.rpartition(".")[2], rows, _position_note(rows, padding, offset or 0)
 
 
-def _counted(rows: int, padding: int | None, offset: int) -> str:
+def _position_note(rows: int, padding: int | None, offset: int) -> str:
     """Return the text on positions: from an offset, or after the padding row (RoBERTa)."""
     if offset:
         return (
@@ -107,7 +107,7 @@ def _embeddings(view: ModuleView) -> Match | None:
         meanings["T"] = "where mask tokens are"
         meanings["c"] = "fraction of the tokens that are not masked"
     written = write(graph, view, Naming(meanings=meanings))
-    return replace(written, values=values, keys=view.keys(*chosen))
+    return replace(written, values=values, keys=view.config_keys(*chosen))
 
 
 def _does(kinds: AbstractSet[str], others: list[Step], norm: Norm | None) -> str:
@@ -231,7 +231,7 @@ def _patches(view: ModuleView) -> Match | None:
         "first": count_text(len(learnt), *_FIRST) if learnt else None,
         "positions": "position vectors" if tables else "",
     }
-    keys = (*(key for key in _KEYS if key in view.config), *view.keys("width"))
+    keys = (*(key for key in _KEYS if key in view.config), *view.config_keys("width"))
     return replace(written, maths=tuple(maths), values=values, keys=keys)
 
 

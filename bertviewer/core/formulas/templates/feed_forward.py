@@ -105,7 +105,7 @@ def _network(view: ModuleView) -> Match | None:
     return replace(
         write(replace(graph, steps=steps, results=results), view, naming),
         values=values,
-        keys=view.keys("groups of features" if is_half else "dropout"),
+        keys=view.config_keys("groups of features" if is_half else "dropout"),
         case=kind,
     )
 

@@ -70,7 +70,7 @@ def _contacts(view: ModuleView) -> Match | None:
     if view.is_called or len(view.tensors) > 2:
         return None
     layer = next(filter(None, (view.affine(child.path) for child in view.children.values())), None)
-    numbers = [view.config[key] for key in view.keys("layers", "heads")]
+    numbers = [view.config[key] for key in view.config_keys("layers", "heads")]
     if layer is None or not all(isinstance(number, int) for number in numbers):
         return None  # CvT has lists with a number for each stage
     if layer.outputs != 1 or layer.inputs != (count := math.prod(numbers)):
