@@ -7,7 +7,7 @@ from math import prod
 from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.explain.explanation import Context, Explanation, Numbers
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.steps.graph_analysis import GATED, KINDS
+from bertviewer.core.formulas.steps.graph_analysis import GATED_NETWORK, NETWORKS
 from bertviewer.core.formulas.templates.feed_forward import steps_of_network
 from bertviewer.core.formulas.templates.residual import residual_path
 from bertviewer.core.util.numbers import count_text, number_text, with_minus
@@ -64,13 +64,13 @@ def _widths(view: ModuleView) -> tuple[int, int, bool] | None:
     if view.node.role == "feed-forward, first half" and graph.steps:
         first = view.affine_of(graph.steps[0])
         return None if first is None else (first.inputs, first.outputs, False)
-    group = graph.sole(*KINDS)
+    group = graph.sole(*NETWORKS)
     # A network that is a module of its own has the question itself.
     if group is None or (group is not graph.only and group.node.path != view.node.path):
         return None
     steps = steps_of_network(group)
     last = view.affine_of(steps[-1]) if steps else None
-    return None if last is None else (last.outputs, last.inputs, group.operation == GATED)
+    return None if last is None else (last.outputs, last.inputs, group.operation == GATED_NETWORK)
 
 
 def _width(context: Context, *, is_gated: bool, is_usual: bool | None = None) -> Numbers | None:

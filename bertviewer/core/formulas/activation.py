@@ -186,7 +186,7 @@ def _activation(view: ModuleView) -> Match | None:
     if known is None:
         return None
     values = {"known": known, "notes": [*known.notes, None, None]}
-    keys = () if name in _FIXED else view.keys("activation")
+    keys = () if name in _FIXED else view.config_keys("activation")
     return Match((known.maths,), (_INPUT, *known.terms), values, keys)
 
 
@@ -203,7 +203,7 @@ ACTIVATION = Template(
 def _of_class(
     name: str, match: Callable[[ModuleView], Match]
 ) -> Callable[[ModuleView], Match | None]:
-    """Return a match for modules of one class of torch.nn."""
+    """Return a ``Template.match`` for modules of one class of torch.nn."""
     return lambda view: match(view) if view.is_torch and view.node.class_name == name else None
 
 
@@ -232,12 +232,12 @@ def _dropout(view: ModuleView) -> Match:
             Term("m_i", "1 if the element is kept, 0 if it is dropped"),
         ),
         # The keys for its use that have its value.
-        keys=tuple(key for key in view.keys(choice) if view.config[key] == chance),
+        keys=tuple(key for key in view.config_keys(choice) if view.config[key] == chance),
     )
 
 
 def _composition(line: str) -> Callable[[ModuleView], Match]:
-    """Return a match for containers; ``{f}`` are the members in its line."""
+    """Return a match function for containers; ``{f}`` are the members in its line."""
 
     def match(view: ModuleView) -> Match:
         count = len(view.children)
@@ -247,7 +247,7 @@ def _composition(line: str) -> Callable[[ModuleView], Match]:
             maths=(line.format(f=listing("f_{}", count) if count else "", count=count),),
             terms=(first,) if count else (),
             values={"members": members},
-            keys=tuple(key for key in view.keys("layers", "groups") if view.config[key] == count),
+            keys=tuple(k for k in view.config_keys("layers", "groups") if view.config[k] == count),
         )
 
     return match

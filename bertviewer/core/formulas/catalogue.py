@@ -8,7 +8,7 @@ from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.formulas.activation import ACTIVATION, TORCH_NN
 from bertviewer.core.formulas.embedding import EMBEDDING
 from bertviewer.core.formulas.formula import POSITIONS, TOKENS, Formula, Term, quoted
-from bertviewer.core.formulas.module_view import ModuleView, reads_data, reads_target
+from bertviewer.core.formulas.module_view import ModuleView, reads_image_or_sound, reads_target
 from bertviewer.core.formulas.norm import NORM
 from bertviewer.core.formulas.steps.lines import formula_of_steps
 from bertviewer.core.formulas.template import Template
@@ -56,14 +56,14 @@ def formula_of(node: ModuleNode, architecture: Architecture) -> Formula | None:
 
 def with_formulas(architecture: Architecture) -> Architecture:
     """Return an architecture with the formulas and roles of all modules."""
-    written: dict[Hashable, tuple[Formula | None, str]] = {}
+    known: dict[Hashable, tuple[Formula | None, str]] = {}
     views: dict[str, ModuleView] = {}
     modules = []
     for node in architecture.modules:
-        facts = _facts(node, architecture)
-        if facts not in written:
-            written[facts] = _explained(ModuleView.of(node, architecture, views))
-        formula, role = written[facts]
+        key = _formula_key(node, architecture)
+        if key not in known:
+            known[key] = _explained(ModuleView.of(node, architecture, views))
+        formula, role = known[key]
         modules.append(
             replace(
                 node,
@@ -79,14 +79,14 @@ def _explained(view: ModuleView) -> tuple[Formula | None, str]:
     """Return a module's formula, and the role of its template, "" for plain steps."""
     found = (template.explain(view) for template in TEMPLATES)
     formula, role = next(filter(None, found), None) or (formula_of_steps(view), "")
-    if formula is not None and TOKENS in formula.terms and reads_data(view):
+    if formula is not None and TOKENS in formula.terms and reads_image_or_sound(view):
         terms = tuple(POSITIONS if term == TOKENS else term for term in formula.terms)
         formula = replace(formula, terms=terms)
     return formula, role
 
 
-def _facts(node: ModuleNode, architecture: Architecture) -> Hashable:
-    """Return a key of all that a formula's lines depend on, equal for equal layers."""
+def _formula_key(node: ModuleNode, architecture: Architecture) -> Hashable:
+    """Return all that a formula depends on, equal for equal layers, as a dictionary key."""
     flows, skip = architecture.flows, len(node.path)
     first = "" if flows is None else flows.like.get(node.path, node.path)
     attributes = {name: v for name, v in node.attributes.items() if name != "layer_idx"}

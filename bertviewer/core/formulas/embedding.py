@@ -45,11 +45,11 @@ def index_kind(step: Step, view: ModuleView) -> str:
     read = [_given_index(each, view) for each in view.graph.of("embedding")]
     computed = [i for i in read if i is None or (i.kind == "constant" and "ids" not in i.name)]
     is_counted = given.kind == "constant" and len(computed) < 2
-    return "position" if is_counted and not _is_input(step, view) else ""
+    return "position" if is_counted and not _is_read_whole(step, view) else ""
 
 
-def _is_input(step: Step, view: ModuleView) -> bool:
-    """Return whether all rows of a table are further positions for layers (PegasusX)."""
+def _is_read_whole(step: Step, view: ModuleView) -> bool:
+    """Return whether layers read all rows of a table, as additional positions (PegasusX)."""
     rows = [view.parameter_shape(o.parameter)[:1] for o in step.operands if o.parameter]
     users = view.graph.users(step)
     own = view.node.path.count(".") + 1 if view.node.path else 0
@@ -138,7 +138,7 @@ def _table(view: ModuleView) -> Match | None:
         entry, domain = f"s + {offset}", f"quad s = {indices(rows - offset)}"
         index, each = _INDEX, "position"
         source = "Lewis et al. 2020; the offset as in transformers’ code"
-    widths = view.keys(*_WIDTHS)
+    widths = view.config_keys(*_WIDTHS)
     return Match(
         maths=(
             f"{sized('y_s', width)} = {times}{sized('W', rows, width)}[{entry}], {scale}{domain}",
@@ -162,7 +162,9 @@ def _table(view: ModuleView) -> Match | None:
             "rows": rows,
             "usable": rows - offset if offset else None,
         },
-        keys=tuple(k for k in view.keys(*choices) if k not in widths or view.config[k] == width),
+        keys=tuple(
+            k for k in view.config_keys(*choices) if k not in widths or view.config[k] == width
+        ),
     )
 
 

@@ -40,8 +40,6 @@ LAYER_NORM = 'op("LayerNorm")'
 RMS_NORM = 'op("RMSNorm")'
 ROTATION = 'op("RoPE")'
 SOFTMAX = 'op("softmax")'
-INTO = '"in"'
-"""Index of the projection from narrow embeddings to the model's width."""
 
 # Typst reads a parenthesis right after a subscript as part of it, so the index is inside op().
 GELU_TANH = 'op("GELU"_"tanh")'

@@ -94,7 +94,7 @@ class ModuleView(PartialEquality, Struct, frozen=True, dict=True):
     @property
     def width(self) -> int | str:
         """The model's width by its configuration, "D" if there is none."""
-        key = next(iter(self.keys("width")), None)
+        key = next(iter(self.config_keys("width")), None)
         return "D" if key is None else int(self.config[key])
 
     @property
@@ -177,12 +177,10 @@ class ModuleView(PartialEquality, Struct, frozen=True, dict=True):
         Results of convolutions are [B, features, S].
         """
         *_, before, last = (0, 0, *step.node.shape)
-        is_turned = (
-            len(step.node.shape) == 3 and last in self.lengths and before not in self.lengths
-        )
-        return before if is_turned else last
+        is_channels_first = last in self.lengths and before not in self.lengths
+        return before if is_channels_first and len(step.node.shape) == 3 else last
 
-    def keys(self, *choices: str) -> tuple[str, ...]:
+    def config_keys(self, *choices: str) -> tuple[str, ...]:
         """Return the existing configuration keys for names of ``CONFIG_KEYS``."""
         return tuple(key for choice in choices for key in CONFIG_KEYS[choice] if key in self.config)
 
@@ -235,7 +233,7 @@ def _is_part(step: Step, path: str) -> bool:
 
 
 IMAGE = "pixel values"
-DATA = (IMAGE, "input features", "input values")
+IMAGE_OR_SOUND = (IMAGE, "input features", "input values")
 """Names of inputs that are images or sound."""
 
 
@@ -270,7 +268,7 @@ def rotates(view: ModuleView) -> bool:
 
 def has_head_size(view: ModuleView) -> bool:
     """Return whether the head size has a configuration key."""
-    return bool(view.keys("head size")) or "attention_head_size" in view.config
+    return bool(view.config_keys("head size")) or "attention_head_size" in view.config
 
 
 def has_angle_table(view: ModuleView) -> bool:
@@ -294,15 +292,15 @@ def scored_labels(view: ModuleView) -> int | None:
     return count if isinstance(count, int) else None
 
 
-def input_names(view: ModuleView, kind: str = "input") -> list[str]:
-    """Return the names of the model's inputs, or of its outputs."""
+def io_names(view: ModuleView, kind: str = "input") -> list[str]:
+    """Return the names of the model's nodes of one kind: ``input`` or ``output``."""
     root = view.flows.flow("")
     return [node.name for node in (root.nodes if root else ()) if node.kind == kind]
 
 
-def reads_data(view: ModuleView) -> bool:
+def reads_image_or_sound(view: ModuleView) -> bool:
     """Return whether the model reads an image or sound instead of tokens."""
-    return not {*DATA}.isdisjoint(input_names(view))
+    return not {*IMAGE_OR_SOUND}.isdisjoint(io_names(view))
 
 
 def reads_target(node: ModuleNode, architecture: Architecture) -> bool:

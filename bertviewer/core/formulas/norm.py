@@ -27,7 +27,7 @@ MEANINGS = {
 
 
 class Norm(Struct, frozen=True):
-    """A norm in another formula: its operator and term."""
+    """A norm as part of another formula: its operator, its name in sentences and its term."""
 
     operator: str
     name: str
@@ -38,7 +38,8 @@ class Norm(Struct, frozen=True):
     def of(cls, step: Step) -> "Norm":
         """Return the norm of a step."""
         name = step.operation.replace("rms", "RMS")
-        title = "NoNorm" if name == "scale and shift" else "".join(map(_upper, name.split()))
+        title = step.operation.title().replace("Rms", "RMS").replace(" ", "")
+        title = "NoNorm" if name == "scale and shift" else title
         operator, meaning = f'op("{title}")', MEANINGS[step.operation]
         meaning += ", scaled by 1 + weight" if step.node.details.get("one_plus") else ""
         epsilon = step.node.details.get("eps")
@@ -46,13 +47,9 @@ class Norm(Struct, frozen=True):
         return cls(operator, name, meaning, (Term(operator, meaning, value),))
 
     @property
-    def one(self) -> str:
+    def with_article(self) -> str:
         """The name with its article."""
         return f"{'an' if self.operator == RMS_NORM else 'a'} {self.name}"
-
-
-def _upper(word: str) -> str:
-    return word[:1].upper() + word[1:]
 
 
 def is_norm(step: Step | None) -> TypeGuard[Step]:
@@ -60,10 +57,10 @@ def is_norm(step: Step | None) -> TypeGuard[Step]:
     return step is not None and step.operation in NORMS
 
 
-def _matches(
+def _norm_matcher(
     operation: str, vector: str, statistics: str = "", *explained: Term
 ) -> Callable[[ModuleView], Match | None]:
-    """Return a match for modules that are one norm over the last axis.
+    """Return a ``Template.match`` for modules that are one norm over the last axis.
 
     ``vector`` is the normalised vector; in the line of ``statistics``, ``{n}`` is the number of
     features and ``{i}`` the index of the last one.
@@ -126,7 +123,7 @@ _LEARNT = (
 NORM = (
     Template(
         "layer norm",
-        _matches(
+        _norm_matcher(
             "layer norm",
             "(x - mu) / sqrt(sigma^2 + epsilon)",
             "mu = 1/{n} sum_(i=0)^({i}) x_i, quad sigma^2 = 1/{n} sum_(i=0)^({i}) (x_i - mu)^2",
@@ -154,7 +151,7 @@ NORM = (
     ),
     Template(
         "RMS norm",
-        _matches(
+        _norm_matcher(
             "rms norm",
             "x / sqrt(m + epsilon)",
             "m = 1/{n} sum_(i=0)^({i}) x_i^2",
@@ -178,7 +175,7 @@ NORM = (
     ),
     Template(
         "scale and shift",
-        _matches("scale and shift", "x"),
+        _norm_matcher("scale and shift", "x"),
         title="Scale and shift (NoNorm)",
         summary="Scales and shifts each feature with learnt parameters, in place of a norm.",
         notes=(

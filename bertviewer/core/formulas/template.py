@@ -21,18 +21,20 @@ class Match(Struct, frozen=True):
     """The match of a template with a module: mathematics, and values for its texts.
 
     Attributes:
-        maths: the lines. terms: the symbols, in the order of the lines. values: of placeholders.
-        keys: further configuration keys that affect the module. is_lettered: whether lengths are S
-        and S_d; else S is the module's own length, and S' that of
-            the other sequence.
-        case: the key of ``Template.cases``.
+        maths: the lines.
+        terms: the symbols, in the order of the lines.
+        values: of placeholders.
+        keys: further configuration keys that affect the module.
+        has_model_lengths: whether S and S_d are the lengths of source and target; else S is the
+            length of the module's input, and S' that of the other sequence.
+        case: the key in ``Template.cases``.
     """
 
     maths: tuple[str, ...]
     terms: tuple[Term, ...]
     values: Values = field(default_factory=dict)
     keys: tuple[str, ...] = ()
-    is_lettered: bool = False
+    has_model_lengths: bool = False
     case: str = ""
 
 
@@ -46,7 +48,7 @@ class Template(Struct, frozen=True):
     Attributes:
         role: the kind, for example ``self-attention``; colours, groups of a report and questions
             depend on it.
-        match: returns the match with a module, or ``None``.
+        match: returns the match with a module, ``None`` for other modules.
         title: the formula's title.
         summary: one sentence.
         notes: facts, some with a condition.
@@ -73,12 +75,12 @@ class Template(Struct, frozen=True):
         texts = {name: getattr(case, name) or getattr(self, name) for name in _TEXTS}
         template = replace(self, **texts)
         formula, role = template._filled(found, view), template.role.format_map(found.values)
-        of_target = not found.is_lettered and reads_target(view.node, view.architecture)
+        of_target = not found.has_model_lengths and reads_target(view.node, view.architecture)
         return _for_target(formula) if of_target else formula, role
 
     def _filled(self, found: Match, view: ModuleView) -> Formula:
         values = found.values
-        keys = view.keys(*(key for each in self.keys if (key := filled(each, values))))
+        keys = view.config_keys(*(key for each in self.keys if (key := filled(each, values))))
         return Formula(
             title=self.title.format_map(values),
             summary=self.summary.format_map(values),
@@ -106,6 +108,11 @@ def filled(text: str, values: Values) -> str:
     except (KeyError, AttributeError):
         return ""
     return "" if any(each in (None, "") for each in found) else text.format_map(values)
+
+
+def first_true(texts: Mapping[str, object]) -> str:
+    """Return the first text with a true condition, or ""."""
+    return next((text for text, holds in texts.items() if holds), "")
 
 
 def _for_target(formula: Formula) -> Formula:

@@ -10,7 +10,7 @@ import typst
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.steps.lines import SOURCE, formula_of_steps
+from bertviewer.core.formulas.steps.lines import TRACED, formula_of_steps
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode
 from tests.core.formulas.formula_models import MODELS, architecture_of
@@ -57,7 +57,7 @@ def test_every_formula_is_complete_and_about_its_module(name: str) -> None:
         at = f"{node.path}: {formula.title}"
         assert node.forward_formula == " \\ ".join(formula.maths), at
         assert node.formula_from == ("role" if node.role else "flow"), at
-        assert node.role or formula.source == SOURCE, at
+        assert node.role or formula.source == TRACED, at
         assert all(key in architecture.config for key in formula.config_keys), at
         check_texts(formula, at)
         if name not in OTHERS:  # XLNet keeps the heads apart

@@ -15,7 +15,7 @@ from bertviewer.core.formulas.steps.expression import (
     plus,
     times,
 )
-from bertviewer.core.formulas.steps.writer import MASK, Of, Writer
+from bertviewer.core.formulas.steps.writer import MASK, WriteOperand, Writer
 from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.schema.flow import Operand
 
@@ -34,7 +34,7 @@ class Change(Struct, frozen=True):
     """One step between the product and the softmax.
 
     Attributes:
-        kind: ``scale``, ``cap``, ``bias``, ``mask`` or ``sinks``.
+        kind: ``scale``, ``cap``, ``bias``, ``mask``, ``sinks``, or ``tanh`` as a part of a cap.
         number: the factor of a scale or bias, the bound of a cap; ``None`` if unknown.
         operand: the bias, mask, or learnt sinks.
     """
@@ -217,7 +217,7 @@ def is_root(factor: float, size: object) -> bool:
     return isinstance(size, int) and abs(factor * size**0.5 - 1) < _CLOSE
 
 
-def attention(writer: Writer, step: Step, of: Of) -> Expression:
+def attention(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     """Return softmax(Q Kᵀ …) V with the steps of the code."""
     is_whole = bool(step.node.details.get("projections"))
     if is_whole or not any(each.operation in _KNOWN for each in step.inner):
@@ -233,12 +233,12 @@ def attention(writer: Writer, step: Step, of: Of) -> Expression:
     return found
 
 
-def _written(writer: Writer, step: Step, of: Of) -> Expression:
+def _written(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     scores, roles, inner = scores_of(step), step.roles, step.inner
     ids = [each.node.id for each in inner]
     if scores is None:
 
-        def product(_writer: Writer, step: Step, of: Of) -> Expression:
+        def product(_writer: Writer, step: Step, of: WriteOperand) -> Expression:
             one, other = map(of, step.operands[:2])
             return times(one, other if step.node.id == ids[-1] else _transposed(other))
 

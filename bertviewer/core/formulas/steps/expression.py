@@ -22,19 +22,19 @@ class Expression(Struct, frozen=True):
     """Mathematics with its precedence."""
 
     text: str
-    binds: int = ATOM
+    precedence: int = ATOM
 
-    def within(self, binds: int) -> str:
+    def within(self, precedence: int) -> str:
         """Return it as an operand of an operator with this precedence, in brackets if needed.
 
         A product of matrices has brackets within an element-wise product.
         """
-        is_ambiguous = binds == EACH and self.binds == PRODUCT
-        return f"({self.text})" if self.binds < binds or is_ambiguous else self.text
+        is_ambiguous = precedence == EACH and self.precedence == PRODUCT
+        return f"({self.text})" if self.precedence < precedence or is_ambiguous else self.text
 
-    def __format__(self, binds: str) -> str:
+    def __format__(self, precedence: str) -> str:
         """Return ``within`` for an f-string: ``f"{x:4}"``; without a number, the text."""
-        return self.within(int(binds)) if binds else self.text
+        return self.within(int(precedence)) if precedence else self.text
 
 
 def call(function: str, *arguments: str) -> Expression:
@@ -44,21 +44,21 @@ def call(function: str, *arguments: str) -> Expression:
     return Expression(f"{function}({', '.join(shown)})")
 
 
-def plus(one: Expression, other: Expression) -> Expression:
+def plus(left: Expression, right: Expression) -> Expression:
     """Return a sum."""
-    return Expression(f"{one:1} + {other:1}", SUM)
+    return Expression(f"{left:1} + {right:1}", SUM)
 
 
-def times(one: Expression | str, other: Expression) -> Expression:
-    """Return a product of matrices, or with a number."""
-    if isinstance(one, Expression):
-        return Expression(f"{one:4} {other:4}", PRODUCT)
-    return Expression(f"{one} thin {other:4}", PRODUCT if other.binds == PRODUCT else FACTOR)
+def times(left: Expression | str, right: Expression) -> Expression:
+    """Return a product of two matrices, or of a number or symbol with an expression."""
+    if isinstance(left, Expression):
+        return Expression(f"{left:4} {right:4}", PRODUCT)
+    return Expression(f"{left} thin {right:4}", PRODUCT if right.precedence == PRODUCT else FACTOR)
 
 
-def over(one: Expression, other: str) -> Expression:
+def over(numerator: Expression, denominator: str) -> Expression:
     """Return a fraction."""
-    return Expression(f"({one}) / {other}", FACTOR)
+    return Expression(f"({numerator}) / {denominator}", FACTOR)
 
 
 _PATTERNS: Mapping[str, tuple[str, int]] = {
@@ -103,14 +103,14 @@ def operation(
     if word in ("pow", "rpow") and len(operands) == 2 and not named:
         base, power = texts if word == "pow" else texts[::-1]
         return Expression(f"{base if len(base) == 1 else f'({base})'}^({power})")
-    pattern, binds = _PATTERNS.get(word, ("", ATOM))
+    pattern, precedence = _PATTERNS.get(word, ("", ATOM))
     if pattern and len(operands) == 1 + ("{1" in pattern) and not named:
         numbers = [number for number, text in enumerate(texts) if _is_number(text)]
         if word == "add" and texts[1] == "0":
             return operands[0]
         if word == "mul" and numbers:
             return times(texts[numbers[-1]], operands[1 - numbers[-1]])
-        return Expression(pattern.format(*operands), binds)
+        return Expression(pattern.format(*operands), precedence)
     if word == "look-up" and len(operands) > 1 and not named:
         rest = ", ".join(texts[1:])
         is_part = rest.startswith('"[')

@@ -1,241 +1,25 @@
-"""Parts of a module's graph: loops over positions, projections of attentions, networks.
-
-A state-space model steps through a sentence in Python. Each iteration executes the same operations
-for the next position and reads results of the one before; in a formula they are written once.
-"""
+"""Parts of a module's graph: projections of attentions, experts, feed-forward networks."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from bertviewer.core.formulas.activation import FUNCTIONS
+from bertviewer.core.formulas.norm import NORMS, is_norm
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Operand
-
-AT = "at "
-"""Prefix of the index of an iteration, the first part of an operand."""
-
-NOW, BEFORE = f"{AT}t", f"{AT}t-1"
-_ITERATIONS = "rounds"
-"""Detail of a step in a loop: the number of iterations."""
-
-_FEW = 4
-"""Minimum of equal iterations of a loop."""
-
-_LONGEST = 40
-_NUMBER = re.compile(r"\d+")
-_LACKING = 3
-"""Limit of steps that may be missing in the first iteration."""
-
-_T = re.compile(r"\bt([+-]\d+)?\b")
-
-
-class _Loop(Struct, frozen=True):
-    """The steps in ``range(first, stop)``.
-
-    Attributes:
-        first: the number of the first step.
-        stop: the number after the last step.
-        places: for each node its iteration, and its index in the iteration.
-        inside: the steps of iteration t.
-    """
-
-    first: int
-    stop: int
-    places: Mapping[str, tuple[int, int]]
-    inside: Sequence[Step]
-
-
-def iterations_of(graph: ModuleGraph) -> dict[str, int]:
-    """Return the number of iterations of steps in a loop, by node; empty without a loop."""
-    found = {step.node.id: step.node.details.get(_ITERATIONS) for step in graph.steps}
-    return {node: count for node, count in found.items() if isinstance(count, int)}
-
-
-def folded(graph: ModuleGraph) -> ModuleGraph:
-    """Return a graph in which the longest loop is one iteration t."""
-    found = max(_loops(graph.steps), key=lambda each: each.stop - each.first, default=None)
-    if found is None:
-        return graph
-    place, inside = found.places, found.inside
-
-    def at(operand: Operand, read: Sequence[int] = ()) -> Operand:
-        """Return an operand after the loop: of one iteration, or of all if several are read."""
-        number, which = place.get(operand.node, (0, -1))
-        if which < 0:
-            return operand
-        time = NOW if read.count(which) > 1 else f"{AT}{number}"
-        return replace(operand, node=inside[which].node.id, parts=(time, *operand.parts))
-
-    def after(step: Step) -> Step:
-        read = [place[each.node][1] for each in step.operands if each.node in place]
-        return replace(step, operands=tuple(dict.fromkeys(at(o, read) for o in step.operands)))
-
-    count = 1 + max(number for number, _ in place.values())
-    rounds = (
-        replace(step, node=replace(step.node, details={**step.node.details, _ITERATIONS: count}))
-        for step in inside
-    )
-    steps = (*graph.steps[: found.first], *rounds, *map(after, graph.steps[found.stop :]))
-    results = tuple((node, at(operand)) for node, operand in graph.results)
-    return replace(graph, steps=steps, results=results)
-
-
-def _loops(steps: Sequence[Step]) -> Iterator[_Loop]:
-    names = [step.operation or step.node.name for step in steps]
-    words = ["add" if name == "residual" else name for name in names]
-    for length in range(1, _LONGEST + 1):
-        first = 0
-        while first + _FEW * length <= len(words):
-            stop = first + length
-            while stop < len(words) and words[stop] == words[stop - length]:
-                stop += 1
-            found = None
-            if stop - first >= _FEW * length:
-                found = _loop(steps, words, first, stop, length)
-            if found is not None:
-                yield found
-            first = first + 1 if found is None else max(first + 1, found.stop)
-
-
-def _loop(
-    steps: Sequence[Step], words: Sequence[str], first: int, stop: int, length: int
-) -> _Loop | None:
-    """Return the loop in steps whose operations repeat, ``None`` if there is none.
-
-    If the last iteration is incomplete, they may begin at a later step, after an incomplete first
-    one.
-    """
-    plain = _loop_from(steps, first, stop, length, ())
-    if plain is None or (plain.stop - first) % length == 0:
-        return plain
-    for start in range(first, min(first + length, stop - (_FEW - 1) * length + 1)):
-        lacking = range(1, min(_LACKING, length - 1) + 1)
-        for head in filter(None, (_head(words, start, length, count) for count in lacking)):
-            if (found := _loop_from(steps, start, stop, length, head)) is not None:
-                return found
-    return plain
-
-
-def _head(words: Sequence[str], start: int, length: int, lacking: int) -> tuple[int, ...]:
-    """Return the indices in an iteration of the steps before it, if only some are missing."""
-    found: list[int] = []
-    inside, before = words[start : start + length], words[:start][lacking - length :]
-    for word in before:
-        after = found[-1] + 1 if found else 0
-        if word not in inside[after:]:
-            return ()
-        found.append(inside.index(word, after))
-    return tuple(found) if len(found) == length - lacking else ()
-
-
-def _loop_from(
-    steps: Sequence[Step], start: int, stop: int, length: int, head: Sequence[int]
-) -> _Loop | None:
-    """Return the loop with complete iterations from ``start``, and the steps ``head`` before.
-
-    The last iteration may be incomplete. ``None`` if iterations differ in more than t, or if none
-    reads the one before.
-    """
-    first, before = start - len(head), length if head else 0
-    numbers = [(0, which) for which in head]
-    numbers += [divmod(n, length) for n in range(before, before + stop - start)]
-    ids = [step.node.id for step in steps[first:stop]]
-    places = dict(zip(ids, numbers, strict=True))
-    second = start + length  # the first iteration reads initial values
-    any_ids, inside = [each.node.id for each in steps[second : second + length]], list[Step]()
-    for number in range(second, stop - length):
-        operands = _in_any_round(steps[number], steps[number + length], places, any_ids)
-        if len(inside) == length and operands != inside[(number - second) % length].operands:
-            stop = start + (number + length - start) // length * length
-            break
-        if operands is None:
-            return None
-        if len(inside) < length:
-            inside.append(replace(steps[number], operands=operands))
-    reads_before = any(BEFORE in o.parts for step in inside for o in step.operands)
-    if not reads_before or (before + stop - start) // length < _FEW:
-        return None
-    if head and not _is_first(steps[first:start], head, inside, any_ids):
-        return None
-    return _Loop(first, stop, dict(list(places.items())[: stop - first]), inside)
-
-
-def _in_any_round(
-    one: Step, other: Step, places: Mapping[str, tuple[int, int]], ids: Sequence[str]
-) -> tuple[Operand, ...] | None:
-    """Return the operands of a step of iteration t, ``None`` if the next one differs in more."""
-    iteration, _ = places[one.node.id]
-    operands: list[Operand] = []
-    for read, later in zip(one.operands, other.operands, strict=False):
-        number, which = places.get(read.node, (iteration, 0))
-        is_inside, texts = read.node in places, (read.plain, *read.parts)
-        same = (number + 1, which) if is_inside else None
-        both = zip(texts, (later.plain, *later.parts), strict=False)
-        plain, *parts = (_for_any(*each, iteration) for each in both)
-        is_same = places.get(later.node) == same and (is_inside or read.node == later.node)
-        is_near = number in (iteration, iteration - 1)
-        if not (is_same and is_near) or None in (plain, *parts):
-            return None
-        if len(read.parts) != len(later.parts):
-            return None
-        time = (NOW if number == iteration else BEFORE,) if is_inside else ()
-        node = ids[which] if is_inside else read.node
-        operands.append(replace(read, node=node, plain=str(plain), parts=(*time, *map(str, parts))))
-    return tuple(operands) if len(operands) == len(one.operands) == len(other.operands) else None
-
-
-def _is_first(
-    steps: Sequence[Step], head: Sequence[int], inside: Sequence[Step], ids: Sequence[str]
-) -> bool:
-    """Return whether steps are iteration 0 except for initial values."""
-    own = {step.node.id: ids[which] for step, which in zip(steps, head, strict=True)}
-    lacking = [step for which, step in enumerate(inside) if which not in head]
-    if any(operand.parts[:1] == (NOW,) for step in lacking for operand in step.operands):
-        return False
-    for step, which in zip(steps, head, strict=True):
-        if len(step.operands) != len(inside[which].operands):
-            return False
-        for read, usual in zip(step.operands, inside[which].operands, strict=True):
-            time, *parts = usual.parts if usual.node in ids else ("", *usual.parts)
-            is_initial = time == BEFORE or (time == NOW and usual.node not in own.values())
-            texts = [_T.sub(lambda t: str(int(t[1] or 0)), text) for text in (usual.plain, *parts)]
-            is_same = own.get(read.node, read.node) == usual.node
-            if not is_initial and not (is_same and texts == [read.plain, *read.parts]):
-                return False
-    return True
-
-
-def _for_any(one: str, other: str, iteration: int) -> str | None:
-    """Return a text with t for numbers that grow by 1 in the next iteration, or ``None``."""
-    if _NUMBER.sub("", one) != _NUMBER.sub("", other):
-        return None
-    both = list(zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=False))
-    if any(int(after) - int(number) not in (0, 1) for number, after in both):
-        return None
-    grown = (
-        number if number == after else f"t{int(number) - iteration:+}".removesuffix("+0")
-        for number, after in both
-    )
-    return _NUMBER.sub(lambda _: next(grown), one)
-
 
 ROLES = {"query": "Q", "key": "K", "value": "V"}
 """Symbols of an attention's operands."""
 
-_PASSED = (
-    *("rms norm", "layer norm", "scale and shift", "mul", "div", "add", "clamp", "look-up"),
-    *("cat", "broadcast_to"),
-)
+_PASSED = (*NORMS, "mul", "div", "add", "clamp", "look-up", "cat", "broadcast_to")
 """Operations whose result is still a query, key or value."""
 
-_NORMS = ("rms norm", "layer norm", "scale and shift")
-_MOST = 8
-Place = tuple[str, tuple[str, ...]]
-"""A node's id, and a part of its result."""
+_MAX_DEPTH = 8
+OperandKey = tuple[str, tuple[str, ...]]
+"""An operand's ``node`` and ``parts``: the result of a node, or a part of it."""
 
 
 class Chain(Struct, frozen=True):
@@ -253,16 +37,16 @@ class Chain(Struct, frozen=True):
 def chain_of(graph: ModuleGraph, operand: Operand) -> Chain:
     """Return how an operand is computed from a linear layer or an input."""
     steps: tuple[Step, ...] = ()
-    for _ in range(_MOST):
+    for _ in range(_MAX_DEPTH):
         step = graph.maker(operand)
         if step is None or step.operation == "linear":
-            is_origin = step is not None or _is_data(graph, operand)
+            is_origin = step is not None or _depends_on_input(graph, operand)
             return Chain(operand if is_origin else None, steps)
         steps = (step, *steps)
         if step.operation == "rotary":
-            operand = turned_by(step)
+            operand = rotated_operand(step)
             continue
-        sources = {(o.node, o.parts): o for o in step.tensors if _is_data(graph, o)}
+        sources = {(o.node, o.parts): o for o in step.tensors if _depends_on_input(graph, o)}
         if step.operation not in _PASSED or len(sources) != 1:
             break
         (source,) = sources.values()
@@ -272,9 +56,9 @@ def chain_of(graph: ModuleGraph, operand: Operand) -> Chain:
     return Chain(None, steps)
 
 
-def origins(graph: ModuleGraph) -> dict[Place, str]:
+def origins(graph: ModuleGraph) -> dict[OperandKey, str]:
     """Return the symbols of linear layers, or parts of them, that compute queries, keys, values."""
-    found: dict[Place, str] = {}
+    found: dict[OperandKey, str] = {}
     for number, step in enumerate(graph.of("attention")):
         for role, letter in ROLES.items():
             operand = step.roles.get(role)
@@ -304,7 +88,7 @@ def layer_before(graph: ModuleGraph, step: Step) -> tuple[Step | None, tuple[Ste
     """Return the linear layer before a step, and the norms between them."""
     chain = chain_of(graph, next(iter(step.tensors), Operand()))
     layer = graph.maker(chain.origin)
-    is_near = layer is not None and all(each.operation in _NORMS for each in chain.steps)
+    is_near = layer is not None and all(map(is_norm, chain.steps))
     return (layer, chain.steps) if is_near else (None, ())
 
 
@@ -318,7 +102,7 @@ def compressed_for(graph: ModuleGraph, step: Step) -> frozenset[str]:
     return frozenset().union(*found)
 
 
-def turned_by(step: Step) -> Operand:
+def rotated_operand(step: Step) -> Operand:
     """Return the tensor that a rotation rotates: the one of which it reads parts."""
     position = step.roles.get("position", Operand())
     inside = {position.node, *(each.node.id for each in step.inner)}
@@ -336,13 +120,13 @@ def turned_by(step: Step) -> Operand:
 _PART = re.compile(r"part |chunk |split |unbind |select ")
 
 
-def _is_data(graph: ModuleGraph, operand: Operand, depth: int = _MOST) -> bool:
+def _depends_on_input(graph: ModuleGraph, operand: Operand, depth: int = _MAX_DEPTH) -> bool:
     """Return whether an operand depends on an input."""
     given, maker = graph.given.get(operand.node), graph.maker(operand)
     if maker is None or not depth:
         return given is not None and given.kind == "input"
     is_layer = maker.operation in ("linear", "embedding", "rotary")
-    return is_layer or any(_is_data(graph, each, depth - 1) for each in maker.tensors)
+    return is_layer or any(_depends_on_input(graph, each, depth - 1) for each in maker.tensors)
 
 
 def expert_choice(experts: Step) -> tuple[Operand | None, Operand | None]:
@@ -357,15 +141,15 @@ def expert_choice(experts: Step) -> tuple[Operand | None, Operand | None]:
     return given_to("look-up", inner), given_to("mul", reversed(inner))
 
 
-PLAIN, GATED = "feed-forward", "gated feed-forward"
-KINDS = (PLAIN, GATED)
+PLAIN_NETWORK, GATED_NETWORK = "feed-forward", "gated feed-forward"
+NETWORKS = (PLAIN_NETWORK, GATED_NETWORK)
 """Operations of the graph that are feed-forward networks."""
 
 _USES = {
-    (PLAIN, 1): {"1": "first linear layer"},
-    (PLAIN, 2): {"1": "first linear layer", "2": "second linear layer"},
-    (GATED, 2): {"1": "gate and gated layer", "2": "output layer"},
-    (GATED, 3): {"G": "gate", "U": "gated layer", "D": "output layer"},
+    (PLAIN_NETWORK, 1): {"1": "first linear layer"},
+    (PLAIN_NETWORK, 2): {"1": "first linear layer", "2": "second linear layer"},
+    (GATED_NETWORK, 2): {"1": "gate and gated layer", "2": "output layer"},
+    (GATED_NETWORK, 3): {"G": "gate", "U": "gated layer", "D": "output layer"},
 }
 """Index and use of the linear layers, by kind of network and their number."""
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from bertviewer.core.formulas.formula import TARGET, TOKENS, Formula, Term, indices, quoted
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.attention import ROOT
-from bertviewer.core.formulas.steps.graph_analysis import folded
-from bertviewer.core.formulas.steps.naming import PLAIN, Names, Naming
+from bertviewer.core.formulas.steps.loops import fold_loop
+from bertviewer.core.formulas.steps.naming import DEFAULT_NAMES, Names, Naming
 from bertviewer.core.formulas.steps.operations import OPERATIONS, list_name
 from bertviewer.core.formulas.steps.writer import Legend, Writer, at_iteration
 from bertviewer.core.formulas.template import Match, Template
@@ -17,7 +17,7 @@ from bertviewer.core.graph.module_graph import MANY, ModuleGraph, Step
 from bertviewer.core.schema.flow import KnownOperation, Node, Operand
 from bertviewer.core.util.numbers import count_text
 
-SOURCE = "traced from the code"
+TRACED = "traced from the code"
 _MEANINGS = {
     "residual": "sum with the residual",
     "add": "sum",
@@ -51,9 +51,9 @@ def match_of_steps(view: ModuleView, **values: object) -> Match | None:
     """Return a module's steps for a template; ``{steps}`` is the note about them."""
     if not view.is_called:
         return None
-    found = folded(view.graph)
+    found = fold_loop(view.graph)
     if len(found.steps) > MANY and view.calls.steps:
-        found = folded(view.calls)
+        found = fold_loop(view.calls)
     written, name = write(found, view), view.node.class_name
     length = view.flows.lengths.get("S")
     tokens = f" with {length} tokens; the shapes are for that length" if length else ""
@@ -68,13 +68,13 @@ def match_of_steps(view: ModuleView, **values: object) -> Match | None:
     )
 
 
-_STEPS = Template("", match_of_steps, "{class}", "{summary}", ("{steps}",), source=SOURCE)
+_STEPS = Template("", match_of_steps, "{class}", "{summary}", ("{steps}",), source=TRACED)
 
 
-def write(graph: ModuleGraph, view: ModuleView, naming: Naming = PLAIN) -> Match:
+def write(graph: ModuleGraph, view: ModuleView, naming: Naming = DEFAULT_NAMES) -> Match:
     """Return a graph's lines and terms."""
     graph = graph.up_to(len(naming.results)) if naming.results else graph
-    names, legend = Names(graph, view, naming), Legend(view, naming.teaches)
+    names, legend = Names(graph, view, naming), Legend(view, naming.from_template)
     maths = tuple(_lines(Writer(graph, names, legend, OPERATIONS)))
     for symbol, meaning in naming.meanings.items():
         legend.add(symbol, meaning)
@@ -86,7 +86,7 @@ def write(graph: ModuleGraph, view: ModuleView, naming: Naming = PLAIN) -> Match
     ]
     whole += " ".join(term.value for term in terms if term.value)
     lengths = (term for term in (TOKENS, TARGET) if _is_in(whole, term))
-    return Match(maths, (*lengths, *terms), is_lettered=True)
+    return Match(maths, (*lengths, *terms), has_model_lengths=True)
 
 
 def _is_in(maths: str, term: Term) -> bool:
@@ -96,28 +96,28 @@ def _is_in(maths: str, term: Term) -> bool:
 
 def _lines(writer: Writer) -> Iterator[str]:
     """Yield the lines, then those that define functions."""
-    names, legend, rounds = writer.names, writer.legend, writer.names.rounds
-    looped = [node for node in rounds if node in names.own]
+    names, legend, iterations = writer.names, writer.legend, writer.names.iterations
+    looped = [node for node in iterations if node in names.line_nodes]
     for step in writer.graph.steps:
         node = step.node.id
-        if node not in names.own:
+        if node not in names.line_nodes:
             continue
         if step.node.repeat is not None:
-            yield from _stack(writer, step, step.node.repeat.count)
+            yield from _layer_lines(writer, step, step.node.repeat.count)
             continue
         maths = writer.step(step).text
-        line = f"{_target(writer, step)} = {maths}{writer.where()}"
+        line = f"{_target(writer, step)} = {maths}{writer.take_clauses()}"
         if node in looped[:1]:
             legend.add("t", "loop iteration; before the first, the value is the initial one")
-            line += f", quad t = 0, dots, {rounds[node] - 1}"
+            line += f", quad t = 0, dots, {iterations[node] - 1}"
         elif step.operation == "attention" and ROOT in maths:
             line += f", quad d_k = {step.node.details.get('head_size')}"
         yield line
     for symbol, (output, operand) in zip(names.results, writer.graph.results, strict=True):
-        is_shown = operand.node in names.final and not operand.parts
+        is_shown = operand.node in names.step_results and not operand.parts
         if not is_shown and (value := writer.of(operand).text) != symbol:
             yield f"{legend.sized(symbol, output)} = {value}"
-            legend.value(symbol, "output", output)
+            legend.add_value(symbol, "output", output)
     yield from writer.definitions.values()
 
 
@@ -125,43 +125,43 @@ def _target(writer: Writer, step: Step) -> str:
     """Return the symbols on the left side of a step's line, and add their terms."""
     node, names, legend = step.node, writer.names, writer.legend
     if symbols := names.splits.get(node.id):
-        return writer.parts(symbols, f"the {_meaning(node)}")
-    symbol = names.places.get((node.id, ()), "")
+        return writer.split_symbols(symbols, f"the {_meaning(node)}")
+    symbol = names.symbols.get((node.id, ()), "")
     if step.operation == "routing":
         if isinstance(chosen := node.details.get("chosen"), int):
             # The node may have the shape of the scores.
             node = replace(node, shape=(*node.shape[:-1], chosen), symbolic_shape=None)
-        legend.value(symbol, _meaning(node), node)
+        legend.add_value(symbol, _meaning(node), node)
         return f"(g, {symbol})"
-    if node.id in names.rounds:
+    if node.id in names.iterations:
         symbol = at_iteration(symbol, "t")
-        legend.value(symbol, _meaning(node), node)
+        legend.add_value(symbol, _meaning(node), node)
         return symbol
     outputs = [part.node for part in step.parts if part.node.id in step.outputs]
-    targets = {names.places[each.id, ()]: each for each in outputs}
-    targets = targets or names.final.get(node.id, {symbol: node})
+    targets = {names.symbols[each.id, ()]: each for each in outputs}
+    targets = targets or names.step_results.get(node.id, {symbol: node})
     for each, given in targets.items():
-        legend.value(each, _meaning(given if outputs else node), given)
+        legend.add_value(each, _meaning(given if outputs else node), given)
     return ", ".join(legend.sized(*each) for each in targets.items())
 
 
-def _stack(writer: Writer, step: Step, count: int) -> Iterator[str]:
+def _layer_lines(writer: Writer, step: Step, count: int) -> Iterator[str]:
     """Yield the lines of layers that are applied in sequence."""
     node, names, legend = step.node, writer.names, writer.legend
     first, *others = writer.arguments(step, writer.of)
     base = names.stacks[node.id]
-    usual = '"Layer"' if legend.teaches else quoted(list_name(node) or node.name)
+    usual = '"Layer"' if legend.from_template else quoted(list_name(node) or node.name)
     function = names.naming.functions.get(node.id) or usual
     start = next(iter(step.tensors), Operand())
-    if names.places.get((start.node, start.parts)) != f"{base}_0":
+    if names.symbols.get((start.node, start.parts)) != f"{base}_0":
         yield f"{base}_0 = {first}"
     arguments = ", ".join((f"{base}_l", *others))
     yield f"{base}_(l+1) = {function}_l ({arguments}), quad l = {indices(count)}"
     legend.add(f"{base}_l", "hidden state l: the input of layer l, one row per position")
     layers = count_text(count, "1 layer", "{0} layers")
     legend.add("l", "index of the layer, counted from 0", layers)
-    if not legend.teaches:
-        legend.module(f"{function}_l", node.path or "", "layer l, ")
+    if not legend.from_template:
+        legend.add_module(f"{function}_l", node.path or "", "layer l, ")
 
 
 def _meaning(node: Node) -> str:

@@ -9,33 +9,32 @@ from bertviewer.core.formulas.embedding import index_kind
 from bertviewer.core.formulas.formula import quoted
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.graph_analysis import (
-    KINDS,
-    NOW,
+    NETWORKS,
     ROLES,
-    Place,
+    OperandKey,
     expert_choice,
-    iterations_of,
     origins,
     split_gate,
     uses_of,
 )
+from bertviewer.core.formulas.steps.loops import NOW, loop_iterations
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Node, Operand
 
-_MOST_IN_ONE = 3
-"""Limit of small steps in one line."""
+_MAX_SIZE = 3
+"""Limit of a line, in small steps."""
 
-_WORDS = 24
-"""Characters of the code's words that count as one small step."""
+_STEP_LENGTH = 24
+"""Length of a literal or part, in characters, that counts as one small step."""
 
-_ALONE = ("attention", "routing", "experts", "position bias", "convolution")
-_APART = ("routing", "experts", "position bias")
-_TAKES_LINEAR = ("residual", "add", "activation", "mul")
+_NEVER_INLINED = ("attention", "routing", "experts", "position bias", "convolution")
+_INLINES_NOTHING = ("routing", "experts", "position bias")
+_INLINES_LINEAR = ("residual", "add", "activation", "mul")
 
 
-def own_steps(graph: ModuleGraph) -> frozenset[str]:
+def line_nodes(graph: ModuleGraph) -> frozenset[str]:
     """Return the nodes that have their own line."""
-    rounds = iterations_of(graph)
+    iterations = loop_iterations(graph)
     users: dict[str, list[Step | None]] = {}
     for step in graph.steps:
         for each in step.tensors or step.roles.values():
@@ -48,14 +47,14 @@ def own_steps(graph: ModuleGraph) -> frozenset[str]:
         each.node
         for step in graph.steps
         for each in step.operands
-        if each.node in rounds and (each.parts[:1] != (NOW,) or step.node.id not in rounds)
+        if each.node in iterations and (each.parts[:1] != (NOW,) or step.node.id not in iterations)
     }
     sizes: dict[str, int] = {}
     for step in graph.steps:
         read = [sizes[o.node] for o in step.tensors if o.node in sizes and o.node not in own]
         size = sizes[step.node.id] = _width(step) + sum(read)
         user, *others = users.get(step.node.id, [None])
-        if user is None or others or step.outputs or not _is_part(step, user, size):
+        if user is None or others or step.outputs or not _is_inlined(step, user, size):
             own.update(step.ids)
     return frozenset(own & graph.by_id.keys())
 
@@ -63,19 +62,19 @@ def own_steps(graph: ModuleGraph) -> frozenset[str]:
 def _width(step: Step) -> int:
     """Return how much of a line a step takes, in small steps."""
     words = (text for o in step.operands for text in (o.key, o.plain, *o.parts))
-    return 0 if step.operation == "embedding" else 1 + sum(map(len, words)) // _WORDS
+    return 0 if step.operation == "embedding" else 1 + sum(map(len, words)) // _STEP_LENGTH
 
 
-def _is_part(step: Step, user: Step, size: int) -> bool:
-    """Return whether a step is written in the line of its only user."""
+def _is_inlined(step: Step, user: Step, size: int) -> bool:
+    """Return whether a step of a size is written in the line of its only user."""
     kind, other = step.operation, user.operation
     is_run = step.node.repeat is not None or user.node.repeat is not None
-    if size > _MOST_IN_ONE or is_run or kind in _ALONE or other in _APART:
+    if size > _MAX_SIZE or is_run or kind in _NEVER_INLINED or other in _INLINES_NOTHING:
         return False
     if kind == "embedding":
-        return other in _TAKES_LINEAR or "norm" in other
+        return other in _INLINES_LINEAR or "norm" in other
     if kind == "linear":
-        return other in _TAKES_LINEAR and size == 1
+        return other in _INLINES_LINEAR and size == 1
     return other == "residual" if step.is_call else True
 
 
@@ -108,11 +107,11 @@ _INPUTS = {
 _CONSTANTS = {"mask": "M", "positions": "p", "position bias": "B"}
 _STATES = ("hidden states", "hidden state", "x", "h", "input", "inputs", "output h", "features")
 _WEIGHTED = ("linear", "embedding", "convolution")
-POSITIONS = '"pos"'
+POSITION_INDEX = '"pos"'
 TABLES = {
     "token": ('"word"', "vocabulary entry"),
     "segment": ('"type"', "segment"),
-    "position": (POSITIONS, "position"),
+    "position": (POSITION_INDEX, "position"),
     "distance": ('"rel"', "distance or distance bucket"),
 }
 """Index of a table's symbol, and the meaning of its rows, by the kind of indices."""
@@ -127,79 +126,80 @@ class Naming(Struct, frozen=True):
         meanings: of symbols.
         layers: index and use of the weights of linear layers, by node.
         functions: names of called modules, by node.
-        teaches: whether sizes are shown at every symbol, and masks and positions omitted.
+        from_template: if true, sizes are shown at every symbol, and masks and positions omitted.
     """
 
     results: tuple[str, ...] = ()
-    symbols: dict[Place, str] = field(default_factory=dict)
+    symbols: dict[OperandKey, str] = field(default_factory=dict)
     meanings: dict[str, str] = field(default_factory=dict)
     layers: dict[str, tuple[str, str]] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
-    teaches: bool = True
+    from_template: bool = True
 
 
-PLAIN = Naming(teaches=False)
+DEFAULT_NAMES = Naming(from_template=False)
 
 
 class Names(Struct):
     """The symbols of a formula, and which steps have their own line.
 
     Attributes:
-        places: symbols by node and part.
+        symbols: by node and part.
+        line_nodes: the nodes that have their own line.
         splits: the symbols of a node's parts, if all parts that are read have one.
         indices: the subscripts of weights, by node.
         stacks: the symbol of the hidden states of equal layers, by their node.
-        rounds: the number of iterations of steps in a loop, by node.
+        iterations: the number of iterations of steps in a loop, by node.
         results: the symbols of the module's results.
-        final: the results that a step computes, by the step: symbols with output nodes.
+        step_results: symbols of results, with their output nodes, by the step that computes them.
     """
 
     graph: ModuleGraph
     view: ModuleView
     naming: Naming
-    own: frozenset[str] = frozenset()
-    places: dict[Place, str] = field(default_factory=dict)
+    line_nodes: frozenset[str] = frozenset()
+    symbols: dict[OperandKey, str] = field(default_factory=dict)
     splits: dict[str, tuple[str, ...]] = field(default_factory=dict)
     indices: dict[str, str] = field(default_factory=dict)
     stacks: dict[str, str] = field(default_factory=dict)
-    rounds: Mapping[str, int] = field(default_factory=dict)
+    iterations: Mapping[str, int] = field(default_factory=dict)
     results: tuple[str, ...] = ()
-    final: dict[str, dict[str, Node]] = field(default_factory=dict)
+    step_results: dict[str, dict[str, Node]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        symbols = self.naming.symbols
-        self.rounds = iterations_of(self.graph)
-        self.own = own_steps(self.graph) | {node for node, parts in symbols if not parts}
+        chosen = self.naming.symbols
+        self.iterations = loop_iterations(self.graph)
+        self.line_nodes = line_nodes(self.graph) | {node for node, parts in chosen if not parts}
         self.indices |= {node: index for node, (index, _) in self.naming.layers.items()}
-        taken: dict[str, dict[tuple[str, ...], None]] = {}
+        read_parts: dict[str, dict[tuple[str, ...], None]] = {}
         read = [operand for step in self.graph.steps for operand in step.read]
         for each in (*read, *(operand for _, operand in self.graph.results)):
-            taken.setdefault(each.node, {})[each.parts] = None
+            read_parts.setdefault(each.node, {})[each.parts] = None
         self._name_given()
-        self.places |= origins(self.graph)
+        self.symbols |= origins(self.graph)
         self._name_inner_weights()
         self._name_weights()
-        self._name_steps(taken)
+        self._name_steps(read_parts)
         self._name_results()
-        self.places.update(symbols)
-        for node, parts in taken.items():
-            named = [self.places.get((node, each), "") for each in parts if each]
-            if len(named) == len(parts) and all(named) and (node, ()) not in symbols:
+        self.symbols.update(chosen)
+        for node, parts in read_parts.items():
+            named = [self.symbols.get((node, each), "") for each in parts if each]
+            if len(named) == len(parts) and all(named) and (node, ()) not in chosen:
                 self.splits.setdefault(node, tuple(dict.fromkeys(named)))
 
     def _name_given(self) -> None:
         given = self.graph.given.values()
-        main = next((each for each in given if each.kind == "input" and not _given(each)), None)
+        main = next((n for n in given if n.kind == "input" and not _given_symbol(n)), None)
         # p may be the pooled output.
         positions = "s" if "p" in self.naming.results else "p"
         for node in given:
-            known = _given(node) if self.graph.steps or node.kind != "constant" else ""
+            known = _given_symbol(node) if self.graph.steps or node.kind != "constant" else ""
             usual = known or ("X" if node is main else quoted(node.name))
-            self.places[node.id, ()] = positions if known == "p" else usual
+            self.symbols[node.id, ()] = positions if known == "p" else usual
         for step in () if self.graph.of("routing") else self.graph.of("experts"):
             for operand, symbol in zip(expert_choice(step), ("cal(E)", "g"), strict=True):
                 if operand is not None and operand.node in self.graph.given:
-                    self.places[operand.node, ()] = symbol
+                    self.symbols[operand.node, ()] = symbol
         self._number([(node.id, ()) for node in given])
 
     def _name_weights(self) -> None:
@@ -208,7 +208,7 @@ class Names(Struct):
         for number, step in enumerate(graph.of("attention")):
             for after in graph.of("linear"):
                 if [o.node for o in after.tensors] == [step.node.id]:
-                    indices.setdefault(after.node.id, _below("O" + "'" * number))
+                    indices.setdefault(after.node.id, _subscript("O" + "'" * number))
         tables = {(_table_index(s, self.view), _weight(s)) for s in graph.of("embedding")}
         counts = Counter(index for index, _ in tables)
         numbered: dict[str, list[str]] = {}
@@ -220,8 +220,8 @@ class Names(Struct):
                 index = _table_index(step, self.view)
                 index = index if counts[index] == 1 else ""
             elif step.operation == "linear":
-                letter = self.places.get((node, ()), "")
-                index = _below(letter) if letter.rstrip("'") in ROLES.values() else ""
+                letter = self.symbols.get((node, ()), "")
+                index = _subscript(letter) if letter.rstrip("'") in ROLES.values() else ""
             if index:
                 indices[node] = index
             else:
@@ -235,43 +235,44 @@ class Names(Struct):
         for step in self.graph.of("routing"):
             layers = [each.node.id for each in step.inner if each.operation == "linear"]
             self.indices |= dict.fromkeys(layers[:1], "R")
-        networks = self.graph.of(*KINDS)
+        networks = self.graph.of(*NETWORKS)
         for step in (*networks, *self.graph.of("experts")):
             number = networks.index(step) + 1 if len(networks) > 1 and step in networks else 0
             for layer, (index, _) in uses_of(step.inner, step.operation).items():
                 self.indices[layer] = f"({index}, {number})" if number else index
             node, halves = split_gate(step.inner)
             if halves:
-                self.places |= {(node, parts): symbol for symbol, parts in halves.items()}
+                self.symbols |= {(node, parts): symbol for symbol, parts in halves.items()}
                 self.splits[node] = tuple(halves)
 
-    def _name_steps(self, taken: Mapping[str, Iterable[tuple[str, ...]]]) -> None:
-        new: list[Place] = []
-        known = {**self.places, **self.naming.symbols}
+    def _name_steps(self, read_parts: Mapping[str, Iterable[tuple[str, ...]]]) -> None:
+        new: list[OperandKey] = []
+        known = {**self.symbols, **self.naming.symbols}
         for step in self.graph.steps:
             node = step.node.id
             if step.node.repeat is not None:
                 base = self.stacks[node] = "X" + "'" * len(self.stacks)
                 start = next(iter(step.tensors), Operand())
                 if start.node not in self.stacks and not start.parts:
-                    self.places[start.node, ()] = f"{base}_0"
-                self.places[node, ()] = f"{base}_{step.node.repeat.count}"
+                    self.symbols[start.node, ()] = f"{base}_0"
+                self.symbols[node, ()] = f"{base}_{step.node.repeat.count}"
                 continue
             letter = _LETTERS.get(step.operation, "H" if step.node.kind == "module" else "U")
             if (index := self.indices.get(node, "").strip("()")).startswith("O"):
                 letter = index
             for each in step.ids:
-                if each in self.own and (each, ()) not in self.places:
-                    parts = () if each in self.rounds else _all_numbered(taken.get(each, ()))
-                    places: list[Place] = [(each, (part,)) for part in parts]
-                    if not places or any(place in known for place in (*places, (each, ()))):
-                        places = [(each, ())]
-                    self.places |= dict.fromkeys(places, letter)
-                    new += places
+                if each in self.line_nodes and (each, ()) not in self.symbols:
+                    read = () if each in self.iterations else read_parts.get(each, ())
+                    parts = _all_numbered(read)
+                    keys: list[OperandKey] = [(each, (part,)) for part in parts]
+                    if not keys or any(key in known for key in (*keys, (each, ()))):
+                        keys = [(each, ())]
+                    self.symbols |= dict.fromkeys(keys, letter)
+                    new += keys
         self._number(new)
         for node, part in new:
             if part:
-                self.splits[node] = (*self.splits.get(node, ()), self.places[node, part])
+                self.splits[node] = (*self.splits.get(node, ()), self.symbols[node, part])
 
     def _name_results(self) -> None:
         results = self.graph.results
@@ -281,24 +282,24 @@ class Names(Struct):
         usual = (f"Y_{n}" if several else "Y" for n in range(len(results)))
         # The chosen experts of a router keep their symbol.
         self.results = self.naming.results or tuple(
-            self.places[operand.node, ()] if operand.node in routed else symbol
+            self.symbols[operand.node, ()] if operand.node in routed else symbol
             for symbol, (_, operand) in zip(usual, results, strict=True)
         )
         for symbol, (output, operand) in zip(self.results, results, strict=True):
             node = operand.node
-            if node in self.own and node not in self.stacks and not operand.parts:
-                self.final.setdefault(node, {})[symbol] = output
-                self.places[node, ()] = next(iter(self.final[node]))
+            if node in self.line_nodes and node not in self.stacks and not operand.parts:
+                self.step_results.setdefault(node, {})[symbol] = output
+                self.symbols[node, ()] = next(iter(self.step_results[node]))
 
-    def _number(self, places: Sequence[Place]) -> None:
+    def _number(self, keys: Sequence[OperandKey]) -> None:
         """Number equal symbols."""
-        counts = Counter(self.places[each] for each in places)
+        counts = Counter(self.symbols[each] for each in keys)
         seen: Counter[str] = Counter()
-        for each in places:
-            symbol = self.places[each]
+        for each in keys:
+            symbol = self.symbols[each]
             if counts[symbol] > 1:
                 seen[symbol] += 1
-                self.places[each] = f"{symbol}_{seen[symbol]}"
+                self.symbols[each] = f"{symbol}_{seen[symbol]}"
 
 
 def numbered_part(part: str) -> tuple[str, str] | None:
@@ -309,11 +310,11 @@ def numbered_part(part: str) -> tuple[str, str] | None:
     return None
 
 
-def _all_numbered(taken: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+def _all_numbered(read_parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the adjacent parts of a value in order, if all of them are read."""
     numbers: dict[int, str] = {}
     counts: set[str] = set()
-    for part in {each[0] if each else "" for each in taken}:
+    for part in {each[0] if each else "" for each in read_parts}:
         number, count = numbered_part(part) or ("0", "")
         numbers[int(number)] = part
         counts.add("" if part.startswith("unfold") else count)
@@ -338,12 +339,12 @@ def _weight(step: Step) -> str | None:
     return None if named is None else named.removesuffix(".weight")
 
 
-def _below(letter: str) -> str:
+def _subscript(letter: str) -> str:
     """Return a symbol as a subscript, in brackets if it has a prime."""
     return f"({letter})" if "'" in letter else letter
 
 
-def _given(node: Node) -> str:
+def _given_symbol(node: Node) -> str:
     """Return the symbol of an input, a constant or a parameter, "" for the main input."""
     name = node.name
     if node.operation in _CONSTANTS:
@@ -352,16 +353,16 @@ def _given(node: Node) -> str:
         return "M" if "mask" in name else name if len(name) == 1 else "T"
     if node.kind != "input":
         return quoted(name)
-    symbol, _ = _input(name)
+    symbol, _ = _known_input(name)
     is_main = name in _STATES or name.endswith(("hidden states", "embeds"))
     return symbol or ("" if is_main else "X")
 
 
-def _input(name: str) -> tuple[str, str]:
+def _known_input(name: str) -> tuple[str, str]:
     return next((known for word, known in _INPUTS.items() if word in name), ("", ""))
 
 
 def input_meaning(node: Node, symbol: str) -> str:
     """Return the meaning of token ids, images and other data, "" for other values."""
-    known, meaning = _input(node.name)
+    known, meaning = _known_input(node.name)
     return meaning if node.kind == "input" and symbol == known else ""

@@ -1,7 +1,5 @@
 """Writes patterns and operations with weights as mathematics."""
 
-from collections.abc import Mapping
-
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.formulas.activation import activation_term
 from bertviewer.core.formulas.embedding import constant_factor
@@ -10,9 +8,9 @@ from bertviewer.core.formulas.module_view import ModuleView, is_out_in
 from bertviewer.core.formulas.norm import MEANINGS, Norm
 from bertviewer.core.formulas.steps.attention import attention
 from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, call, times
-from bertviewer.core.formulas.steps.graph_analysis import KINDS, expert_choice, turned_by
-from bertviewer.core.formulas.steps.naming import POSITIONS, TABLES
-from bertviewer.core.formulas.steps.writer import CLOSED, Of, Write, Writer
+from bertviewer.core.formulas.steps.graph_analysis import NETWORKS, expert_choice, rotated_operand
+from bertviewer.core.formulas.steps.naming import POSITION_INDEX, TABLES
+from bertviewer.core.formulas.steps.writer import CLOSED, StepWriters, WriteOperand, Writer
 from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.schema.flow import Node, Operand
 
@@ -26,7 +24,7 @@ _MOST_STEPS = 14
 _CLOSE = 1e-3
 
 
-def _data(step: Step) -> Operand:
+def _main_operand(step: Step) -> Operand:
     """Return the first operand of a step that is not a parameter."""
     tensors = [each for each in step.operands if each.is_tensor]
     return next(iter([*filter(_is_data, tensors), *tensors]), Operand())
@@ -52,14 +50,14 @@ def _stored(step: Step, view: ModuleView) -> tuple[str, str]:
     return next(reversed(weights), ""), next((each for each in names if each not in weights), "")
 
 
-def _function(writer: Writer, step: Step, of: Of) -> Expression:
+def _function(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     """Return a norm or an activation."""
     term = activation_term(step) if step.operation == "activation" else Norm.of(step).terms[0]
-    writer.legend.put(term)
-    return call(term.symbol, of(_data(step)).text)
+    writer.legend.add_terms(term)
+    return call(term.symbol, of(_main_operand(step)).text)
 
 
-def _product(writer: Writer, step: Step, of: Of) -> Expression:
+def _product(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     """Return a product with a matrix or kernel; without a module in the order of the code."""
     node, legend, view = step.node, writer.legend, writer.view
     (weight, bias), is_module = _stored(step, view), node.kind == "module"
@@ -69,11 +67,11 @@ def _product(writer: Writer, step: Step, of: Of) -> Expression:
     layer = view.affine(node.path or "") if is_module and not is_kernel else None
     if is_module and not is_kernel and layer is None:
         return _closed(writer, step, of)
-    states = f"{of(_data(step)):4}"
+    states = f"{of(_main_operand(step)):4}"
     if layer is not None:
         _, use = writer.names.naming.layers.get(node.id, ("", ""))
         index = writer.names.indices.get(node.id, "")
-        legend.put(*layer.terms(use or f"“{legend.short(node.path or '')}”", index))
+        legend.add_terms(*layer.terms(use or f"“{legend.relative_path(node.path or '')}”", index))
         maths = layer.maths(states, index, sizes=legend.shows_sizes)
         return Expression(maths, SUM if layer.bias else PRODUCT)
     symbol, below = _indexed(writer, step, "W", "b")
@@ -87,30 +85,30 @@ def _product(writer: Writer, step: Step, of: Of) -> Expression:
         is_first = step.operands[0].parameter == weight
         text = f"{matrix} {states}" if is_first else f"{states} {matrix}"
     if weight and view.tensor(weight):
-        legend.tensor(symbol, "kernel" if is_kernel else "weight", weight)
+        legend.add_tensor(symbol, "kernel" if is_kernel else "weight", weight)
     else:
         legend.add(symbol, "kernel, computed from other parameters")
     if view.tensor(bias) is None:
         return Expression(text, PRODUCT)
-    legend.tensor(below, "bias", bias)
+    legend.add_tensor(below, "bias", bias)
     return Expression(f"{text} + {below}", SUM)
 
 
-def _embedding(writer: Writer, step: Step, of: Of) -> Expression:
+def _embedding(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     legend, view, index = writer.legend, writer.view, writer.names.indices.get(step.node.id, "")
     (symbol,), (name, _) = _indexed(writer, step, "W"), _stored(step, view)
     named = next((each.parameter for each in step.operands if each.parameter), name)
     tensor, row = view.tensor(named), _ROWS.get(index)
     if tensor is None or row is None:
-        legend.tensor(symbol, "table", named)
+        legend.add_tensor(symbol, "table", named)
     else:
         fixed = "" if tensor.trainable else "fixed, not learnt: "
         legend.add(symbol, f"{fixed}one row per {row}", shape_text(tensor.shape))
     if legend.shows_sizes and tensor is not None:
         symbol = sized(symbol, *tensor.shape)
-    rows, table = _data(step), view.at(step.path) or view
-    position = writer.names.places.get((rows.node, ()), "p")
-    if index == POSITIONS and position in ("p", "s"):
+    rows, table = _main_operand(step), view.at(step.path) or view
+    position = writer.names.symbols.get((rows.node, ()), "p")
+    if index == POSITION_INDEX and position in ("p", "s"):
         padding = table.integer("padding_idx")
         first = table.integer("offset") or (0 if padding is None else padding + 1)
         legend.add(position, f"positions, counted from {first}")
@@ -130,39 +128,40 @@ def _factor(table: ModuleView, width: int) -> str:
     return f"sqrt({width}) thick " if is_root else f"{number_maths(factor)} thick "
 
 
-def _rotary(writer: Writer, step: Step, of: Of) -> Expression:
-    inner, position = of(turned_by(step)), step.roles.get("position")
+def _rotary(writer: Writer, step: Step, of: WriteOperand) -> Expression:
+    inner, position = of(rotated_operand(step)), step.roles.get("position")
     meaning = "rotates pairs of features by an angle that grows with the position"
     writer.legend.add(ROTATION, f"{meaning}; no parameters")
     angles = () if position is None else (of(Operand(position.node)).text,)
     return call(ROTATION, inner.text, *angles)
 
 
-def _residual(writer: Writer, step: Step, of: Of) -> Expression:
+def _residual(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     skip = step.roles.get("residual")
     tensors = sorted(step.tensors, key=lambda each: skip is None or each.node != skip.node)
     return Expression(" + ".join(f"{of(each):1}" for each in tensors), SUM)
 
 
-def _network(writer: Writer, step: Step, of: Of) -> Expression:
+def _network(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     """Return the call of a feed-forward network, which is defined in its own line."""
 
     def network(states: Expression) -> Expression:
         return writer.group(step.inner, lambda each: states if _is_data(each) else of(each))
 
-    states, every = of(_data(step)), writer.graph.of(*KINDS)
+    states, every = of(_main_operand(step)), writer.graph.of(*NETWORKS)
     if len(writer.graph.steps) == 1:
         return network(states)
     is_one_of = len(every) > 1 and step in every
     function = f'op("FFN"_{every.index(step) + 1})' if is_one_of else 'op("FFN")'
-    writer.definitions[function] = f"{function}(x) = {network(Expression('x'))}{writer.where()}"
+    body = network(Expression("x"))
+    writer.definitions[function] = f"{function}(x) = {body}{writer.take_clauses()}"
     return call(function, states.text)
 
 
-def _routing(writer: Writer, step: Step, of: Of) -> Expression:
+def _routing(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     """Return the choice of a router."""
     words = [each.operation for each in step.inner]
-    found = states = of(_data(step))
+    found = states = of(_main_operand(step))
     if "linear" in words:
         found = writer.step(step.inner[words.index("linear")], lambda operand: states)
     chosen, experts = (step.node.details.get(key) for key in ("chosen", "experts"))
@@ -181,7 +180,7 @@ def _routing(writer: Writer, step: Step, of: Of) -> Expression:
     return found
 
 
-def _experts(writer: Writer, step: Step, of: Of) -> Expression:
+def _experts(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     """Return the weighted sum of the chosen experts."""
     routers = {each.node.id for each in writer.graph.of("routing")}
     router = next((each.node for each in step.tensors if each.node in routers), None)
@@ -207,15 +206,15 @@ def _one_expert(writer: Writer, step: Step) -> str:
     tables = (each.operands[0] for each in inner if each.operation == "look-up" and each.operands)
     matrices = list(dict.fromkeys(each.parameter for each in tables if each.parameter))
 
-    def look_up(writer: Writer, step: Step, of: Of) -> Expression:
+    def look_up(writer: Writer, step: Step, of: WriteOperand) -> Expression:
         name = step.operands[0].parameter
         if not name:
             return writer.step(step, of)
         symbol = f"W_({matrices.index(name) + 1}, e)"
-        writer.legend.tensor(symbol, "matrix of expert e, part", name)
+        writer.legend.add_tensor(symbol, "matrix of expert e, part", name)
         return Expression(symbol)
 
-    def product(writer: Writer, step: Step, of: Of) -> Expression:
+    def product(writer: Writer, step: Step, of: WriteOperand) -> Expression:
         operands = [of(each) for each in step.operands if not each.key]
         return times(*operands[:2]) if operands[1:] else writer.step(step, of)
 
@@ -223,26 +222,26 @@ def _one_expert(writer: Writer, step: Step) -> str:
         return Expression("x") if _is_data(operand) else writer.of(operand)
 
     special = {"look-up": look_up, **dict.fromkeys(_PRODUCTS, product)}
-    found = f"{writer.group(inner[: last + 1], outer, special)}{writer.where()}"
+    found = f"{writer.group(inner[: last + 1], outer, special)}{writer.take_clauses()}"
     return found if "x" in found and '"look-up"' not in found else ""
 
 
-def _position_bias(writer: Writer, step: Step, of: Of) -> Expression:
+def _position_bias(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     if not step.inner:
         return call('op("position bias")', *writer.arguments(step, of))
     return writer.group(step.inner, of)
 
 
-def _closed(writer: Writer, step: Step, of: Of) -> Expression:
+def _closed(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     """Return the call of a module."""
     naming, path = writer.names.naming, step.path
-    if naming.teaches:
+    if naming.from_template:
         title = "".join(word[:1].upper() + word[1:] for word in step.node.name.split("_"))
         function = naming.functions.get(step.node.id, quoted(title))
     else:
         number, holder = path.rpartition(".")[2], list_name(step.node)
         function = f"{quoted(holder)}_{number}" if holder else quoted(step.node.name)
-        writer.legend.module(function, path)
+        writer.legend.add_module(function, path)
     return call(function, *writer.arguments(step, of))
 
 
@@ -253,14 +252,14 @@ def list_name(node: Node) -> str:
     return ".".join(above[-count:]) if name.isdecimal() else ""
 
 
-OPERATIONS: Mapping[str, Write] = {
+OPERATIONS: StepWriters = {
     **dict.fromkeys((*MEANINGS, "activation"), _function),
     **dict.fromkeys(("linear", "convolution"), _product),
     "embedding": _embedding,
     "attention": attention,
     "rotary": _rotary,
     "residual": _residual,
-    **dict.fromkeys(KINDS, _network),
+    **dict.fromkeys(NETWORKS, _network),
     "routing": _routing,
     "experts": _experts,
     "position bias": _position_bias,

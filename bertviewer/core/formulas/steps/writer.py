@@ -16,24 +16,24 @@ from bertviewer.core.formulas.steps.expression import (
     operation,
     plain_maths,
 )
-from bertviewer.core.formulas.steps.graph_analysis import AT
+from bertviewer.core.formulas.steps.loops import AT
 from bertviewer.core.formulas.steps.naming import TOKEN_IDS, Names, input_meaning, numbered_part
 from bertviewer.core.graph.module_graph import FIRST, ModuleGraph, Step
 from bertviewer.core.schema.flow import Node, Operand
 from bertviewer.core.util.numbers import count_text
 
-_LETTERS = ("S", "S_d")
+_LENGTHS = ("S", "S_d")
 
 
 class Legend(Struct):
     """Terms by their symbols, in order of first use.
 
-    With ``teaches`` sizes are shown for vectors too, and only where a symbol is first used, but not
-    in the arguments of a call.
+    With ``from_template``, sizes are shown for vectors too, but only where a symbol is first used,
+    and not in the arguments of a call.
     """
 
     view: ModuleView
-    teaches: bool
+    from_template: bool
     terms: dict[str, Term] = field(default_factory=dict)
     is_in_call: bool = False
     _sized: set[str] = field(default_factory=set)
@@ -41,13 +41,13 @@ class Legend(Struct):
     @property
     def shows_sizes(self) -> bool:
         """Whether sizes of weights are shown."""
-        return self.teaches and not self.is_in_call
+        return self.from_template and not self.is_in_call
 
     def add(self, symbol: str, meaning: str, value: str | None = None) -> None:
         """Add a term, once."""
-        self.put(Term(symbol, meaning, value))
+        self.add_terms(Term(symbol, meaning, value))
 
-    def put(self, *terms: Term) -> None:
+    def add_terms(self, *terms: Term) -> None:
         """Add terms, once; different values of equal symbols are joined."""
         for term in terms:
             known = self.terms.setdefault(term.symbol, term)
@@ -55,19 +55,19 @@ class Legend(Struct):
                 both = f"{known.value} or {term.value}"
                 self.terms[term.symbol] = replace(known, value=both)
 
-    def value(self, symbol: str, meaning: str, node: Node) -> None:
+    def add_value(self, symbol: str, meaning: str, node: Node) -> None:
         """Add the term of a node's result."""
         sizes = self._sizes(node)
         self.add(symbol, meaning, shape_text(sizes) if sizes else None)
 
-    def tensor(self, symbol: str, what: str, name: str) -> None:
+    def add_tensor(self, symbol: str, what: str, name: str) -> None:
         """Add the term of a tensor."""
         found = self.view.tensor(name)
-        holder = self.short(name.removesuffix(".weight").removesuffix(".bias"))
+        holder = self.relative_path(name.removesuffix(".weight").removesuffix(".bias"))
         shape = None if found is None else shape_text(found.shape)
         self.add(symbol, f"{what} of “{holder}”", shape)
 
-    def module(self, symbol: str, path: str, what: str = "") -> None:
+    def add_module(self, symbol: str, path: str, what: str = "") -> None:
         """Add the term of a module that is called."""
         found = self.view.architecture.module(path)
         if found is None:
@@ -79,10 +79,10 @@ class Legend(Struct):
         """Return the symbol of a parameter, and add its term."""
         *_, holder, last = ("", *name.split("."))
         symbol = f"W_{quoted(holder)}" if last == "weight" and holder else quoted(last)
-        self.tensor(symbol, "parameter", name)
+        self.add_tensor(symbol, "parameter", name)
         return symbol
 
-    def short(self, path: str) -> str:
+    def relative_path(self, path: str) -> str:
         """Return a path relative to the formula's module."""
         own = self.view.node.path
         found = path.removeprefix(f"{own}.") if own else path
@@ -90,13 +90,13 @@ class Legend(Struct):
 
     def sized(self, symbol: str, node: Node) -> str:
         """Return a symbol with its sizes below it, if they are shown."""
-        is_known = self.teaches and symbol in self._sized
+        is_known = self.from_template and symbol in self._sized
         self._sized.add(symbol)
         if self.is_in_call or is_known:
             return symbol
         *before, last = self._sizes(node) or ("",)
-        is_row = len(before) == 1 and before[0] in _LETTERS
-        is_shown = is_row or (self.teaches and len(before) < 2)
+        is_row = len(before) == 1 and before[0] in _LENGTHS
+        is_shown = is_row or (self.from_template and len(before) < 2)
         return sized(symbol, *before, last) if is_shown and isinstance(last, int) else symbol
 
     def _sizes(self, node: Node) -> tuple[int | str, ...]:
@@ -104,8 +104,8 @@ class Legend(Struct):
         shape, lengths = node.shape, self.view.flows.lengths
         if node.symbolic_shape is not None:
             both = zip(node.symbolic_shape, shape, strict=True)
-            return tuple(name if name in _LETTERS else n for name, n in both if name != "B")
-        letters = {lengths[name]: name for name in reversed(_LETTERS) if name in lengths}
+            return tuple(name if name in _LENGTHS else n for name, n in both if name != "B")
+        letters = {lengths[name]: name for name in reversed(_LENGTHS) if name in lengths}
         named = [letters.get(size, size) for size in shape]
         is_batch = shape[:1] == (lengths.get("B", 1),)
         if node.kind == "parameter":
@@ -117,18 +117,19 @@ class Legend(Struct):
         return (*named[:1], *shape[1:])
 
 
-Of = Callable[[Operand], Expression]
+WriteOperand = Callable[[Operand], Expression]
 """Writes an operand."""
 
-Write = Callable[["Writer", Step, Of], Expression]
-"""Writes a step, its operands by ``Of``."""
+WriteStep = Callable[["Writer", Step, WriteOperand], Expression]
+"""Writes a step, its operands by ``WriteOperand``."""
+
+StepWriters = Mapping[str, WriteStep]
 
 CLOSED = "closed module"
 MASK = "mask: 0 at visible positions, −∞ at masked ones"
 _FIRST = re.compile(r"part \[:, 0(, :)?\]")
 _ROLES = {"mask": "M", "bias": "B"}
-_USUAL: Mapping[str, Write] = {}
-"""No special operations."""
+_NO_SPECIAL: StepWriters = {}
 
 
 class Writer(Struct):
@@ -145,7 +146,7 @@ class Writer(Struct):
     graph: ModuleGraph
     names: Names
     legend: Legend
-    operations: Mapping[str, Write]
+    operations: StepWriters
     definitions: dict[str, str] = field(default_factory=dict)
     _clauses: dict[str, str] = field(default_factory=dict)
 
@@ -155,7 +156,7 @@ class Writer(Struct):
         return self.legend.view
 
     def step(
-        self, step: Step, of: Of | None = None, special: Mapping[str, Write] = _USUAL
+        self, step: Step, of: WriteOperand | None = None, special: StepWriters = _NO_SPECIAL
     ) -> Expression:
         """Return what a step computes; ``of`` writes its operands, by default ``self.of``."""
         word = step.operation
@@ -179,7 +180,7 @@ class Writer(Struct):
         return operation(word, operands, named)
 
     def group(
-        self, inner: Sequence[Step], outer: Of, special: Mapping[str, Write] = _USUAL
+        self, inner: Sequence[Step], outer: WriteOperand, special: StepWriters = _NO_SPECIAL
     ) -> Expression:
         """Return the last step of a group as one expression; ``outer`` writes outer operands."""
         by_id = {each.node.id: each for each in inner}
@@ -189,14 +190,14 @@ class Writer(Struct):
             if step is None:
                 return outer(operand)
             if not (split := self.names.splits.get(operand.node)):
-                return self.part(operand, self.step(step, of, special))
-            if (symbols := self.parts(split)) not in self._clauses:
+                return self.with_parts(operand, self.step(step, of, special))
+            if (symbols := self.split_symbols(split)) not in self._clauses:
                 self._clauses[symbols] = self.step(step, of, special).text
-            return Expression(self.names.places[operand.node, operand.parts])
+            return Expression(self.names.symbols[operand.node, operand.parts])
 
         return self.step(inner[-1], of, special)
 
-    def parts(self, symbols: Sequence[str], whole: str = "one product") -> str:
+    def split_symbols(self, symbols: Sequence[str], whole: str = "one product") -> str:
         """Return the symbols of adjacent parts as the left side of a line, and add their term."""
         listed = ", ".join(symbols)
         is_gate = set(symbols) == {"G", "U"}
@@ -204,7 +205,7 @@ class Writer(Struct):
         self.legend.add(listed, f"{meaning}adjacent parts of {whole}")
         return f"({listed})"
 
-    def where(self) -> str:
+    def take_clauses(self) -> str:
         """Return the definitions of new parts, for the end of a line."""
         clauses, self._clauses = self._clauses, {}
         return "".join(f", quad {symbols} = {maths}" for symbols, maths in clauses.items())
@@ -217,25 +218,26 @@ class Writer(Struct):
             return Expression(plain_maths(operand.plain))
         node, parts = operand.node, operand.parts
         for count in range(len(parts), -1, -1):
-            if symbol := self.names.places.get((node, parts[:count])):
-                row = "" if count else self._first_row(operand, symbol)
-                whole = Expression(row or self._given(node, symbol))
-                return whole if row else self.part(replace(operand, parts=parts[count:]), whole)
+            if symbol := self.names.symbols.get((node, parts[:count])):
+                if not count and (row := self._first_row(operand, symbol)):
+                    return Expression(row)
+                whole = Expression(self._given(node, symbol))
+                return self.with_parts(replace(operand, parts=parts[count:]), whole)
         step = self.graph.maker(operand)
         if step is not None:
-            return self.part(operand, self.step(step))
+            return self.with_parts(operand, self.step(step))
         if operand.role:
             return Expression(_ROLES.get(operand.role, "c"))
         self.legend.add("c", "constants of the code, which do not depend on the text")
         return Expression("c")
 
-    def part(self, operand: Operand, whole: Expression) -> Expression:
+    def with_parts(self, operand: Operand, whole: Expression) -> Expression:
         """Return the parts of a value that an operand reads."""
         inner, shown = whole.within(ATOM), []
         for part in operand.parts:
             if part.startswith(AT):
-                index = part.removeprefix(AT)
-                inner = at_iteration(inner, index) if operand.node in self.names.own else inner
+                if operand.node in self.names.line_nodes:
+                    inner = at_iteration(inner, part.removeprefix(AT))
             elif part.startswith("unfold"):
                 self.legend.add('op("windows")', "each position with its neighbours")
                 inner = f'op("windows")({inner})'
@@ -249,27 +251,27 @@ class Writer(Struct):
             return whole
         return Expression(" thin ".join((inner, *shown)), FACTOR if shown else ATOM)
 
-    def arguments(self, step: Step, of: Of) -> tuple[str, ...]:
+    def arguments(self, step: Step, of: WriteOperand) -> tuple[str, ...]:
         """Return the tensors that a call reads, each once.
 
         In templates without masks, and only with the positions that are read.
         """
         legend, path = self.legend, step.node.path
         read = [each for each in step.tensors if not self._is_omitted(each)]
-        child = legend.view.at(path) if legend.teaches and path else None
+        child = legend.view.at(path) if legend.from_template and path else None
         if child is not None and len(step.tensors) == 1 and reads_first(child):
             read = [Operand(step.tensors[0].node, (FIRST,))]
         before, legend.is_in_call = legend.is_in_call, True
         found = tuple(dict.fromkeys(of(each).text for each in read or [Operand()]))
         legend.is_in_call = before
-        if not read and found == ("c",) and legend.teaches:
+        if not read and found == ("c",) and legend.from_template:
             legend.add("t", TOKEN_IDS)
             return ("t",)  # padded or shifted first
         return found
 
     def _is_omitted(self, operand: Operand) -> bool:
         given = self.graph.given.get(operand.node)
-        if given is None or not self.legend.teaches:
+        if given is None or not self.legend.from_template:
             return False
         return given.kind != "input" or any(it in given.name for it in ("mask", "position ids"))
 
@@ -278,12 +280,12 @@ class Writer(Struct):
         step, node = self.graph.maker(operand), self.graph.given.get(operand.node)
         node = step.node if step is not None else node
         is_first = len(operand.parts) == 1 and _FIRST.fullmatch(operand.parts[0])
-        if not is_first or not self.legend.teaches or node is None or len(node.shape) != 3:
+        if not is_first or not self.legend.from_template or node is None or len(node.shape) != 3:
             return ""
         self._given(operand.node, whole)
         row = f"{whole.partition('_')[0].lower()}_0"
         node = replace(node, shape=(node.shape[0], node.shape[-1]), symbolic_shape=None)
-        self.legend.value(row, f"row of {whole} of the first position", node)
+        self.legend.add_value(row, f"row of {whole} of the first position", node)
         return self.legend.sized(row, node)
 
     def _given(self, node: str, symbol: str) -> str:
@@ -291,8 +293,8 @@ class Writer(Struct):
         given = self.graph.given.get(node)
         if given is None:
             return symbol
-        self.legend.value(symbol, _meaning(given, symbol), given)
-        return self.legend.sized(symbol, given) if self.legend.teaches else symbol
+        self.legend.add_value(symbol, _meaning(given, symbol), given)
+        return self.legend.sized(symbol, given) if self.legend.from_template else symbol
 
 
 def _meaning(given: Node, symbol: str) -> str:

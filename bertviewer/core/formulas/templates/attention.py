@@ -19,19 +19,19 @@ from bertviewer.core.formulas.norm import Norm
 from bertviewer.core.formulas.steps.attention import ROOT, Change, score_maths
 from bertviewer.core.formulas.steps.expression import PRODUCT, Expression
 from bertviewer.core.formulas.steps.graph_analysis import ROLES
-from bertviewer.core.formulas.steps.lines import SOURCE, formula_of_steps
+from bertviewer.core.formulas.steps.lines import TRACED, formula_of_steps
 from bertviewer.core.formulas.template import Match, Template, filled
 from bertviewer.core.formulas.templates import attention_texts as texts
 from bertviewer.core.formulas.templates.attention_texts import landmarks_of, values_of
+from bertviewer.core.formulas.templates.attention_variants import latent_attention, sparse_attention
 from bertviewer.core.formulas.templates.heads import (
     Heads,
-    Part,
+    Projection,
     Variant,
+    input_of,
     own_attentions,
     sole_heads,
-    source_of,
 )
-from bertviewer.core.formulas.templates.mixing import latent_attention, sparse_attention
 from bertviewer.core.formulas.templates.positions import bias_of, pair_lines
 from bertviewer.core.sources.families import is_cross_attention
 from bertviewer.core.util.numbers import count_text
@@ -39,7 +39,7 @@ from bertviewer.core.util.numbers import count_text
 _BASES = ("rope_parameters", "rope_theta", "rope_scaling", "rotary_emb_base")
 """Keys for the base of the angles; it is 10000 in all code that has none of them."""
 
-_MOST = 60
+_MAX_LENGTH = 60
 """Longer scores need a line for themselves."""
 
 
@@ -50,7 +50,7 @@ def attention_lines(heads: Heads, variant: Variant) -> tuple[str, ...]:
     # Lines that replace the scores come before them, others after them.
     lines, is_instead = _score_lines(heads, variant), "{}" not in variant.scores
     return (
-        *(variant.projections or _projection_lines(heads)),
+        *(variant.projection_lines or _projection_lines(heads)),
         *((*variant.lines, *lines) if is_instead else (*lines, *variant.lines)),
         *_output_lines(heads),
         *(variant.last or pair_lines(rotation, heads.size, base)),
@@ -62,14 +62,12 @@ def _projection_lines(heads: Heads) -> tuple[str, ...]:
     other = "X" if not heads.is_cross else 'X_"enc"' if heads.reads_encoder else "X'"
     values = other if heads.value.source == heads.key.source else "X_V"
     query = _projected(heads, heads.query, sized("X", "S", heads.query.layer.inputs), "Q")
-    key, value = (
-        _projected(heads, heads.key, other, "K"),
-        _projected(heads, heads.value, values, "V"),
-    )
+    key = _projected(heads, heads.key, other, "K")
+    value = _projected(heads, heads.value, values, "V")
     return query, f"{key}, quad {value}"
 
 
-def _projected(heads: Heads, part: Part, states: str, letter: str) -> str:
+def _projected(heads: Heads, part: Projection, states: str, letter: str) -> str:
     """Return queries, keys or values, with sizes for queries and if they differ from those."""
     outputs = part.layer.outputs
     sizes = letter == "Q" or outputs != heads.query.layer.outputs
@@ -82,7 +80,7 @@ def _projected(heads: Heads, part: Part, states: str, letter: str) -> str:
     return f"{sized(letter, 'S', outputs) if sizes else letter} = {text}"
 
 
-def _of_head(heads: Heads, letter: str, part: Part) -> str:
+def _of_head(heads: Heads, letter: str, part: Projection) -> str:
     """Return a head's queries, keys or values with norms, rotations and additions."""
     symbol = f"{letter}_h"
     if letter != "Q" and heads.shared > 1:
@@ -118,7 +116,7 @@ def _score_lines(heads: Heads, variant: Variant) -> tuple[str, ...]:
             "P_(h, i j) = e^(A_(h, i j)) / (e^(z_h) + sum_k e^(A_(h, i k)))",
             output,
         )
-    elif len(text) < _MOST:
+    elif len(text) < _MAX_LENGTH:
         lines = (", quad ".join(lines),)
     definitions = {
         f"h = {indices(heads.count)}": True,
@@ -144,8 +142,8 @@ def _output_lines(heads: Heads) -> tuple[str, ...]:
 
 
 def _attention(view: ModuleView) -> Match | None:
-    readings = (sparse_attention, _common, latent_attention, _not_called)
-    found = next((found for reading in readings if (found := reading(view)) is not None), None)
+    matchers = (sparse_attention, _common, latent_attention, _not_called)
+    found = next((found for matcher in matchers if (found := matcher(view)) is not None), None)
     if found is None:
         return None
     heads, variant = found
@@ -171,7 +169,7 @@ def _attention(view: ModuleView) -> Match | None:
         "groups of features": values["is_convolution"],
         "window": values["window"],
     }
-    used = view.keys(*(key for key, is_used in keys.items() if is_used))
+    used = view.config_keys(*(key for key, is_used in keys.items() if is_used))
     return Match(
         lines,
         _terms(heads, variant, lines, values),
@@ -212,14 +210,16 @@ def _terms(
 ) -> tuple[Term, ...]:
     """Return the terms of the symbols in the lines; those with missing values are omitted."""
     layers = (
-        t for r, s in ROLES.items() for t in heads.parts[r].layer.terms(f"the {r} projection", s)
+        t
+        for r, s in ROLES.items()
+        for t in heads.projections[r].layer.terms(f"the {r} projection", s)
     )
     norms = [term for step in heads.query.norms(of_heads=False) for term in Norm.of(step).terms]
     for norm in map(Norm.of, heads.query.norms(of_heads=True)[:1]):
         meaning = norm.meaning.replace("each position’s vector", "each head’s vectors")
         norms = [Term(norm.operator, meaning, f"[{heads.size}]")]
     known = (
-        *(*texts.INPUTS, *layers, *variant.layers, *texts.HEADS, *norms[:1]),
+        *(*texts.INPUTS, *layers, *variant.layer_terms, *texts.HEADS, *norms[:1]),
         *(*texts.CHANGES, *variant.terms, *texts.PROBABILITIES),
         *(heads.output.terms("the output projection", "O") if heads.output else ()),
         *((texts.RESIDUAL,) if heads.residual not in ("", heads.query.source) else ()),
@@ -246,7 +246,7 @@ def _by_steps(view: ModuleView) -> Match | None:
     if steps is None:
         return None
     count = own[0].node.details.get("heads")
-    query, key = (source_of(graph, own[0].roles.get(role)) for role in ("query", "key"))
+    query, key = (input_of(graph, own[0].roles.get(role)) for role in ("query", "key"))
     is_cross = len(graph.inputs) > 1 and query != key and "" not in (query, key)
     heads = count_text(count, ", in one head", ", in {0} heads") if isinstance(count, int) else ""
     values = {
@@ -298,7 +298,7 @@ ATTENTION = (
         "the formula lists the steps of this variant as the code executes them.",
         notes=(texts.CAUSAL, *texts.LANDMARKS, texts.DROPOUT, "{traced}"),
         keys=("width", "heads", "key/value heads", "head size", "distances"),
-        source=SOURCE,
+        source=TRACED,
     ),
     Template(
         "product",

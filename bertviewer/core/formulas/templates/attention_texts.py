@@ -1,6 +1,5 @@
 """Terms and notes on attention, with placeholders, and the values that fill them."""
 
-from collections.abc import Mapping
 from math import prod
 
 from msgspec.structs import asdict
@@ -16,7 +15,7 @@ from bertviewer.core.formulas.module_view import (
 from bertviewer.core.formulas.norm import NORMS
 from bertviewer.core.formulas.steps.attention import is_root
 from bertviewer.core.formulas.steps.graph_analysis import ROLES
-from bertviewer.core.formulas.template import Values
+from bertviewer.core.formulas.template import Values, first_true
 from bertviewer.core.formulas.templates.heads import Heads, Variant
 from bertviewer.core.formulas.templates.positions import has_angles, rotated_size
 from bertviewer.core.schema.modules import ancestors
@@ -258,11 +257,6 @@ def landmarks_of(view: ModuleView) -> Values:
     return {"landmarks": landmarks, "is_full": landmarks == view.integer("seq_len")}
 
 
-def first_true(texts: Mapping[str, object]) -> str:
-    """Return the first text with a true condition, or ""."""
-    return next((text for text, holds in texts.items() if holds), "")
-
-
 def _window(view: ModuleView) -> int | None:
     """Return the size of a module's sliding window, ``None`` without one."""
     names: tuple[str, ...] = ("sliding_window", "attention_window_size")
@@ -367,7 +361,7 @@ def _angles(view: ModuleView) -> str:
 def _where(heads: Heads, *, has_table: bool) -> str:
     """Return the text on where each head's part of the weights is, "" if unknown."""
     size, query, values = heads.size, heads.query, heads.value_size
-    parts = dict(sorted(heads.parts.items(), key=lambda each: each[1].place))
+    parts = dict(sorted(heads.projections.items(), key=lambda each: each[1].index))
     if query.layer.convolution or len({part.layout for part in parts.values()}) > 1:
         return ""
     outputs = [part.layer.outputs for part in parts.values()]

@@ -9,7 +9,7 @@ from bertviewer.core.formulas.embedding import index_kind
 from bertviewer.core.formulas.formula import listing
 from bertviewer.core.formulas.module_view import ModuleView, drops_out, rotates
 from bertviewer.core.formulas.norm import NORMS, Norm, is_norm
-from bertviewer.core.formulas.steps.graph_analysis import Place
+from bertviewer.core.formulas.steps.graph_analysis import OperandKey
 from bertviewer.core.formulas.steps.lines import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.template import Match, Template
@@ -44,10 +44,10 @@ def _lookup(view: ModuleView, step: Step) -> tuple[str, int, str] | None:
     kind, rows = index_kind(step, view), tensor.shape[0]
     counts = kind == "position" and tensor.trainable
     padding, offset = map(table.integer, ("padding_idx", "offset")) if counts else (None, None)
-    return kind or tensor.owner.rpartition(".")[2], rows, _counted(rows, padding, offset or 0)
+    return kind or tensor.owner.rpartition(".")[2], rows, _position_note(rows, padding, offset or 0)
 
 
-def _counted(rows: int, padding: int | None, offset: int) -> str:
+def _position_note(rows: int, padding: int | None, offset: int) -> str:
     """Return the text on positions: from an offset, or after the padding row (RoBERTa)."""
     if offset:
         return (
@@ -107,7 +107,7 @@ def _embeddings(view: ModuleView) -> Match | None:
         meanings["T"] = "where mask tokens are"
         meanings["c"] = "fraction of the tokens that are not masked"
     written = write(graph, view, Naming(meanings=meanings))
-    return replace(written, values=values, keys=view.keys(*chosen))
+    return replace(written, values=values, keys=view.config_keys(*chosen))
 
 
 def _does(kinds: AbstractSet[str], others: list[Step], norm: Norm | None) -> str:
@@ -155,10 +155,10 @@ EMBEDDINGS = Template(
     source="Devlin et al. 2019, section 3 and figure 2",
 )
 _LEARNT = ['x_"cls"', 'x_"dist"', "x_3", "x_4", "x_5"]
-_FIRST = {
-    0: None,
-    1: "The first position is a learnt vector instead of a patch",
-}
+_FIRST = (
+    "The first position is a learnt vector instead of a patch",
+    "The first {0} positions are learnt vectors instead of patches",
+)
 _KEYS = ("image_size", "patch_size", "num_channels")
 _MEANINGS = {
     "I": "the image: channels, height, width",
@@ -213,7 +213,7 @@ def _patches(view: ModuleView) -> Match | None:
         given={**graph.given, **given},
         steps=tuple(each for each in steps if each.node.id not in given),
     )
-    symbols: dict[Place, str] = {(image, ()): "I"}
+    symbols: dict[OperandKey, str] = {(image, ()): "I"}
     for node, symbol in zip([*tables, *learnt], ["P"] * len(tables) + _LEARNT, strict=False):
         symbols[node.id, ()] = symbol
     if after:
@@ -228,12 +228,10 @@ def _patches(view: ModuleView) -> Match | None:
         "then": ", then adds a vector for its position" if tables else "",
         "patch": f"{high} × {wide} pixels in {channels} channels",
         "count": f"{down} × {across} = {down * across}",
-        "first": _FIRST.get(
-            len(learnt), f"The first {len(learnt)} positions are learnt vectors instead of patches"
-        ),
+        "first": count_text(len(learnt), *_FIRST) if learnt else None,
         "positions": "position vectors" if tables else "",
     }
-    keys = (*(key for key in _KEYS if key in view.config), *view.keys("width"))
+    keys = (*(key for key in _KEYS if key in view.config), *view.config_keys("width"))
     return replace(written, maths=tuple(maths), values=values, keys=keys)
 
 

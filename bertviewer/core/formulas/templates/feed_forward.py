@@ -6,10 +6,10 @@ from bertviewer.core.formulas.activation import activation_term
 from bertviewer.core.formulas.formula import GELU_TANH
 from bertviewer.core.formulas.module_view import ModuleView, drops_out
 from bertviewer.core.formulas.steps.graph_analysis import (
-    GATED,
-    KINDS,
-    PLAIN,
-    Place,
+    GATED_NETWORK,
+    NETWORKS,
+    PLAIN_NETWORK,
+    OperandKey,
     activation_of,
     split_gate,
     uses_of,
@@ -49,7 +49,7 @@ def half_of_network(view: ModuleView) -> str:
     The second half has the second linear layer, the residual and the norm.
     """
     around = view.at(view.node.parent or "")
-    groups = () if around is None else around.graph.of(*KINDS)
+    groups = () if around is None else around.graph.of(*NETWORKS)
     for group in groups:
         paths = [step.path for step in group.inner if step.operation == "linear"]
         is_own = [path.startswith(f"{view.node.path}.") for path in paths]
@@ -60,7 +60,7 @@ def half_of_network(view: ModuleView) -> str:
 
 def _network(view: ModuleView) -> Match | None:
     """Return the formula of a network or of its first half."""
-    graph, group = view.graph, view.only(*KINDS)
+    graph, group = view.graph, view.only(*NETWORKS)
     if not graph.results:
         return None
     steps, kind, words = graph.steps, HALF, [step.operation for step in graph.steps]
@@ -72,11 +72,11 @@ def _network(view: ModuleView) -> Match | None:
     first = None if act is None else view.affine_of(steps[0])
     if first is None or act is None:
         return None
-    uses = uses_of(steps, PLAIN if is_half else kind)
+    uses = uses_of(steps, PLAIN_NETWORK if is_half else kind)
     product, halves = split_gate(steps)
-    if kind == GATED and len(uses) == 2 and not halves:
+    if kind == GATED_NETWORK and len(uses) == 2 and not halves:
         return None
-    symbols: dict[Place, str] = {(product, part): symbol for symbol, part in halves.items()}
+    symbols: dict[OperandKey, str] = {(product, part): symbol for symbol, part in halves.items()}
     if not is_half:
         symbols[steps[-1].tensors[0].node, ()] = "H"
     # Steps that read the group's input have no operand for it.
@@ -94,9 +94,9 @@ def _network(view: ModuleView) -> Match | None:
         "inputs": first.inputs,
         "inner": inner,
         "gates": _GATES.get(activation_term(act).symbol, ""),
-        "gate": "" if kind != GATED else "G" if halves else "W_G",
+        "gate": "" if kind != GATED_NETWORK else "G" if halves else "W_G",
         "up": "U" if halves else "W_U",
-        "narrow": kind == GATED and inner < _USUAL_RATIO * first.inputs,
+        "narrow": kind == GATED_NETWORK and inner < _USUAL_RATIO * first.inputs,
         "stacked": holds.format(*halves) if halves and "::" not in str(halves) else "",
         "half": is_half,
         "drops": drops_out(view),
@@ -105,7 +105,7 @@ def _network(view: ModuleView) -> Match | None:
     return replace(
         write(replace(graph, steps=steps, results=results), view, naming),
         values=values,
-        keys=view.keys("groups of features" if is_half else "dropout"),
+        keys=view.config_keys("groups of features" if is_half else "dropout"),
         case=kind,
     )
 
@@ -124,7 +124,7 @@ _NOTES = (
 _START = "Projects each position’s vector from {inputs} to {inner} features"
 _SOURCE = "Vaswani et al. 2017, section 3.3"
 FEED_FORWARD = Template(
-    PLAIN,
+    PLAIN_NETWORK,
     _network,
     title="Feed-forward network",
     summary=f"{_START}, applies a non-linearity and projects the result back.",
@@ -132,7 +132,7 @@ FEED_FORWARD = Template(
     keys=("width", "feed-forward", "activation"),
     source=_SOURCE,
     cases={
-        GATED: Template(
+        GATED_NETWORK: Template(
             title="Gated feed-forward network",
             summary=f"{_START}, multiplies each of them by a gate and projects the result back.",
             source=f"{_SOURCE}; gates: Shazeer 2020",
@@ -170,7 +170,7 @@ def _mixture(view: ModuleView) -> Match | None:
         view,
         some=f"{chosen if isinstance(chosen, int) else 'some'} of {count} experts",
         count=count,
-        shared=" A shared expert processes every position." if graph.of(*KINDS) else "",
+        shared=" A shared expert processes every position." if graph.of(*NETWORKS) else "",
         sizes=sizes,
     )
     return found and replace(found, case=case)

@@ -20,7 +20,7 @@ from bertviewer.core.schema.flow import Node, Operand
 _VIEWS = ("view", "reshape", "unflatten")
 
 
-class Part(Struct, frozen=True):
+class Projection(Struct, frozen=True):
     """Queries, keys or values: the layer that computes them, and further steps.
 
     Attributes:
@@ -29,8 +29,8 @@ class Part(Struct, frozen=True):
         holder: the name of the tensor with the weight.
         layout: how the share of the weight is stored: "" for the whole weight, ``stacked``,
             ``interleaved`` by head, or ``unknown``.
-        place: the index of the share.
-        whole: the number of all outputs of the layer, 0 if the share is all of them.
+        index: the index of the share.
+        all_outputs: the number of all outputs of the layer, 0 if the share is all of them.
         steps: norms, rotations and others, in order.
     """
 
@@ -38,8 +38,8 @@ class Part(Struct, frozen=True):
     source: str = ""
     holder: str = ""
     layout: str = ""
-    place: int = 0
-    whole: int = 0
+    index: int = 0
+    all_outputs: int = 0
     steps: tuple[Step, ...] = ()
 
     @property
@@ -59,7 +59,7 @@ class Part(Struct, frozen=True):
 
 
 class Heads(Struct, frozen=True, dict=True):
-    """An attention module.
+    """The parts of an attention module.
 
     Attributes:
         count: the number of heads of queries.
@@ -79,9 +79,9 @@ class Heads(Struct, frozen=True, dict=True):
 
     view: ModuleView
     step: Step
-    query: Part
-    key: Part
-    value: Part
+    query: Projection
+    key: Projection
+    value: Projection
     count: int
     key_heads: int
     size: int
@@ -96,7 +96,7 @@ class Heads(Struct, frozen=True, dict=True):
     is_masked: bool = True
 
     @property
-    def parts(self) -> Mapping[str, Part]:
+    def projections(self) -> Mapping[str, Projection]:
         """Queries, keys and values by role."""
         return {"query": self.query, "key": self.key, "value": self.value}
 
@@ -128,8 +128,8 @@ class Variant(Struct, frozen=True):
         values: for the texts, instead of the usual ones.
         keys: further configuration keys.
         scores: the argument of the softmax, with ``{}`` for that in the graph.
-        projections: the lines of queries, keys and values, if not those of three layers.
-        layers: the terms of further layers.
+        projection_lines: the lines of queries, keys and values, if not those of three layers.
+        layer_terms: the terms of further layers.
         purposes: the purposes of these layers, by path.
     """
 
@@ -139,8 +139,8 @@ class Variant(Struct, frozen=True):
     values: Mapping[str, object] = field(default_factory=dict)
     keys: tuple[str, ...] = ()
     scores: str = "{}"
-    projections: tuple[str, ...] = ()
-    layers: tuple[Term, ...] = ()
+    projection_lines: tuple[str, ...] = ()
+    layer_terms: tuple[Term, ...] = ()
     purposes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -166,7 +166,9 @@ def sole_heads(view: ModuleView) -> Heads | None:
     if not key_heads or count % key_heads:
         return None
     widths = {"query": count * size, "key": key_heads * size, "value": key_heads * value_size}
-    found = [_part(view, graph, roles.get(role, roles["query"]), n) for role, n in widths.items()]
+    found = [
+        _projection(view, graph, roles.get(role, roles["query"]), n) for role, n in widths.items()
+    ]
     parts = [part for part in found if part is not None and part.source in graph.given]
     after = _after(view, graph, step)
     if after is None or len(parts) < len(found):
@@ -178,7 +180,7 @@ def sole_heads(view: ModuleView) -> Heads | None:
     biases = [i for i, n in graph.given.items() if is_of_heads and n.shape[-3:-2] == (count,)]
     scores = scores_of(step, biases)
     makes_more = any(
-        part.whole not in (0, sum(p.layer.outputs for p in parts if p.holder == part.holder))
+        part.all_outputs not in (0, sum(p.layer.outputs for p in parts if p.holder == part.holder))
         for part in parts
     )
     if scores is None or makes_more:
@@ -208,8 +210,8 @@ def _torch_heads(view: ModuleView, step: Step) -> Heads | None:
     bias, square = view.shape("in_proj_bias") is not None, (output.outputs, output.outputs)
     stored = ("The tensor in_proj_weight", "stacked" if view.shape("in_proj_weight") else "")
     queries, keys, values = (
-        Part(Affine(view.shape(f"{letter}_proj_weight") or square, bias), source.node, *stored)
-        for letter, source in (("q", query), ("k", key), ("v", key))
+        Projection(Affine(view.shape(f"{q}_proj_weight") or square, bias), source.node, *stored)
+        for q, source in (("q", query), ("k", key), ("v", key))
     )
     return Heads(
         *(view, step, queries, keys, values, count, count, size, size),
@@ -226,7 +228,7 @@ def sparse_heads(view: ModuleView) -> Heads | None:
     """
     path = f"{view.node.path}." if view.node.path else ""
     layers = {role: view.affine(f"{path}{role}") for role in ROLES}
-    parts = [Part(layer, "", role) for role, layer in layers.items() if layer]
+    parts = [Projection(layer, "", role) for role, layer in layers.items() if layer]
     count = view.integer("num_attention_heads", "num_heads", "n_heads")
     is_sparse = view.integer("num_random_blocks", "one_sided_attn_window_size") is not None
     if not is_sparse or len(parts) < len(ROLES) or not count:
@@ -252,8 +254,10 @@ def layer_of(view: ModuleView, step: Step | None) -> Affine | None:
     return Affine(shape[::-1] if is_out_in else shape, bias=False, transposed=is_out_in)
 
 
-def _part(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) -> Part | None:
-    """Return queries, keys or values with ``width`` features, ``None`` if unknown."""
+def _projection(
+    view: ModuleView, graph: ModuleGraph, operand: Operand, width: int
+) -> Projection | None:
+    """Return the projection to queries, keys or values, ``width`` features; or ``None``."""
     chain = chain_of(graph, operand)
     step = graph.maker(chain.origin)
     layer = layer_of(view, step)
@@ -268,7 +272,7 @@ def _part(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) ->
     shape = (width, layer.inputs) if layer.transposed else (layer.inputs, width)
     layer = replace(layer, shape=shape, bias=layer.bias or "bias" in kinds)
     holder = f"{(step.node.path or '').rpartition('.')[2]}.weight"
-    return Part(layer, source, holder, *share, steps)
+    return Projection(layer, source, holder, *share, steps)
 
 
 def _share(view: ModuleView, chain: Chain) -> tuple[str, int]:
@@ -309,7 +313,7 @@ def _kind(view: ModuleView, graph: ModuleGraph, step: Step) -> str:
 def _after(
     view: ModuleView, graph: ModuleGraph, step: Step
 ) -> tuple[Affine | None, str, Norm | None, int] | None:
-    """Return output projection, residual, norm and kernel; ``None`` if anything else follows."""
+    """Return ``Heads``' output, residual, norm and kernel; ``None`` if anything else follows."""
     output: Affine | None = None
     residual, norm, kernel = "", None, 0
     while not graph.is_result(step):
@@ -336,7 +340,7 @@ def _after(
     return output, residual, norm, kernel
 
 
-def source_of(graph: ModuleGraph, operand: Operand | None) -> str:
+def input_of(graph: ModuleGraph, operand: Operand | None) -> str:
     """Return the input at the start of the chain of first operands, or ""."""
     while (maker := graph.maker(operand)) is not None:
         operand = next(iter(maker.tensors), None)
@@ -349,7 +353,7 @@ def _is_same_outside(view: ModuleView, step: Step) -> bool:
     for graph in (place.graph for place in places(view)):
         for each in graph.of("attention"):
             if each.node.path == step.node.path:
-                query, key = (source_of(graph, each.roles.get(role)) for role in ("query", "key"))
+                query, key = (input_of(graph, each.roles.get(role)) for role in ("query", "key"))
                 return query == key
     return False
 

@@ -48,10 +48,10 @@ _MEANINGS = {
 
 
 class _Text(Struct, frozen=True):
-    """Names and words of a residual path, collected by branch.
+    """The text of a residual path, collected by branch.
 
     Attributes:
-        naming: the names.
+        naming: names for the formula.
         words: the entry and the branches as parts of a sentence.
         calls: the steps that are written as calls, by node.
     """
@@ -91,7 +91,7 @@ def _layer(view: ModuleView) -> Match | None:
             return None
     _name_scales(text, view, graph, path)
     for branch in path.branches:
-        added = _add(text, view, graph, path, branch)
+        added = _add_branch(text, view, graph, path, branch)
         if added is None:
             return None
         case = added
@@ -121,10 +121,10 @@ def _name_scales(text: _Text, view: ModuleView, graph: ModuleGraph, path: Residu
             text.calls[node.id] = replace(scale, node=node, operands=tuple(operands))
 
 
-def _add(
+def _add_branch(
     text: _Text, view: ModuleView, graph: ModuleGraph, path: ResidualPath, branch: Branch
 ) -> str | None:
-    """Add a branch; return the case of a single one, "" for others, ``None`` if unknown."""
+    """Add a branch to the text; return the case of a sole one, "" for others, or ``None``."""
     naming, is_sole = text.naming, len(path.branches) == 1 and path.entry is None
     if branch.kind == "input":
         half = feed_forward.half_of_network(view)
@@ -208,10 +208,7 @@ _ROW_WISE = {"feed-forward": "feed-forward network processes", "experts": "exper
 def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -> dict[str, object]:
     """Return the values for the texts."""
     kinds = [branch.kind for branch in path.branches]
-    is_cross, mixes = (
-        "cross-attention" in kinds,
-        any("attention" in kind for kind in kinds),
-    )
+    is_cross, mixes = "cross-attention" in kinds, any("attention" in kind for kind in kinds)
     role = "layer" if view.node.name.isdecimal() else "sub-layer"
     kind = role.capitalize()
     if len(words) > 1 and mixes:
@@ -219,6 +216,7 @@ def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -
     elif case:
         kind = f"{kinds[0].capitalize()} sub-layer"
     norm = Norm.of(path.norms[0]) if path.norms else None
+    a_norm = norm and norm.with_article
     placement, order, where = _ORDERS.get(path.order, _ORDERS["mixed"])
     is_parallel = len({branch.sum.node.id for branch in path.branches}) < len(kinds)
     is_pre = placement == "pre-norm"
@@ -239,13 +237,13 @@ def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -
         "parallel": ", parallel" if is_parallel else "",
         "one": "One sub-layer" if kind.lower().endswith("sub-layer") else "One layer of the stack",
         "parts": " and ".join((", ".join(words[:-1]), *words[-1:])).removeprefix(" and "),
-        "order": order.format(norm and norm.one).removeprefix("each " if len(kinds) == 1 else ""),
+        "order": order.format(a_norm).removeprefix("each " if len(kinds) == 1 else ""),
         "where": where,
         "addition": "add & norm" if path.order == "after" else "the residual connection",
         "end": "add & norm" if path.order == "after" else "add",
         "adds": ", adds" if path.order == "after" else " and adds",
         "normalises": " and normalises the sum" if path.order == "after" else "",
-        "norm": norm and norm.one,
+        "norm": a_norm,
         "post": norm.name if norm and path.order == "after" else "",
         "row_wise": next((text for key, text in _ROW_WISE.items() if mixes and key in kinds), ""),
         "is_network": kind == "Feed-forward sub-layer" or case == "second half",

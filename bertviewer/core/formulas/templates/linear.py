@@ -7,8 +7,8 @@ from bertviewer.core.formulas.formula import Affine, Term, indices, sized
 from bertviewer.core.formulas.module_view import ModuleView, Place, places, scored_labels
 from bertviewer.core.formulas.norm import NORMS, is_norm
 from bertviewer.core.formulas.steps.graph_analysis import (
-    GATED,
-    KINDS,
+    GATED_NETWORK,
+    NETWORKS,
     ROLES,
     activation_of,
     compressed_for,
@@ -139,7 +139,7 @@ def _purpose(view: ModuleView, layer: Affine) -> str:
     for place in places(view):
         if text := _in_group(place, place.group) if place.group else _in_graph(view, layer, place):
             return text
-    if around is not None and around.graph is not None and around.graph.steps:
+    if around is not None and around.graph.steps:
         # BigBird's attention is a closed module.
         outside, first = next(places(around), None), around.graph.steps[0]
         if first.node.path == view.node.path and outside and _mixes_heads(view, outside):
@@ -158,11 +158,11 @@ def _purpose(view: ModuleView, layer: Affine) -> str:
 def _in_group(place: Place, group: Step) -> str:
     """Return the purpose of a layer in a feed-forward network, "" in other groups."""
     own, inner = place.steps[0].node.id, group.inner
-    if group.operation not in KINDS:
+    if group.operation not in NETWORKS:
         return ""
     if inner[-1].node.id == own:
         return "Projects the feed-forward network’s output back to the hidden size."
-    if group.operation != GATED:
+    if group.operation != GATED_NETWORK:
         return "Expands each position’s vector for the feed-forward network."
     if [each.operation for each in inner].count("linear") == 2:
         return "Expands each position’s vector to two halves, one of which gates the other."
@@ -178,8 +178,7 @@ def _in_graph(view: ModuleView, layer: Affine, place: Place) -> str:
 
     def is_table(made: Step) -> bool:
         module = view.at(made.path) if made.node.kind == "module" else None
-        inner = None if module is None else module.graph
-        return made.operation == "embedding" or bool(inner and inner.of("embedding"))
+        return made.operation == "embedding" or bool(module and module.graph.of("embedding"))
 
     compressed = [name for letter, name in _NAMES.items() if letter in compressed_for(graph, step)]
     if compressed and layer.outputs < layer.inputs:

@@ -4,25 +4,26 @@ from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.formulas.module_view import (
-    DATA,
     IMAGE,
+    IMAGE_OR_SOUND,
     ModuleView,
     has_windows,
     reads_first,
     rotates,
 )
 from bertviewer.core.formulas.norm import Norm, is_norm
-from bertviewer.core.formulas.steps.graph_analysis import Place, folded, iterations_of
+from bertviewer.core.formulas.steps.graph_analysis import OperandKey
 from bertviewer.core.formulas.steps.lines import write
+from bertviewer.core.formulas.steps.loops import fold_loop, loop_iterations
 from bertviewer.core.formulas.steps.naming import Naming
-from bertviewer.core.formulas.template import Match, Template
+from bertviewer.core.formulas.template import Match, Template, first_true
 from bertviewer.core.formulas.templates.embeddings import lookups_of
 from bertviewer.core.formulas.templates.residual import residual_path
 from bertviewer.core.formulas.templates.stack import (
-    calls_of,
-    given_to,
     is_tower,
-    runs_of,
+    layer_count,
+    layer_runs,
+    position_input,
     stacks_of,
     uncalled,
 )
@@ -48,7 +49,7 @@ _ABOUT = {
     ),
     "": ("Sequence model", "Maps a sequence of token ids to one vector per token."),
 }
-MIXING = {
+_MIXING_NOTES = {
     "fourier": "There is no attention: every layer mixes the positions by a Fourier transform, "
     "which has no parameters. Each output depends on all positions.",
     "recurrence": "There is no attention: every layer carries a state from position to position, "
@@ -62,11 +63,11 @@ _POOLED = {
 }
 
 
-def about(view: ModuleView) -> tuple[str, str]:
+def _base_model_texts(view: ModuleView) -> tuple[str, str]:
     """Return title and summary of a model, by its inputs and by causality."""
     names = {node.name for node in view.calls.inputs}
-    causal, mixing, kind = is_causal(view.architecture, view.node.path), mixing_of(view), "encoder"
-    if names & {*DATA}:
+    causal, mixing, kind = is_causal(view.architecture, view.node.path), _mixing_of(view), "encoder"
+    if names & {*IMAGE_OR_SOUND}:
         kind = "image" if IMAGE in names else "sound"
     elif causal or (causal is None and mixing == "recurrence"):
         kind = "decoder"
@@ -75,23 +76,23 @@ def about(view: ModuleView) -> tuple[str, str]:
     return _ABOUT[kind]
 
 
-def reads_data(calls: ModuleGraph) -> bool:
+def _reads_raw_input(calls: ModuleGraph) -> bool:
     """Return whether a module reads token ids, an image or sound instead of vectors."""
     return any(
-        len(node.shape) != 3 or node.name in DATA
+        len(node.shape) != 3 or node.name in IMAGE_OR_SOUND
         for node in calls.inputs
         if "mask" not in node.name
     )
 
 
-def embeddings_of(view: ModuleView) -> ModuleView | None:
+def _embeddings_of(view: ModuleView) -> ModuleView | None:
     """Return the child with the lookup of tokens."""
     names = [step.path for step in view.calls.steps if step.is_call]
     children = (view.at(path) for path in names if "embed" in path.rpartition(".")[2])
     return next((c for c in children if c is not None and lookups_of(c)), None)
 
 
-def mixing_of(view: ModuleView) -> str:
+def _mixing_of(view: ModuleView) -> str:
     """Return how a model mixes positions, "" if unknown."""
     operations = {node.operation or "" for node in view.all_nodes()}
     if operations & {"attention", "softmax"}:
@@ -99,12 +100,12 @@ def mixing_of(view: ModuleView) -> str:
     if any("fft" in operation for operation in operations):
         return "fourier"
     known = view.flows.distinct.values()
-    return "recurrence" if any(iterations_of(folded(graph_of(flow))) for flow in known) else ""
+    return "recurrence" if any(loop_iterations(fold_loop(graph_of(flow))) for flow in known) else ""
 
 
-def rotated(view: ModuleView) -> str:
+def _rotation_note(view: ModuleView) -> str:
     """Return the text on positions that are only rotations, "" for other models."""
-    kinds = lookups_of(embeddings_of(view) or view)
+    kinds = lookups_of(_embeddings_of(view) or view)
     if "token" not in kinds or "position" in kinds or not rotates(view):
         return ""
     angles = next(
@@ -116,7 +117,7 @@ def rotated(view: ModuleView) -> str:
     )
 
 
-def distance_bias(view: ModuleView, run: Step) -> str:
+def _distance_bias_note(view: ModuleView, run: Step) -> str:
     """Return the text on a table of distance biases (T5), "" without one."""
     start = run.path.rpartition(".")[0]
     layers = [layer for number in (0, 1) if (layer := view.at(f"{start}.{number}")) is not None]
@@ -130,7 +131,7 @@ def distance_bias(view: ModuleView, run: Step) -> str:
     return f"There are no position vectors: {where} adds to its scores."
 
 
-def direction(view: ModuleView) -> str:
+def _direction_note(view: ModuleView) -> str:
     """Return the text on what positions attend to, "" if unknown or within windows."""
     hides = is_causal(view.architecture, view.node.path)
     if hides is None or not _sees_all(view):
@@ -155,7 +156,7 @@ def _sees_all(view: ModuleView) -> bool:
     return all(max(lengths, default=0) in node.shape for node in found)
 
 
-def pooling(view: ModuleView, step: Step) -> str:
+def _pooling_note(view: ModuleView, step: Step) -> str:
     """Return the text on the positions from which a pooled vector is computed."""
     child = view.at(step.path) if step.is_call else None
     if child is not None and not reads_first(child):
@@ -164,7 +165,7 @@ def pooling(view: ModuleView, step: Step) -> str:
     return _POOLED.get(step.operation, f"The pooler reads only the first {first}.")
 
 
-def source_of(view: ModuleView, norm: Norm | None, mixing: str, *, is_text: bool) -> str:
+def _paper_of(view: ModuleView, norm: Norm | None, mixing: str, *, is_text: bool) -> str:
     """Return the paper of a model's structure."""
     is_rms = norm is not None and norm.name == "RMS norm"
     hides = is_causal(view.architecture, view.node.path)
@@ -178,11 +179,11 @@ def source_of(view: ModuleView, norm: Norm | None, mixing: str, *, is_text: bool
         "Touvron et al. 2023, section 2.2": is_rms and rotates(view),
         "Raffel et al. 2020, section 2.1": is_rms,
         "Radford et al. 2019, section 2.3": norm is not None and hides is True,
+        "Vaswani et al. 2017, section 3.1": True,
     }
-    return next((paper for paper, holds in papers.items() if holds), _TRANSFORMER)
+    return first_true(papers)
 
 
-_TRANSFORMER = "Vaswani et al. 2017, section 3.1"
 _ENCODER = 'X_"enc"'
 _VECTORS = ('X_"src"', 'X_"tgt"')
 _MEANINGS = {
@@ -200,14 +201,14 @@ _PAIR_MEANINGS = {
 
 def _model(view: ModuleView) -> Match | None:
     """A module that applies its layers itself or in a child (Devlin et al. 2019, section 3)."""
-    calls, runs, stacks = view.calls, runs_of(view), stacks_of(view)
+    calls, runs, stacks = view.calls, layer_runs(view), stacks_of(view)
     if not calls.results or not (runs or stacks) or view.node.name.isdecimal():
         return None
     if not runs and (pair := _pair(view, calls, stacks)) is not None:
         return pair
     run = runs[0] if len(runs) == 1 and not stacks else None
     stack = stacks[0] if len(stacks) == 1 and not runs else None
-    if run is None and stack is None and not reads_data(calls):
+    if run is None and stack is None and not _reads_raw_input(calls):
         return None
     start = None if stack is None else calls.maker(next(iter(stack.tensors), None))
     ranks = [len(node.shape) for node, _ in calls.results[:2]]
@@ -222,28 +223,28 @@ def _model(view: ModuleView) -> Match | None:
         | ({"p": "pooled output: one vector for the whole sequence"} if results[1:] else {}),
         functions={stack.node.id: '"Encoder"'} if stack is not None and is_base else {},
     )
-    role, title, summary = _about(view, calls, run)
-    mixing, last = mixing_of(view), calls.maker(calls.results[0][1])
-    holds_lookups = run is not None and embeddings_of(view) is not None
+    role, title, summary = _role_texts(view, calls, run)
+    mixing, last = _mixing_of(view), calls.maker(calls.results[0][1])
+    holds_lookups = run is not None and _embeddings_of(view) is not None
     values = {
         "role": role,
         "is_stack": role == "stack",
         "title": title,
         "summary": summary,
         "position_note": lookups_of(view).get("position", (0, ""))[1],
-        "rotated": rotated(view),
-        "given": "" if run is None else given_to(run, calls, view).note,
-        "bias": run and distance_bias(view, run),
-        "mixing": MIXING.get(mixing),
-        "pooling": pooled and pooling(view, pooled),
-        "source": source_of(
+        "rotated": _rotation_note(view),
+        "given": "" if run is None else position_input(run, calls, view).note,
+        "bias": run and _distance_bias_note(view, run),
+        "mixing": _MIXING_NOTES.get(mixing),
+        "pooling": pooled and _pooling_note(view, pooled),
+        "source": _paper_of(
             view,
             Norm.of(last) if is_norm(last) else None,
             mixing,
             is_text="vocab_size" in view.config and run is None,
         ),
         "two kinds": len(set(view.config.get("layer_types") or ())) > 1,
-        "direction": direction(view) if run is not None or is_base else "",
+        "direction": _direction_note(view) if run is not None or is_base else "",
         "final_norm": _final_norm(view, last, run),
         "no_pooler": len(results) == 1 and (is_base or holds_lookups),
         "stack": stack.node.name if stack is not None and is_base else "",
@@ -254,14 +255,14 @@ def _model(view: ModuleView) -> Match | None:
     return replace(write(calls, view, naming), values=values)
 
 
-def _about(view: ModuleView, calls: ModuleGraph, run: Step | None) -> tuple[str, str, str]:
+def _role_texts(view: ModuleView, calls: ModuleGraph, run: Step | None) -> tuple[str, str, str]:
     """Return role, title and summary of a module that applies layers; ``run`` are its own."""
     kinds = lookups_of(view)
-    if run is not None and not reads_data(calls):
-        runs_all = f"Runs {calls_of(run)} layers in sequence, each with its own weights."
+    if run is not None and not _reads_raw_input(calls):
+        runs_all = f"Runs {layer_count(run)} layers in sequence, each with its own weights."
         return "stack", "Stack of layers", runs_all
     if run is None or "token" not in kinds or not is_tower(view):
-        return ("base model", *about(view))
+        return ("base model", *_base_model_texts(view))
     reads_encoder = any("encoder" in node.name for node in calls.inputs)
     is_decoder = reads_encoder or is_causal(view.architecture, view.node.path)
     title = f"{'Decoder' if is_decoder else 'Encoder'} with its embeddings"
@@ -294,11 +295,11 @@ def _pair(view: ModuleView, calls: ModuleGraph, stacks: tuple[Step, ...]) -> Mat
         return None
     given = [calls.given[o.node].name for o in first.tensors if o.node in calls.given]
     is_text = is_inside or "input ids" in given
-    is_data = is_inside or reads_data(calls)
+    is_data = is_inside or _reads_raw_input(calls)
     vectors = [node.id for node in calls.inputs if "mask" not in node.name]
     if is_data:
         vectors = [o.node for o in first.tensors] if is_inside else []
-    symbols: dict[Place, str] = {} if is_inside else {(first.node.id, ()): _ENCODER}
+    symbols: dict[OperandKey, str] = {} if is_inside else {(first.node.id, ()): _ENCODER}
     symbols |= {(node, ()): symbol for node, symbol in zip(vectors, _VECTORS, strict=False)}
     meanings = _PAIR_MEANINGS | ({"t": "token ids of the source"} if is_text else {})
     tensors, shared = view.architecture.parameters, "shared.weight"

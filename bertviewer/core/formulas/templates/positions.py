@@ -164,22 +164,21 @@ def bias_of(heads: Heads) -> Variant | None:
     if len(biases) > 1:
         return None
     (operand,) = (each.operand for each in biases)
-    for found in (_table(heads, graph, operand), _products(heads, graph, operand)):
+    for found in (_learnt_bias(heads, graph, operand), _product_bias(heads, graph, operand)):
         if found is not None:
             return found
     given, config = graph.given.get(operand.node), heads.view.config
     parts = (config, *(value for value in config.values() if isinstance(value, Mapping)))
-    if given is not None and (
-        "alibi" in given.name or any(part.get("alibi") is True for part in parts)
-    ):
+    has_key = any(part.get("alibi") is True for part in parts)
+    if given is not None and ("alibi" in given.name or has_key):
         return _SLOPES
     return _CONSTANT if given is not None and given.kind == "constant" else None
 
 
-def _table(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None:
+def _learnt_bias(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None:
     """Return a learnt bias by distance (T5, MPNet, Swin), ``None`` for other biases."""
     view, maker = heads.view, graph.maker(operand)
-    tables = _tables(view, heads.count) if maker is None or maker.operation in _TABLES else []
+    tables = _bias_tables(view, heads.count) if maker is None or maker.operation in _TABLES else []
     if not tables:
         return None
     own = [each for each in tables if each[0].name.startswith(f"{view.node.path}.")]
@@ -197,7 +196,7 @@ def _table(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None
         furthest = furthest or _USUAL_FURTHEST
     steps = ""
     if is_bucketed and furthest is not None:
-        steps = _steps(rows, furthest, both_ways=view.attribute("is_decoder") is not True)
+        steps = _bucket_note(rows, furthest, both_ways=view.attribute("is_decoder") is not True)
     row, apart, per, which = _BUCKETED if is_bucketed else _BY_OFFSET
     source = "Raffel et al. 2020, section 2.1" if furthest else "Liu et al. 2021, section 3.2"
     is_known = bool(furthest) or not is_bucketed
@@ -216,11 +215,11 @@ def _table(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None
             # A mask was added to the rows of the table.
             "has_mask": maker is None and bool(graph.of("look-up")),
         },
-        keys=view.keys("distances"),
+        keys=view.config_keys("distances"),
     )
 
 
-def _tables(view: ModuleView, heads: int) -> list[tuple[TensorInfo, str]]:
+def _bias_tables(view: ModuleView, heads: int) -> list[tuple[TensorInfo, str]]:
     """Return the tables with a column per head around a module, with their lookup's operation."""
     stack = ".".join(takewhile(lambda part: not part.isdecimal(), view.node.path.split(".")))
     for path in ancestors(stack):
@@ -228,7 +227,7 @@ def _tables(view: ModuleView, heads: int) -> list[tuple[TensorInfo, str]]:
             (tensor, step.operation)
             for tensor in view.architecture.tensors_below(path)
             if tensor.shape[1:] == (heads,)
-            if (owner := view.at(tensor.owner)) is not None and owner.graph is not None
+            if (owner := view.at(tensor.owner)) is not None
             for step in owner.graph.of(*_TABLES)
             if tensor.name in (*step.node.reads, *(o.parameter for o in step.operands))
         ]
@@ -237,7 +236,7 @@ def _tables(view: ModuleView, heads: int) -> list[tuple[TensorInfo, str]]:
     return []
 
 
-def _steps(rows: int, furthest: int, *, both_ways: bool) -> str:
+def _bucket_note(rows: int, furthest: int, *, both_ways: bool) -> str:
     """Return the text on how distances are put into buckets, "" if some buckets are unused.
 
     Half of the buckets of one side are for one distance each; the rest cover distances up to
@@ -275,7 +274,7 @@ class _Product(Struct, frozen=True):
     added: bool
 
 
-def _products(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None:
+def _product_bias(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None:
     """Return a bias of products with vectors of distances, ``None`` for other biases."""
     last, made = graph.maker(operand), graph.sources(operand, stop="linear")
     if last is None:
@@ -285,7 +284,7 @@ def _products(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | N
     words = {each.operation for each in inner}
     # With the steps of the group.
     whole = replace(graph, steps=(*graph.steps, *last.inner))
-    products = [_product(heads, whole, inner, e) for e in inner if e.operation in PRODUCTS]
+    products = [_distance_product(heads, whole, inner, e) for e in inner if e.operation in PRODUCTS]
     known = {each.role: each for each in products if each is not None}
     if not products or None in products or len(known) < len(products):
         return None
@@ -295,10 +294,10 @@ def _products(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | N
         return _deberta(heads, known)
     factor = prod(factor_of(each) or 1.0 for each in inner if each.operation in ("mul", "div"))
     (one, *others) = known.values()
-    return None if others else _distances(heads, one, factor)
+    return None if others else _transformer_xl(heads, one, factor)
 
 
-def _product(
+def _distance_product(
     heads: Heads, graph: ModuleGraph, inner: tuple[Step, ...], product: Step
 ) -> _Product | None:
     """Return a product of queries or keys with projected distances, ``None`` for any other."""
@@ -328,7 +327,7 @@ def _product(
     return None
 
 
-def _distances(heads: Heads, product: _Product, factor: float) -> Variant:
+def _transformer_xl(heads: Heads, product: _Product, factor: float) -> Variant:
     """Return the product of queries and distances as a bias (Transformer-XL, XLNet)."""
     query = "(Q_(h, i) + v_h)" if product.added else "Q_(h, i)"
     text = scaled(Expression(f"{query} dot R_(h, i - j)", PRODUCT), factor, heads.size).text
@@ -377,7 +376,7 @@ def _deberta(heads: Heads, found: Mapping[str, _Product]) -> Variant:
         one, many, what, summand, kind = _COMPARED[role]
         each, letter = found[role], ROLES[one]
         index = f'"{letter},r"'
-        if f"{each.path.rpartition('.')[2]}.weight" == heads.parts[one].holder:
+        if f"{each.path.rpartition('.')[2]}.weight" == heads.projections[one].holder:
             index = letter
             weights.insert(0, f"W_{letter}")
         else:
@@ -414,8 +413,8 @@ def _deberta(heads: Heads, found: Mapping[str, _Product]) -> Variant:
             "weights": " and ".join(weights),
             "bias_source": "disentangled: He et al. 2021 (DeBERTa), section 3.1, equation 4",
         },
-        keys=heads.view.keys("distances"),
+        keys=heads.view.config_keys("distances"),
         scores="A_h",
-        layers=tuple(terms),
+        layer_terms=tuple(terms),
         purposes=purposes,
     )

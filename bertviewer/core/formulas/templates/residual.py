@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norm import is_norm
-from bertviewer.core.formulas.steps.graph_analysis import KINDS
+from bertviewer.core.formulas.steps.graph_analysis import NETWORKS
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.graph.trace_graph import closure
 from bertviewer.core.schema.flow import Operand
@@ -104,7 +104,7 @@ def residual_path(view: ModuleView) -> ResidualPath | None:
         state = (after or residual).node.id
     # Nothing else may be computed from the path.
     path = inputs | {s.node.id for s in graph.steps if s.operation == "residual" or is_norm(s)}
-    within = _computed_from(graph, state)
+    within = _ancestors(graph, state)
     others = [step for step in graph.steps if step.node.id not in within]
     is_left = any(operand.node in path for step in others for operand in step.tensors)
     is_whole = graph.results[0][1].node == state and not is_left
@@ -130,7 +130,7 @@ def _branch(
         inside, addend = made, made.tensors[0]
     elif made is not None and (scaled := _scaled(graph, made)) is not None:
         scale, addend = made, scaled
-    found = _computed_from(graph, addend.node, until=state)
+    found = _ancestors(graph, addend.node, until=state)
     steps = [step for step in graph.steps if step.node.id in found - {state}]
     norms = [step for step in steps if is_norm(step) and [o.node for o in step.tensors] == [state]]
     core = tuple(step for step in steps if step not in norms)
@@ -154,7 +154,7 @@ def _scaled(graph: ModuleGraph, product: Step) -> Operand | None:
     return computed[0] if is_scale and len(computed) == 1 else None
 
 
-def _computed_from(graph: ModuleGraph, node: str, until: str = "") -> frozenset[str]:
+def _ancestors(graph: ModuleGraph, node: str, until: str = "") -> frozenset[str]:
     """Return a node and its ancestors, up to and including another one."""
 
     def read(each: str) -> list[str]:
@@ -171,7 +171,7 @@ def _kind(graph: ModuleGraph, core: Iterable[Step], state: str) -> BranchKind:
     operations = {step.operation for step in core}
     if "experts" in operations:
         return "experts"
-    return "feed-forward" if operations <= set(KINDS) and len(operations) == 1 else "other"
+    return "feed-forward" if operations <= set(NETWORKS) and len(operations) == 1 else "other"
 
 
 def _reads_other(graph: ModuleGraph, attention: Step, state: str) -> bool:
@@ -179,4 +179,4 @@ def _reads_other(graph: ModuleGraph, attention: Step, state: str) -> bool:
     key = attention.roles.get("key")
     if attention.node.details.get("projections"):
         key = attention.inner[0].tensors[1]
-    return key is not None and state not in _computed_from(graph, key.node, until=state)
+    return key is not None and state not in _ancestors(graph, key.node, until=state)

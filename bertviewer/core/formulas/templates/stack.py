@@ -4,13 +4,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.core.formulas.embedding import index_kind
-from bertviewer.core.formulas.formula import INTO, Term
+from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView, has_positions, rotates
 from bertviewer.core.formulas.norm import Norm, is_norm
-from bertviewer.core.formulas.steps.graph_analysis import Place
+from bertviewer.core.formulas.steps.graph_analysis import OperandKey
 from bertviewer.core.formulas.steps.lines import write
 from bertviewer.core.formulas.steps.naming import Naming
-from bertviewer.core.formulas.template import Match, Template
+from bertviewer.core.formulas.template import Match, Template, first_true
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Operand
 from bertviewer.core.util.numbers import count_text
@@ -18,7 +18,7 @@ from bertviewer.core.util.numbers import count_text
 _IN_LAYERS = ("residual", "attention")
 
 
-def runs_of(view: ModuleView) -> tuple[Step, ...]:
+def layer_runs(view: ModuleView) -> tuple[Step, ...]:
     """Return the runs of layers in a module's own code, one step for each list."""
     return tuple(step for step in view.calls.steps if _is_of_layers(view, step))
 
@@ -46,7 +46,7 @@ def has_layers(view: ModuleView | None) -> bool:
         return False
     if not view.calls.steps:  # not called itself
         return any(has_layers(view.at(child.path)) for child in view.children.values())
-    return bool(runs_of(view) or stacks_of(view))
+    return bool(layer_runs(view) or stacks_of(view))
 
 
 def is_tower(view: ModuleView) -> bool:
@@ -74,7 +74,7 @@ _MEANINGS = {
 }
 
 
-class Given(Struct, frozen=True):
+class PositionInput(Struct, frozen=True):
     """An input of all layers that is computed from positions.
 
     Attributes:
@@ -92,38 +92,40 @@ class Given(Struct, frozen=True):
     step: Step | None = None
 
 
-_GIVEN = {
-    "biases": Given(
+_POSITION_INPUTS = {
+    "biases": PositionInput(
         "The table {table} has a row for each distance bucket and a column for each head. Its "
         "values are added to the scores of every layer.",
         symbol="B",
         meaning="distance bias on the scores, one per head and pair of positions",
     ),
-    "angles": Given(
+    "angles": PositionInput(
         "Positions enter here, not in the embeddings: every layer’s attention rotates its queries "
         "and keys by these angles.",
         symbol="P",
         meaning="sines and cosines of all positions, for all layers",
         paper="Su et al. 2021, section 3.2",
     ),
-    "distances": Given(
+    "distances": PositionInput(
         "Positions enter {where} the embeddings: every layer compares its tokens with the vectors "
         "of the distances between them.",
         symbol="R",
         meaning="distance vectors, for all layers",
         paper="He et al. 2021 (DeBERTa), section 3.1",
     ),
-    "sines": Given(
+    "sines": PositionInput(
         "There are no position vectors: every layer is given the sines and cosines of the "
         "distances between positions, with which its attention compares the tokens."
     ),
-    "other": Given("Positions enter here: what is computed from them is given to every layer."),
-    "": Given(),
+    "other": PositionInput(
+        "Positions enter here: what is computed from them is given to every layer."
+    ),
+    "": PositionInput(),
 }
 """By the use of positions."""
 
 
-def given_to(run: Step, calls: ModuleGraph, view: ModuleView) -> Given:
+def position_input(run: Step, calls: ModuleGraph, view: ModuleView) -> PositionInput:
     """Return the input of all layers of a run that is computed from positions."""
     made = _from_positions(run, calls, view)
     constants = [calls.given[o.node].name for o in run.operands if o.node in calls.given]
@@ -139,7 +141,7 @@ def given_to(run: Step, calls: ModuleGraph, view: ModuleView) -> Given:
         "sines": "sines and cosines" in constants and not rotates(view),
         "other": bool(made),
     }
-    found = _GIVEN[next((kind for kind, holds in kinds.items() if holds), "")]
+    found = _POSITION_INPUTS[first_true(kinds)]
     name = next((name for step in tables for name in step.node.reads), "")
     table = name.removesuffix(".weight").rpartition(".")[2]
     values = {
@@ -172,23 +174,23 @@ def _stored_by(view: ModuleView, run: Step, *steps: Step) -> list[str]:
     return [name for name in names if name.startswith(start) and not name.startswith(inside)]
 
 
-def calls_of(run: Step) -> int:
+def layer_count(run: Step) -> int:
     """Return the number of layers that a run applies."""
     return 0 if run.node.repeat is None else run.node.repeat.count
 
 
-def _stored(run: Step) -> int:
+def _stored_count(run: Step) -> int:
     """Return the number of stored layers of a run, fewer than it applies if shared."""
     return int(str(run.node.details["stored"]))
 
 
-def _is_stored_group(view: ModuleView) -> bool:
+def _is_reused_group(view: ModuleView) -> bool:
     """Return whether the module is a group of layers that is applied several times."""
     holder = view.node.parent or ""
     around = view.at(holder.rpartition(".")[0])
     steps = () if around is None else around.calls.steps
     runs = [s for s in steps if s.node.repeat and s.path.startswith(f"{holder}.")]
-    return any(_stored(run) < calls_of(run) for run in runs)
+    return any(_stored_count(run) < layer_count(run) for run in runs)
 
 
 def _stack(view: ModuleView) -> Match | None:
@@ -207,12 +209,13 @@ def _stack(view: ModuleView) -> Match | None:
         return None
     norm = Norm.of(end) if is_norm(end) else None
     end = calls.maker(end.tensors[0]) if end is not None and norm else end
-    if end is None or (end is not run and not _follows(calls, run, end)):
+    follows = end is not None and end.node.kind == "module" and run in map(calls.maker, end.tensors)
+    if end is None or (end is not run and not follows):
         return None
-    groups, count, kind = _stored(run), calls_of(run), "layers"
+    groups, count, kind = _stored_count(run), layer_count(run), "layers"
     if groups < count:
         kind = "shared"
-    elif _is_stored_group(view):
+    elif _is_reused_group(view):
         kind = "group"
     elif before is not None:
         return None
@@ -220,13 +223,13 @@ def _stack(view: ModuleView) -> Match | None:
         kind = "stage"
     elif len({each.node.shape for each in run.parts}) > 1:
         kind = "stages"
-    symbols: dict[Place, str] = {} if before is None else {(start.node, ()): "E"}
+    symbols: dict[OperandKey, str] = {} if before is None else {(start.node, ()): "E"}
     meanings = {"Y": "output, one row per position", **_MEANINGS.get(kind, {})}
-    positions = given_to(run, calls, view)
+    positions = position_input(run, calls, view)
     if positions.symbol and positions.step is not None:
         symbols[positions.step.node.id, ()] = positions.symbol
         meanings[positions.symbol] = positions.meaning
-    projection = (INTO, "the projection to the hidden size")
+    projection = ('"in"', "the projection to the hidden size")
     naming = Naming(
         results=("Y",),
         symbols=symbols,
@@ -252,7 +255,7 @@ def _stack(view: ModuleView) -> Match | None:
         "narrow": _narrow(view, before),
         "given": positions.note,
         "paper": positions.paper,
-        "turned": _turned(calls.inputs[0].shape, run.node.shape),
+        "turned": _channels_first_width(calls.inputs[0].shape, run.node.shape),
         "states": count + 1,
         "count": count,
         "last": f"the final {norm.name}{place}" if norm else "nothing follows it",
@@ -272,14 +275,10 @@ def _stack(view: ModuleView) -> Match | None:
     return replace(match, maths=tuple(maths), terms=terms)
 
 
-def _follows(calls: ModuleGraph, run: Step, end: Step) -> bool:
-    return end.node.kind == "module" and run in [calls.maker(operand) for operand in end.tensors]
-
-
-def _turned(given: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
+def _channels_first_width(given: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
     """Return the number of features of layers with [B, features, S], else ``None``."""
-    is_turned = len(shape) == 3 and shape != given and shape[1:] == given[:0:-1]
-    return shape[1] if is_turned else None
+    is_channels_first = len(shape) == 3 and shape != given and shape[1:] == given[:0:-1]
+    return shape[1] if is_channels_first else None
 
 
 def _narrow(view: ModuleView, before: Step | None) -> int | None:

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.formulas.formula import Term, indices
-from bertviewer.core.formulas.module_view import ModuleView, input_names, reads_first, scored_labels
+from bertviewer.core.formulas.module_view import ModuleView, io_names, reads_first, scored_labels
 from bertviewer.core.formulas.norm import is_norm
-from bertviewer.core.formulas.steps.graph_analysis import Place
+from bertviewer.core.formulas.steps.graph_analysis import OperandKey
 from bertviewer.core.formulas.steps.lines import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.template import Match, Template, Values
@@ -18,7 +18,7 @@ from bertviewer.core.formulas.templates.stack import stacks_of
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Operand
 
-MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
+_MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
 
 
 def _head_part(view: ModuleView) -> Match | None:
@@ -70,7 +70,7 @@ def _contacts(view: ModuleView) -> Match | None:
     if view.is_called or len(view.tensors) > 2:
         return None
     layer = next(filter(None, (view.affine(child.path) for child in view.children.values())), None)
-    numbers = [view.config[key] for key in view.keys("layers", "heads")]
+    numbers = [view.config[key] for key in view.config_keys("layers", "heads")]
     if layer is None or not all(isinstance(number, int) for number in numbers):
         return None  # CvT has lists with a number for each stage
     if layer.outputs != 1 or layer.inputs != (count := math.prod(numbers)):
@@ -129,7 +129,7 @@ HEADS = (
                     "the paper.",
                 ),
                 keys=("width", "embedding width", "activation", "epsilon"),
-                source=f"{MASKED_LM}; the transform as in the published code",
+                source=f"{_MASKED_LM}; the transform as in the published code",
             ),
         },
     ),
@@ -174,13 +174,13 @@ _MEANINGS = {
 }
 
 
-def _reads_target(view: ModuleView) -> bool:
-    return "decoder input ids" in input_names(view, "input")
+def _has_target_ids(view: ModuleView) -> bool:
+    return "decoder input ids" in io_names(view, "input")
 
 
 def _kind(view: ModuleView, graph: ModuleGraph) -> str:
     """Return the task of a model or head, "" for none."""
-    task, outputs = view.architecture.source.task, input_names(view, "output")
+    task, outputs = view.architecture.source.task, io_names(view, "output")
     shapes = [node.shape for node, _ in graph.results]
     size = shapes[0][-1] if shapes and shapes[0] else 0
     match [len(shape) for shape in shapes[:2]]:
@@ -205,7 +205,7 @@ def _kind(view: ModuleView, graph: ModuleGraph) -> str:
 def _task(view: ModuleView) -> Match | None:
     """Return a model with a task head, or such a head."""
     path, graph = view.node.path, view.calls
-    outputs, kind = input_names(view, "output"), _kind(view, graph)
+    outputs, kind = io_names(view, "output"), _kind(view, graph)
     is_repeated = any(name.isdigit() for name in path.split("."))
     if not kind or is_repeated or outputs[:1] == ["last hidden state"]:
         return None
@@ -213,10 +213,10 @@ def _task(view: ModuleView) -> Match | None:
     found = {step.path for step in (stacks_of(root) if root else ())}
     if not found or any(f"{path}.".startswith(f"{base}.") for base in found):
         return None
-    return _written(kind, view, graph, set() if path else found)
+    return _formula_of_task(kind, view, graph, set() if path else found)
 
 
-def _written(kind: str, view: ModuleView, graph: ModuleGraph, own: set[str]) -> Match:
+def _formula_of_task(kind: str, view: ModuleView, graph: ModuleGraph, own: set[str]) -> Match:
     """Return the formula of a head, or of a model with base models at these paths."""
     graph, results = _with_rows(graph), _RESULTS.get(kind, ("z",))
     scores = graph.maker(graph.results[0][1])
@@ -262,7 +262,7 @@ def _with_rows(graph: ModuleGraph) -> ModuleGraph:
 
 def _symbols(
     kind: str, view: ModuleView, graph: ModuleGraph, found: list[Step]
-) -> Iterator[tuple[Place, str]]:
+) -> Iterator[tuple[OperandKey, str]]:
     """Yield the symbols of hidden states, their rows, and a head's vectors."""
     for step in found:
         hidden = "X" if step is found[-1] else 'X_"enc"'
@@ -271,7 +271,7 @@ def _symbols(
                 yield (node.id, ()), hidden if len(node.shape) == 3 else "p"
                 yield (node.id, _ROW), "x_e"
                 yield (node.id, _MEAN), "1/S sum_s x_s"
-    vector = "x_e" if _reads_target(view) else "p"
+    vector = "x_e" if _has_target_ids(view) else "p"
     for node in () if found else graph.inputs:
         yield (node.id, ()), "X" if len(node.shape) == 3 else vector
     for step in graph.of("linear")[-1:]:
@@ -290,7 +290,7 @@ def _symbols(
 
 def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) -> Values:
     """Return the values for the texts of models and heads."""
-    target, hides = _reads_target(view), is_causal(view.architecture)
+    target, hides = _has_target_ids(view), is_causal(view.architecture)
     is_masked = view.architecture.source.task == "masked-lm" if hides is None else not hides
     language = "Encoder-decoder" if target else "Masked" if is_masked or not is_model else "Causal"
     context = ", using context on both sides" if language == "Masked" else " as the next token"
@@ -324,8 +324,8 @@ def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) 
         and view.config.get("problem_type") in (None, "single_label_classification"),
         "first": read == "first token",
         "last": read == end,
-        "follows": "seq relationship logits" in input_names(view, "output"),
-        "order": "sop logits" in input_names(view, "output"),
+        "follows": "seq relationship logits" in io_names(view, "output"),
+        "order": "sop logits" in io_names(view, "output"),
     }
 
 
@@ -338,7 +338,7 @@ def _factor(step: Step) -> str:
 _PAPERS = {
     "Encoder-decoder": "Vaswani et al. 2017, section 3.4; Lewis et al. 2020; Raffel et al. 2020",
     "Causal": "Radford et al. 2019, section 2",
-    "Masked": MASKED_LM,
+    "Masked": _MASKED_LM,
 }
 _LOGITS = "Scores (logits) are not yet probabilities: softmax over the vocabulary converts them."
 _NEXT = "Entry 0 of z scores “B follows A”, entry 1 “B is random”."
