@@ -90,7 +90,7 @@ def _ratios(model: LoadedModel, texts: list[str]) -> dict[str, float]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        tokens = [one for one in model.tokenizer().ids_of(texts) if not isinstance(one, str)]
+        tokens = [one for one in model.tokenizer().encode_each(texts) if not isinstance(one, str)]
         names = TokenClassifier(model.tokenizer())
         batches = [
             batch_of([tokens[place] for place in places], names, 0)

@@ -235,7 +235,7 @@ class _Work:
 
     def _tokenize(self, texts: list[str], sums: ShardSums) -> list[TokenIds]:
         with self._lock:
-            read = self._tokenizer.ids_of(texts, lambda *_: self._check())
+            read = self._tokenizer.encode_each(texts, lambda *_: self._check())
         found: list[TokenIds] = []
         rows = self._config.get("vocab_size")
         for tokens in read:

@@ -207,12 +207,12 @@ class Flow(Document, frozen=True, rename={"class_name": "class"}):
         is_joined = all({edge.source, edge.target} <= known for edge in edges)
         return is_joined and len(known) == len(names)
 
-    def moved(self, path: str) -> "Flow":
+    def relocated(self, path: str) -> "Flow":
         """Return the flow of the module at ``path``, which does the same as this flow's module."""
         if path == self.path:
             return self
-        nodes = tuple(_moved_node(node, self.path, path) for node in self.nodes)
-        edges = tuple(_moved_edge(edge, self.path, path) for edge in self.edges)
+        nodes = tuple(_relocated_node(node, self.path, path) for node in self.nodes)
+        edges = tuple(_relocated_edge(edge, self.path, path) for edge in self.edges)
         return replace(self, path=path, nodes=nodes, edges=edges)
 
     def document(self, source: SourceInfo) -> dict[str, Any]:
@@ -239,7 +239,7 @@ class Flows(Document, frozen=True, rename={"distinct": "kinds"}):
     def flow(self, path: str) -> Flow | None:
         """Return the flow of the module at ``path``, ``None`` if there is none."""
         found = self.distinct.get(self.like.get(path, path))
-        return None if found is None else found.moved(path)
+        return None if found is None else found.relocated(path)
 
     def reason_for(self, path: str) -> str:
         """Return why a module has no flow, in one line."""
@@ -254,13 +254,13 @@ class Flows(Document, frozen=True, rename={"distinct": "kinds"}):
         return "it is not called"
 
 
-def _moved_node(node: Node, first: str, path: str) -> Node:
+def _relocated_node(node: Node, first: str, path: str) -> Node:
     """Return a node of the module ``first`` as one of the module ``path``."""
     return replace(
         node,
         path=node.path and _renamed(node.path, first, path),
-        nodes=node.nodes and tuple(_moved_node(each, first, path) for each in node.nodes),
-        edges=tuple(_moved_edge(edge, first, path) for edge in node.edges),
+        nodes=node.nodes and tuple(_relocated_node(each, first, path) for each in node.nodes),
+        edges=tuple(_relocated_edge(edge, first, path) for edge in node.edges),
         reads=tuple(_renamed(name, first, path) for name in node.reads),
         operands=tuple(
             replace(each, parameter=_renamed(each.parameter, first, path)) for each in node.operands
@@ -268,7 +268,7 @@ def _moved_node(node: Node, first: str, path: str) -> Node:
     )
 
 
-def _moved_edge(edge: Edge, first: str, path: str) -> Edge:
+def _relocated_edge(edge: Edge, first: str, path: str) -> Edge:
     if not edge.through:
         return edge
     return replace(edge, through=tuple(_renamed(each, first, path) for each in edge.through))

@@ -105,7 +105,9 @@ class ModelTokenizer(Tokenizer):
             return [replace(token, segment=0) for token in tokens]
         return tokens
 
-    def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[EncodedText]:
+    def encode_each(
+        self, texts: Sequence[str], progress: Progress = no_progress
+    ) -> list[EncodedText]:
         """Return the tokens of each text alone, or why it cannot be read."""
         answer = self._call("ids", {"texts": texts}, progress, _READING)
         return [one if isinstance(one, str) else self._token_ids(*one) for one in answer]

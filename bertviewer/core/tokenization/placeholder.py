@@ -59,7 +59,9 @@ class PlaceholderTokenizer(Tokenizer):
             tokens += [replace(token, segment=segment) for token in found]
         return [replace(token, word=number) for number, token in enumerate(tokens)]
 
-    def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[EncodedText]:
+    def encode_each(
+        self, texts: Sequence[str], progress: Progress = no_progress
+    ) -> list[EncodedText]:
         """Return the tokens of each text alone."""
         found = (self.tokenize(Sentence(text)) for text in texts)
         return [

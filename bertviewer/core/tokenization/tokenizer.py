@@ -61,7 +61,9 @@ class Tokenizer(ABC):
         """
 
     @abstractmethod
-    def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[EncodedText]:
+    def encode_each(
+        self, texts: Sequence[str], progress: Progress = no_progress
+    ) -> list[EncodedText]:
         """Return the tokens of each text alone, or why it cannot be read.
 
         Raises:

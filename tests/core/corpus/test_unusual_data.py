@@ -308,9 +308,11 @@ class TestLinesThatCannotBeRun:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         tokenizer = model.tokenizer()
-        ids_of = tokenizer.ids_of
+        encode_each = tokenizer.encode_each
         monkeypatch.setattr(
-            tokenizer, "ids_of", lambda texts, *others: [*ids_of(texts, *others)[:-1], "it fails"]
+            tokenizer,
+            "encode_each",
+            lambda texts, *others: [*encode_each(texts, *others)[:-1], "it fails"],
         )
         found = made(model, lines, tmp_path / "out", CorpusOptions(shards=1))
         assert found is not None

@@ -36,7 +36,7 @@ def test_a_cut_text_is_transformers_own(kind: str, side: str, tmp_path: Path) ->
     theirs: Any = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     limit = 0
     ours = ModelTokenizer(folder, limits=lambda: LengthLimits(limit, limit))
-    (alone,) = ours.ids_of([LONG])
+    (alone,) = ours.encode_each([LONG])
     assert isinstance(alone, TokenIds)
     for limit in LIMITS:
         for pair in (None, OTHER):
@@ -57,6 +57,6 @@ def test_special_tokens_that_were_typed_are_cut_as_text(tmp_path: Path) -> None:
     folder = written(tmp_path, "bert", "right")
     theirs: Any = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     text = "the cat [SEP] [SEP] [SEP] the mat"
-    (ids,) = ModelTokenizer(folder).ids_of([text])
+    (ids,) = ModelTokenizer(folder).encode_each([text])
     assert isinstance(ids, TokenIds)
     assert list(ids.cut(6).ids) == theirs(text, truncation=True, max_length=6)["input_ids"]
