@@ -34,7 +34,7 @@ class Tokenizer(ABC):
             pair_is_target: whether a second sentence is for the decoder; it is segment 1 then.
         """
         self._limits = limits or partial(stated_limits, config)
-        self._reads_apart = pair_is_target
+        self._pair_is_target = pair_is_target
 
     def tokenize(self, sentence: Sentence, progress: Progress = no_progress) -> tuple[Token, ...]:
         """Return the tokens, special ones included, truncated if ``sentence.cut``.
@@ -44,7 +44,7 @@ class Tokenizer(ABC):
             Cancelled: by ``progress``.
         """
         texts = [text for text in (sentence.text, sentence.pair) if text is not None]
-        if self._reads_apart:
+        if self._pair_is_target:
             parts = [self._encode([text], stack, progress) for stack, text in enumerate(texts)]
         else:
             parts = [self._encode(texts, None, progress)]
