@@ -86,7 +86,7 @@ def with_costs(
             costs = derive_costs(architecture.config, builder(source), report)
     except LIMITS as error:
         costs = no_costs(architecture.config, describe_error(error))
-    symbols = _symbols(architecture.config, architecture.symbols, costs.letters)
+    symbols = _symbols(architecture.config, architecture.symbols, costs.names)
     costed = replace(architecture, symbols=symbols, costs=costs, kv_cache=None)
     is_late = budget is not None and budget.was_exceeded
     try:
@@ -113,7 +113,7 @@ def with_kv_cache(
         kv_cache = derive_kv_cache(architecture, builder(source), report)
     if kv_cache is None:
         return architecture
-    used = kv_cache.letters
+    used = kv_cache.names
     symbols = _symbols(architecture.config, architecture.symbols, used, followed=False)
     return replace(architecture, symbols=symbols, kv_cache=kv_cache)
 
@@ -231,7 +231,7 @@ def _symbols(
     Args:
         config: the configuration.
         counted: the symbols of the counts.
-        used: the letters in other formulas.
+        used: the symbols in other formulas.
         followed: whether these formulas contain all that changes with a symbol.
     """
     known = {symbol.name: symbol for symbol in counted}

@@ -82,7 +82,7 @@ class Costs(Struct, frozen=True, rename={"peak": "peak_elements"}):
     reason: str = ""
 
     @property
-    def letters(self) -> frozenset[str]:
+    def names(self) -> frozenset[str]:
         """The symbols in all formulas and in their domain."""
         texts = [*self.peak]
         for module in self.modules.values():
@@ -175,7 +175,7 @@ class KVCache(Struct, frozen=True):
     domain: str | None = None
 
     @property
-    def letters(self) -> frozenset[str]:
+    def names(self) -> frozenset[str]:
         """The symbols in all formulas and their conditions, those of the inputs too."""
         texts = [
             text

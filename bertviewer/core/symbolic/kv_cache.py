@@ -110,7 +110,7 @@ def derive_kv_cache(
         if not _matches(cache, builder, {**base, symbol.name: base[symbol.name] + 1})
     ]
     free = [s for s in builder.symbols if s.variable and s.key and s not in depths]
-    conditions = (*fixed, *constant_conditions(free, sizes.points, cache.letters))
+    conditions = (*fixed, *constant_conditions(free, sizes.points, cache.names))
     return replace(cache, domain=join_conditions(conditions))
 
 

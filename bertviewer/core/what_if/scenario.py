@@ -132,7 +132,7 @@ class Outcome(Struct, frozen=True):
     def kv_cache(self, dtype: str) -> Figure | None:
         """Return the bytes of the key/value cache, ``None`` without a formula."""
         cache, values = self.sheet.architecture.kv_cache, self.scenario.values
-        if cache is None or not cache.letters | {"B", "S"} <= values.keys():
+        if cache is None or not cache.names | {"B", "S"} <= values.keys():
             return None
         real, here = cache.bytes(self.sheet.values, dtype), cache.bytes(values, dtype)
         is_known = all_met(cache.domain, values) and real is not None and here is not None
@@ -281,7 +281,7 @@ def next_value(sheet: Sheet, values: Mapping[str, int], name: str, step: int) ->
 def remedies(scenario: Scenario, problems: Sequence[Problem]) -> dict[str, int]:
     """Return the nearest valid value of each symbol of the problems, unchanged symbols first."""
     free = scenario.sheet.free - {relation.name for relation in scenario.kept}
-    names = dict.fromkeys(name for problem in problems for name in problem.letters)
+    names = dict.fromkeys(name for problem in problems for name in problem.names)
     numbers = tuple(dict.fromkeys(number for problem in problems for number in problem.numbers))
     values = scenario.values
     found = {}

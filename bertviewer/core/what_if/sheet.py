@@ -35,13 +35,13 @@ class Problem(Struct, frozen=True):
             second. ``domain``: the condition ``formula`` of formulas is not met. ``even``: a ``//``
             of ``formula`` leaves a remainder. ``size``: ``formula`` gives a dimension below 1.
             ``positions``: more tokens than the model has positions for.
-        letters: the symbols in it, wrong ones first.
+        names: the symbols in it, wrong ones first.
         numbers: their values; for ``positions`` also the limit, for ``size`` the dimension.
         formula: the formula or condition, if any.
     """
 
     rule: Rule
-    letters: tuple[str, ...]
+    names: tuple[str, ...]
     numbers: tuple[int, ...]
     formula: str = ""
 
@@ -61,7 +61,7 @@ class ScenarioError(ValueError):
     """There is no model with these values, for the reasons in ``problems``."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
-        super().__init__(", ".join(f"{problem.rule} {problem.letters}" for problem in problems))
+        super().__init__(", ".join(f"{problem.rule} {problem.names}" for problem in problems))
         self.problems = problems
 
 
@@ -111,9 +111,7 @@ class Sheet(Struct, frozen=True):
         sizes = frozenset(size for shape in shapes for size in shape or ())
         domains = (node.domain for node in architecture.modules)
         conditions = tuple(dict.fromkeys(text for it in domains for text in split_conditions(it)))
-        known = frozenset(cache.letters if cache else ()).union(
-            *map(names_in_conditions, conditions)
-        )
+        known = frozenset(cache.names if cache else ()).union(*map(names_in_conditions, conditions))
         return cls(
             architecture,
             symbols,

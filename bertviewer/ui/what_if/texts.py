@@ -32,7 +32,7 @@ def problem_text(problem: Problem) -> str:
     """Return a sentence that names the letters and their values."""
     numbers = [f"{number:,}" for number in problem.numbers]
     text = translate("what_if", _TEXTS[problem.rule])
-    pairs = zip(problem.letters, numbers, strict=False)
+    pairs = zip(problem.names, numbers, strict=False)
     values = ", ".join(f"{letter} = {number}" for letter, number in pairs)
     if problem.rule == "domain":
         return text.format(condition_text(problem.formula), values)
@@ -40,7 +40,7 @@ def problem_text(problem: Problem) -> str:
         return text.format(formula=readable(problem.formula), values=values)
     if problem.rule == "size":
         return text.format(formula=readable(problem.formula), outcome=numbers[0])
-    return text.format(*problem.letters, *numbers)
+    return text.format(*problem.names, *numbers)
 
 
 def domain_text(domain: str) -> str:

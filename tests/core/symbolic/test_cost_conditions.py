@@ -45,7 +45,7 @@ def test_none_is_wrong_on_configurations_that_no_fit_has_seen(family: str) -> No
     assert [str(mistake) for mistake in tried.mistakes] == []
     # They hold for every sentence, or are no formulas.
     assert names_in_conditions(costs.domain).isdisjoint({"B", "S", "S_d"})
-    assert names_in_conditions(costs.domain) <= costs.letters
+    assert names_in_conditions(costs.domain) <= costs.names
     assert Costs.from_json(json.loads(json.dumps(costs.to_json()))) == costs
 
 

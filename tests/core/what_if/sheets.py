@@ -76,7 +76,7 @@ def with_value(sheet: Sheet, **changed: int) -> Outcome:
 def problems_of(sheet: Sheet, **changed: int) -> list[tuple[str, tuple[str, ...]]]:
     with pytest.raises(ScenarioError) as caught:
         with_value(sheet, **changed)
-    return [(problem.rule, problem.letters) for problem in caught.value.problems]
+    return [(problem.rule, problem.names) for problem in caught.value.problems]
 
 
 def with_counts(
