@@ -171,18 +171,24 @@ def _observed(observer: CallObserver) -> Callable[..., Any]:
 def _observed_with_hooks(observer: CallObserver, stack: ExitStack) -> Callable[..., Any]:
     """Register hooks, which run after the others; return a ``forward`` for calls without hooks."""
     module, forward, directly = observer.module, observer.module.forward, _observed(observer)
-    noted: list[Any] = []  # of the calls that are running
+    before_forward: list[Any] = []
+    after_forward: list[Any] = []
 
     def before(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        noted.append(None if observer.before is None else observer.before((args, kwargs)))
+        before_forward.append(None if observer.before is None else observer.before((args, kwargs)))
 
     def after(
         _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> Any:
-        return observer.after((args, kwargs), output, noted.pop())
+        return observer.after((args, kwargs), output, after_forward.pop())
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return (forward if noted else directly)(*args, **kwargs)
+        if not before_forward:
+            return directly(*args, **kwargs)
+        noted = before_forward.pop()
+        output = forward(*args, **kwargs)
+        after_forward.append(noted)  # unless it has failed
+        return output
 
     wrapper.__wrapped__ = forward  # type: ignore[attr-defined]
     stack.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
