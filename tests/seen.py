@@ -16,9 +16,9 @@ from bertviewer.core.analysis.costs import outline_of
 from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.loading.cached_models import (
     ModelSpec,
+    bundled,
+    bundled_name,
     report_key,
-    shipped,
-    shipped_name,
     spec_content,
     spec_key,
 )
@@ -80,12 +80,12 @@ def main(arguments: list[str] | None = None) -> int:
     is_check = parser.parse_args(arguments).check
     if not is_check:
         for kind in KINDS:
-            shutil.rmtree(shipped(kind).folder, ignore_errors=True)
+            shutil.rmtree(bundled(kind).folder, ignore_errors=True)
     wrong = 0
     for source in sources():
-        name = shipped_name(source)
+        name = bundled_name(source)
         for kind, (key, content) in made(source).items():
-            store = shipped(kind)
+            store = bundled(kind)
             if not is_check:
                 store.write(name, key, content)
             elif store.read(name, key) != json.loads(json.dumps(content)):

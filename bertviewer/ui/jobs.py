@@ -78,7 +78,7 @@ def open_model_job(source: ModelSource, progress: Progress) -> Opened:
     from bertviewer.core.loading.opening import open_model
 
     saved = _read_runs(source, progress) if source.kind == "runs" else None
-    model = open_model(source, progress, keep=False)  # the tree comes first
+    model = open_model(source, progress, store=False)  # the tree comes first
     if saved is not None:
         from bertviewer.core.saved_runs.file_format import check_belongs
 
@@ -139,7 +139,7 @@ def load_libraries_job(model: LoadedModel, progress: Progress) -> tuple[Device, 
 def confirm_job(model: LoadedModel, progress: Progress) -> Opened | None:
     """Build a model that was opened without torch; it comes back if it is not what was shown."""
     model.confirm(progress)
-    model.keep()
+    model.store()
     return _correction(model)
 
 

@@ -1,4 +1,4 @@
-"""Which tensor of a checkpoint belongs to which of a module, by name and shape.
+"""Matching of a checkpoint's tensors to those of a module, by name and shape.
 
 Checkpoints name tensors in many ways: with or without the base model's prefix (``bert.``), as
 TensorFlow named LayerNorm's (``gamma``, ``beta``), or as a family's authors did. transformers'
@@ -27,9 +27,9 @@ _MAX_NAMED = 3
 _COMPUTED = re.compile(
     r"(^|\.)(position_ids|token_type_ids|inv_freq|masked_bias|(cos|sin)_cached|_float_tensor|version)$"
 )
-"""Buffers of older versions of transformers, which no module has any more."""
+"""Buffers that modules of older versions of transformers stored."""
 _CAUSAL_MASK = re.compile(r"(^|\.)attn?(ention)?\.bias$")
-"""One of them that has the name of a weight, but the shape [1, 1, S, S]."""
+"""Another such buffer, with the name of a bias but the shape [1, 1, S, S]."""
 
 
 def match(module: nn.Module, checkpoint: Checkpoint) -> LoadReport:
@@ -87,7 +87,7 @@ def clean_keys(module: nn.Module, checkpoint: Checkpoint) -> dict[str, str]:
 
 
 class _Naming:
-    """How keys of a checkpoint are converted to names of a module's tensors.
+    """Converts a checkpoint's keys to the names of a module's tensors.
 
     Attributes:
         expected: the module's parameters and persistent buffers, which a checkpoint has.
@@ -174,7 +174,7 @@ class _Naming:
 
 
 def _assign(naming: _Naming, checkpoint: Checkpoint) -> tuple[dict[str, tuple[str, ...]], set[str]]:
-    """Return the module's names of each key, none for one that is not used.
+    """Return the module's names for each key, () for an unused one.
 
     Also return the keys whose values are split, merged or transposed.
 

@@ -67,20 +67,20 @@ def read_meta_model(
     except OverBudget as error:
         raise UserError(f"{source.name}: its architecture cannot be built: {error}") from error
     try:
-        keys = None if checkpoint is None else match(module, checkpoint)
+        report = None if checkpoint is None else match(module, checkpoint)
     except UserError as error:
         # A mismatch is often due to a mechanism that the class lacks.
         raise UserError(". ".join((str(error), *use.notices))) from error
-    if checkpoint is not None and keys is not None:
-        if names := untied_names(keys, checkpoint, progress):
+    if checkpoint is not None and report is not None:
+        if names := untied_names(report, checkpoint, progress):
             source = replace(source, untied=(*source.untied, *names))
             untie(module, names)
-            keys = match(module, checkpoint)
+            report = match(module, checkpoint)
             cached = load_spec(source, data)
-        keys = replace(keys, untied=source.untied)
+        report = replace(report, untied=source.untied)
     used = {key: value for key, value in plain.items() if key not in use.unused}
-    architecture = inspect_module(module, source.info(keys), used, use.unused)
-    built = ModelSpec(source, architecture, task_names(config), use.notices, keys, config)
+    architecture = inspect_module(module, source.info(report), used, use.unused)
+    built = ModelSpec(source, architecture, task_names(config), use.notices, report, config)
     if cached is None or not cached.matches(built):
         return built
     info, unused = architecture.source, architecture.unused

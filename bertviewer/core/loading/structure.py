@@ -14,8 +14,8 @@ from bertviewer.core.util.text import shown_name
 ROOT_CLASS, MODULE_CLASS = "Checkpoint", "Module"
 """Class names in a tree from tensor names."""
 MAX_TENSORS = 100_000
-MAX_PARTS = 40
-MAX_DIGITS = 6
+MAX_PARTS = 40  # of a tensor's name, between dots
+MAX_DIGITS = 6  # of a part that is a number
 
 
 class Branch:
@@ -159,16 +159,8 @@ def structure_from_names(checkpoint: Checkpoint, source: SourceInfo) -> Architec
     return Architecture(source, {}, (), nodes, tuple(tensors), costs)
 
 
-def why_not_run(name: str) -> str:
-    """Return why a model whose structure is known from tensor names alone cannot be run."""
-    return (
-        f"{name} cannot be run: it has no config.json with a model_type that transformers knows, "
-        "and the names and shapes of its tensors do not identify the model"
-    )
-
-
 def _number(name: str) -> int | None:
-    """Return the number that a module's name is, as layers have it."""
+    """Return the number that a name consists of, without leading zeros; ``None`` for others."""
     is_number = name.isascii() and name.isdigit() and len(name) <= MAX_DIGITS
     return int(name) if is_number and name == str(int(name)) else None
 

@@ -105,11 +105,11 @@ def test_a_wrong_key_report_costs_no_formulas(
 ) -> None:
     change(cache, "key-reports", unexpected=["made.up"])
     model = opened(folder)
-    assert model.keys is not None
-    assert "made.up" in model.keys.unexpected
+    assert model.load_report is not None
+    assert "made.up" in model.load_report.unexpected
     model.confirm()
     assert model.was_corrected
-    assert "made.up" not in model.keys.unexpected
+    assert "made.up" not in model.load_report.unexpected
     assert model.architecture == derived
 
 

@@ -110,12 +110,12 @@ def test_a_changed_checkpoint_is_looked_at_again(
         return
     model = opened(folder)
     assert len(building) == 2
-    assert model.keys is not None
-    assert bool(model.keys.renamed) == (change == "renamed")
-    assert model.architecture.source.random_tensors == model.keys.missing
-    assert bool(model.keys.missing) == (change == "dropped")
-    assert bool(model.keys.unexpected) == (change == "added")
-    assert len(model.keys.stored_dtypes) == 1 + (change == "retyped")
+    assert model.load_report is not None
+    assert bool(model.load_report.renamed) == (change == "renamed")
+    assert model.architecture.source.random_tensors == model.load_report.missing
+    assert bool(model.load_report.missing) == (change == "dropped")
+    assert bool(model.load_report.unexpected) == (change == "added")
+    assert len(model.load_report.stored_dtypes) == 1 + (change == "retyped")
 
 
 def test_values_that_changed_are_no_other_model(folder: Path, building: list[str]) -> None:
@@ -201,8 +201,8 @@ def test_what_loading_finds_out_is_not_taken_for_what_the_names_say(
     monkeypatch.setattr(weighting, "pretrained_module", and_one_is_missing)
     model = opened(folder)
     model.module(random_weights=False)
-    assert model.keys is not None
-    assert "pooler.dense.bias" in model.keys.missing
+    assert model.load_report is not None
+    assert "pooler.dense.bias" in model.load_report.missing
     model.with_formulas()
     again = opened(folder)
     assert again.keys is not None

@@ -137,7 +137,9 @@ def test_a_run_goes_on_with_and_without(
 
 def left_behind() -> list[str]:
     names = [thread.name for thread in threading.enumerate()]
-    return [name for name in names if name.startswith((synchronizer.THREAD, "bertviewer-corpus"))]
+    return [
+        name for name in names if name.startswith((synchronizer.THREAD_NAME, "bertviewer-corpus"))
+    ]
 
 
 Ending = Callable[..., None]
