@@ -23,7 +23,7 @@ from bertviewer.core.loading.weight_loading import disable_kv_cache
 from bertviewer.core.runs.activation_cache import CHECK_BYTES, ActivationCache, RecordedCall
 from bertviewer.core.runs.attention_implementation import reset_model_state
 from bertviewer.core.runs.failures import failing_module_name, failure_reason, is_out_of_memory
-from bertviewer.core.runs.replay import is_repeatable_alone, replay, reporting
+from bertviewer.core.runs.module_replay import is_repeatable_alone, replay, reporting
 from bertviewer.core.schema.check import Check, CheckStep, Unchecked
 from bertviewer.core.schema.source_info import SEED
 from bertviewer.core.util.errors import UserError

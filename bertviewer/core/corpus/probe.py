@@ -32,7 +32,7 @@ from bertviewer.core.loading.layer_synchronizer import LayerSynchronizer
 from bertviewer.core.runs.attention_implementation import eager_attention, is_close
 from bertviewer.core.runs.hidden_states import stacks_of
 from bertviewer.core.runs.inputs import parameters_of
-from bertviewer.core.runs.measuring import left_out
+from bertviewer.core.runs.measuring import skip_reason
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.families import is_cross_attention
@@ -230,7 +230,7 @@ def _calls(
             other = others[number][0] if len(others) == len(given) else None
             if tensor is None or other is None:
                 places[path, number] = "it does not return a tensor in every batch"
-            elif word := left_out(tensor):
+            elif word := skip_reason(tensor):
                 places[path, number] = f"its values are {word}"
             elif (maker := makers.get((id(tensor), version))) is not None:
                 places[path, number] = maker

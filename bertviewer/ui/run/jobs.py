@@ -85,7 +85,7 @@ def compare_sentences_job(  # noqa: PLR0917
 
 def pad_job(watched: RecordedRun, length: int, model: LoadedModel, progress: Progress) -> Padding:
     """Run a run's sentence padded to a length, with the mask and without."""
-    from bertviewer.core.runs.padding import compare_padding
+    from bertviewer.core.replay.padding import compare_padding
 
     kept = watched.kept
     return compare_padding(watched.model or model, watched.run, kept, length, progress)
