@@ -171,6 +171,6 @@ def saved_runs(model: LoadedModel, progress: Progress) -> tuple[Run, Run | None]
     check_belongs(source.path, file, model.architecture)
     check = merge_checks(file.checks, model.architecture) or file.run.check
     last = Run(model, replace(file.run, check=check), None, progress, SavedRun(source.name))
-    if file.run_a is None:
+    if file.baseline is None:
         return last, None
-    return last, Run(model, file.run_a, None, progress, SavedRun(source.name, is_a=True))
+    return last, Run(model, file.baseline, None, progress, SavedRun(source.name, is_a=True))

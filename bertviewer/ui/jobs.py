@@ -167,10 +167,10 @@ def random_heads_job(model: LoadedModel, progress: Progress) -> dict[str, tuple[
         progress(number, len(model.heads), "Looking for task heads in the checkpoint")
         source = replace(model.source, task=find_task(name))
         try:
-            keys = read_meta_model(source, model.data, model.checkpoint, None, no_progress).keys
+            spec = read_meta_model(source, model.data, model.checkpoint, None, no_progress)
         except UserError:
             continue  # opening it says why it cannot be built
-        found[name] = () if keys is None else keys.missing
+        found[name] = () if spec.load_report is None else spec.load_report.missing
     return found
 
 

@@ -295,7 +295,7 @@ def _show_runs(folder: Path) -> None:
     path = folder / RUNS
     file, architecture = read_runs(path), open_model(parse_source(str(path))).architecture
     check_belongs(path, file, architecture)
-    for run in (file.run, file.run_a):
+    for run in (file.run, file.baseline):
         if run is not None:
             csv_text(layer_chart(architecture, run, "std"))
             norms_chart(run)

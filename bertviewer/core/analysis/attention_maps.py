@@ -79,7 +79,7 @@ class RankedHead(Struct, frozen=True):
     value: float
 
 
-def received(maps: AttentionMaps) -> Received:
+def received_attention(maps: AttentionMaps) -> Received:
     """Return the attention that each token receives. Rows that are not finite are left out."""
 
     def of_head(head: Probabilities) -> Floats:
@@ -168,7 +168,7 @@ def head_measures(maps: AttentionMaps, run: ActivationRun) -> HeadMeasures:
     return {m: found for m, found in values.items() if not np.isnan(found).all()}
 
 
-def ranked(
+def ranked_heads(
     measures: Mapping[AttentionLayer, HeadMeasures], measure: Measure
 ) -> tuple[RankedHead, ...]:
     """Return all heads by a measure, the highest first; equal ones in the order of layers."""

@@ -68,12 +68,12 @@ class SentenceComparison(Struct, frozen=True):
     unrelated: tuple[str, ...]
 
 
-def sentence_vectors(run: ActivationRun, is_decoder: bool = False) -> dict[Pooling, Vectors]:
+def sentence_vectors(run: ActivationRun, is_causal: bool = False) -> dict[Pooling, Vectors]:
     """Return the vectors of a run's sentence by the pooling methods that the model has.
 
     Args:
         run: the run of one sentence. Of an encoder-decoder, the encoder's tokens count.
-        is_decoder: whether no token sees a later one.
+        is_causal: whether no token sees a later one.
     """
     if not run.hidden_states:
         return {}
@@ -82,14 +82,14 @@ def sentence_vectors(run: ActivationRun, is_decoder: bool = False) -> dict[Pooli
     found: dict[Pooling, Vectors] = {}
     starts = next((one.tokens for one in token_classes(run) if one.name == "cls"), ())
     start = next((n for n in starts if n in rows), None)
-    if start is not None and not is_decoder:
+    if start is not None and not is_causal:
         found["cls"] = [state[start] for state in run.hidden_states]
     pooled = run.outputs.get("pooler_output")
     if pooled is not None and pooled.ndim == 2:
         found["pooled"] = [pooled[0]]
     if rows:
         found["mean"] = [state[rows].mean(axis=0, dtype=np.float64) for state in run.hidden_states]
-        if is_decoder:
+        if is_causal:
             found["last"] = [state[rows[-1]] for state in run.hidden_states]
     return found
 
@@ -99,7 +99,7 @@ def start_label(run: ActivationRun) -> str:
     return next((one.label for one in token_classes(run) if one.name == "cls"), "")
 
 
-def compared(
+def compare_vectors(
     first: Mapping[Pooling, Vectors],
     second: Mapping[Pooling, Vectors],
     unrelated: Sequence[Mapping[Pooling, Vectors]],

@@ -153,7 +153,7 @@ def _is_numeric(tensor: Tensor) -> bool:
 def _named_values(
     model: LoadedModel, run: ActivationRun, path: str, key: TensorKey, tensor: Tensor
 ) -> NamedValues:
-    origin = Origin("run", key=path, of_random=run.source.weights == "random")
+    origin = Origin("run", key=path, has_random_weights=run.source.weights == "random")
     values = from_tensor(key.name, tensor, origin)
     axes = token_axes(run, model.architecture, path, key.name, values.shape, values.dtype)
     return NamedValues(values, axes)

@@ -10,7 +10,7 @@ from bertviewer.core.analysis.sentence_vectors import (
     Pooling,
     SentenceComparison,
     Vectors,
-    compared,
+    compare_vectors,
     sentence_vectors,
     start_label,
 )
@@ -98,7 +98,7 @@ def compare_sentences(
             is_causal_model = _is_causal(model, cache, part)
         found.append(sentence_vectors(run, is_causal_model))
         start = start or start_label(run)
-    poolings = compared(found[0], found[1], found[2:], start)
+    poolings = compare_vectors(found[0], found[1], found[2:], start)
     if not poolings:
         raise UserError("this model returns no hidden states of the same size to compare")
     return SentenceComparison(first, second, poolings, unrelated)

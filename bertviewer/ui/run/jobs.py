@@ -95,10 +95,10 @@ def received_job(
     layer: AttentionLayer, watched: RecordedRun, model: LoadedModel, progress: Progress
 ) -> Received:
     """Calculate what share of each head's attention the tokens receive."""
-    from bertviewer.core.analysis.attention_maps import received
+    from bertviewer.core.analysis.attention_maps import received_attention
     from bertviewer.ui.attention_request import attention_job
 
-    return received(attention_job(layer, model, watched, progress).maps)
+    return received_attention(attention_job(layer, model, watched, progress).maps)
 
 
 def probabilities_job(

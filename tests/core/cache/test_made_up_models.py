@@ -74,7 +74,7 @@ def test_a_file_that_was_made_up_is_thrown_away(
     second = opened(folder)
     assert len(building) == 2
     assert second.architecture == first.architecture
-    assert second.keys == first.keys
+    assert second.load_report == first.load_report
 
 
 def test_what_only_seems_right_is_put_right_when_torch_is_there(

@@ -29,7 +29,7 @@ def test_the_second_time_nothing_is_built(folder: Path, building: list[str]) -> 
     second = opened(folder)
     assert building == [str(folder)]
     assert second.architecture == first.architecture
-    assert second.keys == first.keys
+    assert second.load_report == first.load_report
     assert second.heads == first.heads
     assert "masked-lm" in second.heads
 
@@ -122,7 +122,7 @@ def test_values_that_changed_are_no_other_model(folder: Path, building: list[str
     opened(folder)
     file = folder / "model.safetensors"
     save_file({k: v + 1 for k, v in load_file(file).items()}, file, {"format": "pt"})
-    assert opened(folder).keys is not None
+    assert opened(folder).load_report is not None
     assert len(building) == 1
 
 
@@ -205,8 +205,8 @@ def test_what_loading_finds_out_is_not_taken_for_what_the_names_say(
     assert "pooler.dense.bias" in model.load_report.missing
     model.with_formulas()
     again = opened(folder)
-    assert again.keys is not None
-    assert "pooler.dense.bias" not in again.keys.missing
+    assert again.load_report is not None
+    assert "pooler.dense.bias" not in again.load_report.missing
     again.confirm()
     assert not again.was_corrected
 
