@@ -58,7 +58,7 @@ GRACE_SECONDS = 60.0
 
 LONGEST = (
     "tests/core/symbolic/test_model_types.py",
-    "tests/core/loading/test_shipped.py",
+    "tests/core/loading/test_bundled.py",
     "tests/fuzz/",
     "tests/test_wheel.py",
     "tests/test_no_network.py",

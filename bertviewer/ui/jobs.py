@@ -138,7 +138,7 @@ def load_libraries_job(model: LoadedModel, progress: Progress) -> tuple[Device, 
 
 def confirm_job(model: LoadedModel, progress: Progress) -> Opened | None:
     """Build a model that was opened without torch; it comes back if it is not what was shown."""
-    model.confirm(progress)
+    model.ensure_built(progress)
     model.store()
     return _correction(model)
 

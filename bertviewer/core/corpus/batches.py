@@ -9,7 +9,7 @@ from msgspec import Struct
 from torch import nn
 
 from bertviewer.core.corpus.corpus import Ints, Singles
-from bertviewer.core.corpus.measured import TOKEN_CLASSES
+from bertviewer.core.corpus.measurement_spec import TOKEN_CLASSES
 from bertviewer.core.corpus.options import MOST_TOKENS, CorpusOptions
 from bertviewer.core.graph.length_measuring import length_limits
 from bertviewer.core.runs.inputs import model_inputs, text_inputs

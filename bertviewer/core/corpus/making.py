@@ -18,7 +18,7 @@ from bertviewer.core.corpus.heartbeat import (
     Timeouts,
     heartbeat,
 )
-from bertviewer.core.corpus.measured import SECOND
+from bertviewer.core.corpus.measurement_spec import SECOND
 from bertviewer.core.corpus.merging import merge_shards
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.plan import (
@@ -201,7 +201,7 @@ def _plan(
     progress: Progress,
 ) -> Plan:
     """Load the weights, and find out what is measured of the model."""
-    model.confirm(progress)
+    model.ensure_built(progress)
     architecture = model.architecture
     config = architecture.config
     kind = architecture.root.class_name

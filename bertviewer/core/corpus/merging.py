@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from bertviewer.core.corpus.corpus import SCHEMA, ClassSums, Corpus, Features, Heads, Outliers
-from bertviewer.core.corpus.measured import Attention, MeasurementSpec
+from bertviewer.core.corpus.measurement_spec import Attention, MeasurementSpec
 from bertviewer.core.corpus.options import MOST_SHARDS
 from bertviewer.core.corpus.plan import PLAN_FILE, SHARDS_FOLDER, read_plan
 from bertviewer.core.corpus.reading import check_corpus, is_corpus, read_corpus

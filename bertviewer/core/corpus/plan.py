@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from bertviewer.core.checkpoints.finding import check_inside
 from bertviewer.core.corpus.data_files import DataFile
-from bertviewer.core.corpus.measured import MeasurementSpec
+from bertviewer.core.corpus.measurement_spec import MeasurementSpec
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.reading import read_json
 from bertviewer.core.saving.atomic_files import PREFIX, write_atomically

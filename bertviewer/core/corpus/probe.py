@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.corpus.batches import BatchIds, run_batch
 from bertviewer.core.corpus.corpus import Ints
-from bertviewer.core.corpus.measured import (
+from bertviewer.core.corpus.measurement_spec import (
     FIRST,
     SECOND,
     Attention,

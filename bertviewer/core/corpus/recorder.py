@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.corpus.batches import Batch, padding_of, run_batch, token_limit
-from bertviewer.core.corpus.measured import Call, Layout, MeasurementSpec, Sizes
+from bertviewer.core.corpus.measurement_spec import Call, Layout, MeasurementSpec, Sizes
 from bertviewer.core.corpus.shards import ShardSums
 from bertviewer.core.graph.module_calls import (
     Arguments,

@@ -31,7 +31,7 @@ from bertviewer.core.corpus.batches import (
     token_limit,
 )
 from bertviewer.core.corpus.data_files import sentences
-from bertviewer.core.corpus.measured import MeasurementSpec
+from bertviewer.core.corpus.measurement_spec import MeasurementSpec
 from bertviewer.core.corpus.plan import Plan
 from bertviewer.core.corpus.recorder import BatchRecorder, showing_attention
 from bertviewer.core.corpus.shards import ShardSums, is_complete, shard_file, write_shard

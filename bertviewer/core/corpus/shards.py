@@ -19,7 +19,7 @@ from bertviewer.core.analysis.outliers import DEVIATIONS
 from bertviewer.core.checkpoints.finding import check_inside
 from bertviewer.core.corpus.corpus import Floats, Heads, Ints, Singles, larger
 from bertviewer.core.corpus.histogram import BINS, bins_of
-from bertviewer.core.corpus.measured import MeasurementSpec
+from bertviewer.core.corpus.measurement_spec import MeasurementSpec
 from bertviewer.core.corpus.plan import SHARDS_FOLDER
 from bertviewer.core.corpus.reading import MOST_ARRAYS, arrays_in, read_file
 from bertviewer.core.saving.atomic_files import write_atomically

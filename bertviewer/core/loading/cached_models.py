@@ -4,7 +4,7 @@ Entries are valid for one hash of everything that they depend on: the configurat
 versions of the libraries and, for a checkpoint, the name, dtype, shape and position of each tensor.
 They are validated when they are read: counts against tensors, formulas against counts and shapes,
 tensors against the checkpoint. What remains, such as a wrong class name, is found when the model is
-built, see ``LoadedModel.confirm``. Presets and the demo come with their entries.
+built, see ``LoadedModel.ensure_built``. Presets and the demo come with their entries.
 """
 
 import hashlib

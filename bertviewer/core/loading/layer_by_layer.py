@@ -109,7 +109,7 @@ def load_layer_by_layer(  # noqa: PLR0917
     # transformers compares the values of what the class ties, and ties equal ones.
     placeholders = {one.name: _Placeholder(one.shape, int(one.name in different)) for one in stored}
     module, random = load_pretrained(meta, config, checkpoint, report, progress, placeholders)
-    of_pointer = {given.data_ptr(): one for one in stored for given in placeholders[one.name].given}
+    of_pointer = {it.data_ptr(): one for one in stored for it in placeholders[one.name].created}
     if changed := _make_lazy(module, of_pointer):
         raise UserError(
             f"{shown_path(checkpoint)}: it cannot be run layer by layer, since {changed} is "
@@ -177,19 +177,19 @@ def _embeddings(meta: Any) -> Collection[nn.Parameter]:
 class _Placeholder:
     """A tensor that stores one number, expanded to a shape.
 
-    transformers reads it like a slice of a safetensors file.
+    transformers reads it like a slice of a safetensors file; ``created`` are the results.
     """
 
     def __init__(self, shape: tuple[int, ...], value: int) -> None:
         self.shape = shape
         self._value = value
-        self.given: list[Tensor] = []
+        self.created: list[Tensor] = []
 
     def __getitem__(self, _all: Any) -> "_Placeholder":
         return self
 
     def to(self, device: Any = None, dtype: torch.dtype | None = None) -> Tensor:
-        """Return the expanded tensor."""
+        """Return a new expanded tensor."""
         single = torch.full((), self._value, dtype=dtype, device=device)
-        self.given.append(single.expand(self.shape))
-        return self.given[-1]
+        self.created.append(single.expand(self.shape))
+        return self.created[-1]

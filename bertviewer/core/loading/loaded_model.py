@@ -86,7 +86,7 @@ class LoadedModel:
         """Whether transformers can build the model."""
         return self.config is not None or self.data is not None
 
-    def confirm(self, progress: Progress = no_progress) -> None:
+    def ensure_built(self, progress: Progress = no_progress) -> None:
         """Build a cached model, and correct what the cache had if the two differ.
 
         Raises:
@@ -147,7 +147,7 @@ class LoadedModel:
     def _derive(self, progress: Progress, *steps: "Step") -> Architecture:
         if not self._is_known:
             return self.architecture
-        self.confirm(progress)
+        self.ensure_built(progress)
         from bertviewer.core.loading.deriving import STEPS
 
         self._budget.measure_memory()
@@ -223,7 +223,7 @@ class LoadedModel:
         """
         self._check_is_known()
         if self._module is None:
-            self.confirm(progress)
+            self.ensure_built(progress)
             self.check_weights(random_weights)
             progress(0, 0, "Loading weights")
             self._module = self._load_module(progress)

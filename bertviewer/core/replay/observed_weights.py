@@ -82,6 +82,7 @@ def _of_scaled_dot_product(
     is_causal: bool = False,
     **more: Any,
 ) -> tuple[Tensor, Tensor]:
+    """Return the weights [B, A, S, S'] of a fused attention, and where masks hide keys."""
     del dropout_p
     query, key = query.float(), key.float()
     scores = attention_scores(query, key, attn_mask, is_causal, **more)

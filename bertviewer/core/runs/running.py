@@ -59,7 +59,7 @@ def run_sentence(
     """
     started = perf_counter()
     check_text(sentence)
-    model.confirm(progress)
+    model.ensure_built(progress)
     if not reads_text(model.architecture):
         kind = model.architecture.root.class_name
         raise UserError(f"{kind} does not read text, so no sentence can be run")

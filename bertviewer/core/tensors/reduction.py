@@ -25,7 +25,7 @@ class TensorMap(Struct, frozen=True, eq=False):
     Attributes:
         row_edges: the first row of each block, and the end of the region.
         column_edges: the same for columns.
-        means: [vertical, horizontal], of the finite elements; NaN without any.
+        means: [blocks down, blocks across], of the finite elements; NaN without any.
         extremes: the element farthest from 0 in each block, likewise.
         nonfinite: the number of NaN and infinite elements.
     """

@@ -93,7 +93,7 @@ def test_what_only_seems_right_is_put_right_when_torch_is_there(
     model = opened(folder)
     assert model.architecture.root.class_name == "Another"
     assert len(building) == 0
-    model.confirm()
+    model.ensure_built()
     assert model.architecture.root.class_name == "BertModel"
     assert "not what the cache says" in notes[0]
     assert model.with_formulas() == derived
@@ -107,7 +107,7 @@ def test_a_wrong_key_report_costs_no_formulas(
     model = opened(folder)
     assert model.load_report is not None
     assert "made.up" in model.load_report.unexpected
-    model.confirm()
+    model.ensure_built()
     assert model.was_corrected
     assert "made.up" not in model.load_report.unexpected
     assert model.architecture == derived

@@ -59,7 +59,7 @@ def test_formulas_are_there_once_they_were_derived(folder: Path, cache: Path) ->
 def test_what_is_seen_again_works_like_the_first(folder: Path, building: list[str]) -> None:
     first, second = opened(folder), opened(folder)
     for model in (first, second):
-        model.confirm()
+        model.ensure_built()
     assert len(building) == 2
     ours, theirs = (m.module(random_weights=False).state_dict() for m in (first, second))
     assert all(bool((ours[name] == theirs[name]).all()) for name in ours)
@@ -207,7 +207,7 @@ def test_what_loading_finds_out_is_not_taken_for_what_the_names_say(
     again = opened(folder)
     assert again.load_report is not None
     assert "pooler.dense.bias" not in again.load_report.missing
-    again.confirm()
+    again.ensure_built()
     assert not again.was_corrected
 
 

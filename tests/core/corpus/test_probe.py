@@ -8,7 +8,7 @@ import torch
 from msgspec.structs import replace
 
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.corpus.measured import FIRST, SECOND, Layout, layout_of
+from bertviewer.core.corpus.measurement_spec import FIRST, SECOND, Layout, layout_of
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model

@@ -130,7 +130,7 @@ def test_a_file_that_shrinks_while_it_is_open(folder: Path) -> None:
 def test_a_file_that_shrinks_while_it_is_read(folder: Path) -> None:
     file = folder / "model.safetensors"
     model = opened(folder, "base")
-    model.confirm()
+    model.ensure_built()
 
     def progress(done: int, total: int, label: str) -> None:
         if done > 0:

@@ -58,7 +58,7 @@ assert "torch" not in sys.modules
 assert "numpy" not in sys.modules
 for model in models:
     before = model.architecture
-    model.confirm()
+    model.ensure_built()
     assert model.architecture is before, model.source
 print(len(models))
 """
