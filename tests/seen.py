@@ -56,7 +56,8 @@ def made(source: ModelSource) -> Mapping[str, tuple[str, Any]]:
     seen = ModelSpec(source, with_flows(costed, source, no_progress), found.heads)
     files = {"architectures": (spec_key(source, data), spec_content(seen))}
     if checkpoint is not None and found.load_report is not None:
-        files["key-reports"] = report_key(source, data, checkpoint), struct_to_json(found.load_report)
+        key = report_key(source, data, checkpoint)
+        files["key-reports"] = key, struct_to_json(found.load_report)
     return files
 
 
