@@ -39,7 +39,7 @@ from tests.patient_bot import PatientBot
 hypothesis.settings.register_profile("unhurried", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("unhurried")
 
-SHIPPED = models.shipped
+BUNDLED = models.bundled
 """Where what comes with the program is."""
 
 DERIVING = "tests/core/"
@@ -58,7 +58,7 @@ GRACE_SECONDS = 60.0
 
 LONGEST = (
     "tests/core/symbolic/test_model_types.py",
-    "tests/core/loading/test_shipped.py",
+    "tests/core/loading/test_bundled.py",
     "tests/fuzz/",
     "tests/test_wheel.py",
     "tests/test_no_network.py",
@@ -142,7 +142,7 @@ def qtbot(qapp: Any, request: pytest.FixtureRequest) -> PatientBot:
 
 def know_what_comes_with_the_program(patch: pytest.MonkeyPatch) -> None:
     """Have presets and the demo known, as they are to everybody who opens them in the window."""
-    patch.setattr(models, "shipped", SHIPPED)
+    patch.setattr(models, "bundled", BUNDLED)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -150,7 +150,7 @@ def _nothing_seen_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     """Have presets and the demo derived by the core's tests, not read from what comes with them."""
     empty = tmp_path_factory.mktemp("nothing-seen")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "shipped", lambda kind: JsonStore(empty / kind, models.MAX_BYTES))
+        patch.setattr(models, "bundled", lambda kind: JsonStore(empty / kind, models.MAX_BYTES))
         yield
 
 
@@ -172,7 +172,7 @@ def nothing_was_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give an empty cache to a test that needs a model to be new."""
     nowhere = tmp_path / "nothing-seen"
     monkeypatch.setattr(disk_cache, "user_cache_path", lambda *_, **__: nowhere)
-    monkeypatch.setattr(models, "shipped", lambda kind: JsonStore(nowhere / kind, models.MAX_BYTES))
+    monkeypatch.setattr(models, "bundled", lambda kind: JsonStore(nowhere / kind, models.MAX_BYTES))
 
 
 @pytest.fixture(scope="session")

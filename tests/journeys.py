@@ -67,7 +67,7 @@ SENTENCE_TO_PLOT = (
     "run_sentence",
     "Tokenizer.tokenize",
     "LoadedModel.module",
-    "add_up",
+    "start_measuring",
     "Recorder.activations",
     "series_chart",
     "LinePlot.show_chart",

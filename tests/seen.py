@@ -16,9 +16,9 @@ from bertviewer.core.analysis.costs import outline_of
 from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.loading.cached_models import (
     ModelSpec,
+    bundled,
+    bundled_name,
     report_key,
-    shipped,
-    shipped_name,
     spec_content,
     spec_key,
 )
@@ -55,8 +55,9 @@ def made(source: ModelSource) -> Mapping[str, tuple[str, Any]]:
     costed = with_costs(counted, source, no_progress)
     seen = ModelSpec(source, with_flows(costed, source, no_progress), found.heads)
     files = {"architectures": (spec_key(source, data), spec_content(seen))}
-    if checkpoint is not None and found.keys is not None:
-        files["key-reports"] = report_key(source, data, checkpoint), struct_to_json(found.keys)
+    if checkpoint is not None and found.load_report is not None:
+        key = report_key(source, data, checkpoint)
+        files["key-reports"] = key, struct_to_json(found.load_report)
     return files
 
 
@@ -80,12 +81,12 @@ def main(arguments: list[str] | None = None) -> int:
     is_check = parser.parse_args(arguments).check
     if not is_check:
         for kind in KINDS:
-            shutil.rmtree(shipped(kind).folder, ignore_errors=True)
+            shutil.rmtree(bundled(kind).folder, ignore_errors=True)
     wrong = 0
     for source in sources():
-        name = shipped_name(source)
+        name = bundled_name(source)
         for kind, (key, content) in made(source).items():
-            store = shipped(kind)
+            store = bundled(kind)
             if not is_check:
                 store.write(name, key, content)
             elif store.read(name, key) != json.loads(json.dumps(content)):

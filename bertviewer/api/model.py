@@ -93,7 +93,7 @@ class Model:
     @in_one_line
     def to_json(self) -> dict[str, Any]:
         """Return the document ``bertviewer.architecture/1``, with all formulas."""
-        keys = self.loaded.keys
+        keys = self.loaded.load_report
         checkpoint = {"checkpoint": None if keys is None else keys.to_json()}
         return self.loaded.with_formulas(self._progress).to_json() | checkpoint
 
@@ -108,7 +108,7 @@ class Model:
         from bertviewer.report.key_report import summary_text
 
         architecture = self.loaded.with_kv_cache(self._progress)
-        return summary_text(architecture, self.loaded.keys, depth, parameters)
+        return summary_text(architecture, self.loaded.load_report, depth, parameters)
 
     @in_one_line
     def modules(self) -> list[Row]:

@@ -176,7 +176,7 @@ class ReportPlan:
             run=None if run is None else run.data,
             other=None if against is None else against.data,
             looks=looks,
-            keys=model.keys,
+            keys=model.load_report,
             origin=origin_of_model(model, progress),
             statistic=self._statistic,
             corpus=corpus,

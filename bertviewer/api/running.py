@@ -20,7 +20,7 @@ from bertviewer.report.recipe import SavedRun, corpus_command
 
 if TYPE_CHECKING:
     from bertviewer.core.corpus.corpus import Corpus
-    from bertviewer.core.corpus.making import Part
+    from bertviewer.core.corpus.making import Process
     from bertviewer.core.corpus.options import CorpusOptions
 
 
@@ -110,13 +110,13 @@ def corpus_of(
     from bertviewer.core.util import libraries
 
     libraries.load(progress)
-    part = _part(wishes.get("device", "cpu"))
-    find_device(part.device)
+    process = _process(wishes.get("device", "cpu"))
+    find_device(process.device)
     # In another folder it is the same.
     command = corpus_command(model.source, data, Path(folder.name or folder), choices)
     stdin = None if sys.stdin is None else sys.stdin.buffer
     wish = CorpusRequest(tuple(data), choices, folder, command)
-    return make_corpus(model, wish, progress, part, stdin)
+    return make_corpus(model, wish, progress, process, stdin)
 
 
 def check_corpus(source: ModelSource, folder: Path, wishes: CorpusWishes) -> "CorpusOptions":
@@ -141,13 +141,13 @@ def is_first_process() -> bool:
     return _number("RANK", 0) == 0
 
 
-def _part(device: str) -> "Part":
-    """Return which part this process runs: torchrun says it in the environment."""
-    from bertviewer.core.corpus.making import Part, threads_for
+def _process(device: str) -> "Process":
+    """Return this process, as torchrun describes it in the environment."""
+    from bertviewer.core.corpus.making import Process, threads_for
 
     if device == "cuda":
         device = f"cuda:{_number('LOCAL_RANK', 0)}"
-    return Part(_number("RANK", 0), _number("WORLD_SIZE", 1), threads_for(device), device)
+    return Process(_number("RANK", 0), _number("WORLD_SIZE", 1), threads_for(device), device)
 
 
 def _number(name: str, default: int) -> int:
@@ -171,6 +171,6 @@ def saved_runs(model: LoadedModel, progress: Progress) -> tuple[Run, Run | None]
     check_belongs(source.path, file, model.architecture)
     check = merge_checks(file.checks, model.architecture) or file.run.check
     last = Run(model, replace(file.run, check=check), None, progress, SavedRun(source.name))
-    if file.run_a is None:
+    if file.baseline is None:
         return last, None
-    return last, Run(model, file.run_a, None, progress, SavedRun(source.name, is_a=True))
+    return last, Run(model, file.baseline, None, progress, SavedRun(source.name, is_a=True))

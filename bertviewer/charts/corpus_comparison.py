@@ -6,8 +6,7 @@ from bertviewer.charts.figures import Figure, FigureColumn, FigureTable, number,
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
 from bertviewer.core.corpus.comparison import ComparedModule, CorpusComparison
-from bertviewer.core.corpus.corpus import ClassSums
-from bertviewer.core.corpus.corpus import Place as Call
+from bertviewer.core.corpus.corpus import CallKey, ClassSums
 
 _DIGITS = 4
 _ENDS = (0.01, 0.99)
@@ -24,16 +23,16 @@ def modules_table(comparison: CorpusComparison) -> FigureTable:
         *_both(pairs),
     )
     # What hands on another's tensor has the same figures.
-    own = [one for one in comparison.modules if one.place in comparison.left.features]
+    own = [one for one in comparison.modules if one.key in comparison.left.features]
     rows = tuple(
         (
-            words(_name(one.place)),
+            words(_name(one.key)),
             Figure(one.distance, f"{one.distance:.4f}", one.distance),
             *_pairs_of(one),
         )
         for one in own
     )
-    return FigureTable(columns, rows, tuple(Place(one.place[0]) for one in own))
+    return FigureTable(columns, rows, tuple(Place(one.key[0]) for one in own))
 
 
 def heads_table(comparison: CorpusComparison) -> FigureTable:
@@ -52,7 +51,7 @@ def heads_table(comparison: CorpusComparison) -> FigureTable:
     heads = sorted(comparison.heads, key=lambda head: -head.change)
     rows = tuple(
         (
-            words(_name(head.place)),
+            words(_name(head.key)),
             number(head.head),
             *(
                 number(value, _DIGITS)
@@ -62,7 +61,7 @@ def heads_table(comparison: CorpusComparison) -> FigureTable:
         )
         for head in heads
     )
-    return FigureTable(columns, rows, tuple(Place(head.place[0], head=head.head) for head in heads))
+    return FigureTable(columns, rows, tuple(Place(head.key[0], head=head.head) for head in heads))
 
 
 def features_table(comparison: CorpusComparison) -> FigureTable:
@@ -102,6 +101,6 @@ def _figures(row: ClassSums) -> tuple[float | None, ...]:
     return statistics.mean, statistics.std, *(row.quantiles(_ENDS) or (None, None))
 
 
-def _name(call: Call) -> str:
+def _name(call: CallKey) -> str:
     path, number_of_call = call
     return f"{path or '(model)'}{f' (call {number_of_call})' if number_of_call else ''}"

@@ -9,7 +9,7 @@ from bertviewer.charts.naming import axis_labels, state_ticks
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.outliers import DEVIATIONS, Level, feature_path
+from bertviewer.core.analysis.outliers import DEVIATIONS, MeanStd, feature_path
 from bertviewer.core.analysis.tokens import TokenClass
 from bertviewer.core.schema.activation_run import ActivationRun
 
@@ -20,7 +20,7 @@ def feature_chart(
     run: ActivationRun,
     feature: int,
     classes: Sequence[TokenClass],
-    levels: Sequence[Level | None] = (),
+    levels: Sequence[MeanStd | None] = (),
 ) -> LineChart:
     """Return a feature's mean over the tokens of each class, with its extremes, state by state.
 
@@ -64,7 +64,7 @@ def _class_line(run: ActivationRun, feature: int, kind: TokenClass) -> Line:
     )
 
 
-def _limits(levels: Sequence[Level | None]) -> Line:
+def _limits(levels: Sequence[MeanStd | None]) -> Line:
     reach = [(level.mean, DEVIATIONS * level.std) if level else None for level in levels]
     return Line(
         translate("charts", "all features ± {0} std").format(f"{DEVIATIONS:g}"),

@@ -33,14 +33,14 @@ def sentence_table(compared: SentenceComparison) -> FigureTable:
 
 
 def _cosines(each: PooledCosines) -> tuple[Figure, ...]:
-    baseline = each.last_baseline
+    unrelated = each.last_unrelated
     others = (
         (NOTHING,) * 3
-        if baseline is None
-        else tuple(number(one, _DIGITS) for one in (baseline.mean, baseline.low, baseline.high))
+        if unrelated is None
+        else tuple(number(one, _DIGITS) for one in (unrelated.mean, unrelated.low, unrelated.high))
     )
     # What no unrelated sentences reach says something.
-    is_above = baseline is not None and each.last is not None and each.last > baseline.high
+    is_above = unrelated is not None and each.last is not None and each.last > unrelated.high
     cosine = number(each.last, _DIGITS)
     name = each.label if each.pooling == "cls" else translate("charts", each.label)
     return (words(name), replace(cosine, is_bold=is_above), *others)

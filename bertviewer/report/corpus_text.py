@@ -3,7 +3,7 @@
 from collections import Counter
 
 from bertviewer.core.corpus.comparison import CorpusComparison
-from bertviewer.core.corpus.corpus import HEAD_FIGURES, Corpus, Place
+from bertviewer.core.corpus.corpus import HEAD_FIGURES, CallKey, Corpus
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.report.numbers import number
@@ -53,7 +53,7 @@ def comparison_text(comparison: CorpusComparison) -> str:
     lines += ["", aligned(_MODULES, _modules(comparison), right=range(1, len(_MODULES)))]
     for title, places in (("left", comparison.only_left), ("right", comparison.only_right)):
         if places:
-            lines.append(f"Only on the {title}: {', '.join(map(_place, places))}")
+            lines.append(f"Only on the {title}: {', '.join(map(_call, places))}")
     if comparison.heads:
         lines += ["", aligned(_HEADS, _heads(comparison), right=range(1, len(_HEADS)))]
     if comparison.features:
@@ -78,7 +78,7 @@ def _counts(corpus: Corpus) -> str:
 
 def _modules(comparison: CorpusComparison) -> list[tuple[str, ...]]:
     # What hands on another's tensor has the same figures.
-    own = [one for one in comparison.modules if one.place in comparison.left.features]
+    own = [one for one in comparison.modules if one.key in comparison.left.features]
     rows = []
     for module in own[:MOST_ROWS]:
         pair = module.left, module.right
@@ -89,7 +89,7 @@ def _modules(comparison: CorpusComparison) -> list[tuple[str, ...]]:
             *(low for low, _ in ends),
             *(high for _, high in ends),
         )
-        rows.append((_place(module.place), f"{module.distance:.4f}", *map(_number, figures)))
+        rows.append((_call(module.key), f"{module.distance:.4f}", *map(_number, figures)))
     return rows
 
 
@@ -97,7 +97,7 @@ def _heads(comparison: CorpusComparison) -> list[tuple[str, ...]]:
     heads = sorted(comparison.heads, key=lambda head: -head.change)[:MOST_ROWS]
     return [
         (
-            _place(head.place),
+            _call(head.key),
             str(head.head),
             *(_number(value) for pair in zip(head.left, head.right, strict=True) for value in pair),
         )
@@ -105,8 +105,8 @@ def _heads(comparison: CorpusComparison) -> list[tuple[str, ...]]:
     ]
 
 
-def _place(place: Place) -> str:
-    path, call = place
+def _call(key: CallKey) -> str:
+    path, call = key
     return f"{path or '(model)'}{f' (call {call})' if call else ''}"
 
 

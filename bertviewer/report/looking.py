@@ -13,8 +13,8 @@ from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.module_tensors import tensor_corners
 from bertviewer.core.replay.outputs import histogram_of
+from bertviewer.core.replay.padding import compare_padding
 from bertviewer.core.runs.activation_cache import ActivationCache
-from bertviewer.core.runs.padding import compare_padding
 from bertviewer.core.runs.sentence_comparison import compare_sentences
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.sources.families import MASK_TOKENS

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.attention_maps import head_measures, ranked
+from bertviewer.core.analysis.attention_maps import head_measures, ranked_heads
 from bertviewer.core.util.errors import UserError
 from bertviewer.report.looks import SeenHeads
 from bertviewer.report.run_looked_at import LookedAt
@@ -24,7 +24,7 @@ def seen_heads(it: LookedAt) -> SeenHeads | None:
             continue
     if not figures:
         return None
-    best = ranked(figures, "previous") or ranked(figures, "entropy")
+    best = ranked_heads(figures, "previous") or ranked_heads(figures, "entropy")
     return SeenHeads(figures, large=best[0] if best else None)
 
 

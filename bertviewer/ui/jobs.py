@@ -78,7 +78,7 @@ def open_model_job(source: ModelSource, progress: Progress) -> Opened:
     from bertviewer.core.loading.opening import open_model
 
     saved = _read_runs(source, progress) if source.kind == "runs" else None
-    model = open_model(source, progress, keep=False)  # the tree comes first
+    model = open_model(source, progress, store=False)  # the tree comes first
     if saved is not None:
         from bertviewer.core.saved_runs.file_format import check_belongs
 
@@ -138,8 +138,8 @@ def load_libraries_job(model: LoadedModel, progress: Progress) -> tuple[Device, 
 
 def confirm_job(model: LoadedModel, progress: Progress) -> Opened | None:
     """Build a model that was opened without torch; it comes back if it is not what was shown."""
-    model.confirm(progress)
-    model.keep()
+    model.ensure_built(progress)
+    model.store()
     return _correction(model)
 
 
@@ -167,10 +167,10 @@ def random_heads_job(model: LoadedModel, progress: Progress) -> dict[str, tuple[
         progress(number, len(model.heads), "Looking for task heads in the checkpoint")
         source = replace(model.source, task=find_task(name))
         try:
-            keys = read_meta_model(source, model.data, model.checkpoint, None, no_progress).keys
+            spec = read_meta_model(source, model.data, model.checkpoint, None, no_progress)
         except UserError:
             continue  # opening it says why it cannot be built
-        found[name] = () if keys is None else keys.missing
+        found[name] = () if spec.load_report is None else spec.load_report.missing
     return found
 
 

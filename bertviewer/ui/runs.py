@@ -50,8 +50,8 @@ class Runs(QObject):
         """Take run A from a file of that name, and return the last run, to be shown then."""
         self.saved = saved
         self.watched_a = None
-        if saved.run_a is not None:
-            self.watched_a = RecordedRun(saved.run_a, None, file=file, is_saved_a=True)
+        if saved.baseline is not None:
+            self.watched_a = RecordedRun(saved.baseline, None, file=file, is_saved_a=True)
         self.comparison = saved.comparison
         return RecordedRun(saved.run, None, file=file)
 

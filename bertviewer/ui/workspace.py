@@ -223,7 +223,8 @@ class Workspace(QObject):
     def _show(self, opened: jobs.Opened) -> None:
         """Put a model's structure in place of what was there, and have its formulas derived."""
         model = opened.model
-        self.architecture, self.keys, self.heads = model.architecture, model.keys, model.heads
+        self.architecture, self.keys = model.architecture, model.load_report
+        self.heads = model.heads
         self._preparing.derive(model)
         self.selection.set_tree(opened.tree)
         self.runs.clear()

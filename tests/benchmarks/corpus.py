@@ -17,16 +17,16 @@ from torch import nn
 from bertviewer.core.corpus import making
 from bertviewer.core.corpus.batches import (
     Batch,
-    Texts,
+    BatchIds,
     TokenClassifier,
     batch_of,
     batched,
     run_batch,
 )
-from bertviewer.core.corpus.making import CorpusRequest, Part, make_corpus
+from bertviewer.core.corpus.making import CorpusRequest, Process, make_corpus
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.probe import probe
-from bertviewer.core.corpus.recorder import Recorder, showing_attention
+from bertviewer.core.corpus.recorder import BatchRecorder, showing_attention
 from bertviewer.core.corpus.shards import ShardSums
 from bertviewer.core.loading.layer_synchronizer import LayerSynchronizer
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -101,7 +101,7 @@ def _ratios(model: LoadedModel, texts: list[str]) -> dict[str, float]:
         with showing_attention(module, config), torch.no_grad():
             synchronizer = LayerSynchronizer(module, None, lambda: None)
             measured = probe(module, model.architecture, "*", synchronizer)
-            recorder, sums = Recorder(module, measured), ShardSums(measured)
+            recorder, sums = BatchRecorder(module, measured), ShardSums(measured)
             alone = sum(map(_median, bare))
             with recorder.watching():
                 watched = sum(_median(partial(recorder.run, one, sums, config)) for one in batches)
@@ -111,8 +111,8 @@ def _ratios(model: LoadedModel, texts: list[str]) -> dict[str, float]:
 
 
 def _bare(module: nn.Module, batch: Batch, config: Mapping[str, Any]) -> object:
-    texts = Texts(batch.source.ids, batch.mask, batch.segments)
-    return run_batch(module, texts, config, gives_states=False)
+    texts = BatchIds(batch.source.ids, batch.mask, batch.segments)
+    return run_batch(module, texts, config, with_states=False)
 
 
 def _median(work: Callable[[], object]) -> float:
@@ -135,7 +135,7 @@ def _seconds(
 ) -> float:
     start = time.perf_counter()
     make_corpus(
-        model, CorpusRequest((data,), choices, folder, ""), no_progress, Part(threads=threads)
+        model, CorpusRequest((data,), choices, folder, ""), no_progress, Process(threads=threads)
     )
     return time.perf_counter() - start
 
@@ -144,7 +144,7 @@ _PROCESS = """
 import sys, time
 from pathlib import Path
 from bertviewer.core.corpus.options import CorpusOptions
-from bertviewer.core.corpus.making import CorpusRequest, Part, make_corpus
+from bertviewer.core.corpus.making import CorpusRequest, Process, make_corpus
 from bertviewer.core.loading.layer_synchronizer import LayerSynchronizer
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.util.progress import no_progress
@@ -156,7 +156,7 @@ model.tokenizer()
 print("ready", flush=True)
 sys.stdin.readline()
 wish = CorpusRequest((Path(data),), CorpusOptions(shards=int(shards)), Path(folder), "")
-make_corpus(model, wish, no_progress, Part(int(rank), 2))
+make_corpus(model, wish, no_progress, Process(int(rank), 2))
 """
 
 

@@ -153,7 +153,7 @@ def _add_vocabulary(folder: Path) -> None:
 
 def _opened(folder: Path, *, offload: bool) -> LoadedModel:
     model = open_model(replace(parse_source(str(folder)), offload=offload))
-    model.confirm()
+    model.ensure_built()
     return model
 
 

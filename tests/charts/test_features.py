@@ -5,7 +5,7 @@ import pytest
 
 from bertviewer.charts.features import feature_chart, feature_grid
 from bertviewer.charts.place import Place
-from bertviewer.core.analysis.outliers import state_levels
+from bertviewer.core.analysis.outliers import state_mean_stds
 from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.activation_run import ActivationRun
 from tests.core.replay.model_runs import known
@@ -20,7 +20,7 @@ def columns(run: ActivationRun) -> np.ndarray:
 def test_all_tokens_with_the_limits() -> None:
     run = known("bert").run
     every = token_classes(run)[:1]
-    chart = feature_chart(run, FEATURE, every, state_levels(run))
+    chart = feature_chart(run, FEATURE, every, state_mean_stds(run))
     line, limits = chart.lines
     values = columns(run)
     assert line.label == "feature 5"

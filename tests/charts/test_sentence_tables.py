@@ -11,19 +11,19 @@ from bertviewer.charts.sentence_tables import (
 from bertviewer.charts.table import csv_text
 from bertviewer.core.analysis.padding import PaddedAttention, PaddedState, Padding
 from bertviewer.core.analysis.sentence_vectors import (
-    Baseline,
     PooledCosines,
     SentenceComparison,
+    UnrelatedCosines,
 )
 from bertviewer.core.schema.activation_run import Token
 
-BASELINE = Baseline(0.5, 0.25, 0.75)
+UNRELATED = UnrelatedCosines(0.5, 0.25, 0.75)
 COMPARED = SentenceComparison(
     "one",
     "two",
     (
-        PooledCosines("cls", "<s>", (0.9, 0.8), (BASELINE, BASELINE)),
-        PooledCosines("mean", "mean of all tokens", (0.9, 0.7), (BASELINE, BASELINE)),
+        PooledCosines("cls", "<s>", (0.9, 0.8), (UNRELATED, UNRELATED)),
+        PooledCosines("mean", "mean of all tokens", (0.9, 0.7), (UNRELATED, UNRELATED)),
         PooledCosines("pooled", "pooled", (None,), (None,)),
     ),
     tuple("abcdefghijkl"),

@@ -32,10 +32,10 @@ from bertviewer.core.building.models import task_names
 from bertviewer.core.corpus.comparison import compare_corpora
 from bertviewer.core.corpus.corpus import Corpus, check_model, outlier_rows
 from bertviewer.core.corpus.data_files import scan, sentences
-from bertviewer.core.corpus.making import CorpusRequest, Part, make_corpus
+from bertviewer.core.corpus.making import CorpusRequest, Process, make_corpus
 from bertviewer.core.corpus.merging import merge_corpora
 from bertviewer.core.corpus.options import CorpusOptions
-from bertviewer.core.corpus.plan import FOLDER, NAME
+from bertviewer.core.corpus.plan import PLAN_FILE, SHARDS_FOLDER
 from bertviewer.core.corpus.reading import FEATURES, MANIFEST, STATISTICS, read_corpus
 from bertviewer.core.corpus.writing import write_corpus
 from bertviewer.core.loading.opening import open_model
@@ -64,7 +64,9 @@ RUNS = "two.bertviewer"
 CORPUS, PART = "corpus", "part"
 """The folders of a corpus, and of the shards of one that is not finished."""
 CORPUS_FILES = tuple(f"{CORPUS}/{name}" for name in (MANIFEST, STATISTICS, FEATURES))
-SHARD_FILES = tuple(f"{PART}/{FOLDER}/{name}" for name in (NAME, "00000.shard", "00001.shard"))
+SHARD_FILES = tuple(
+    f"{PART}/{SHARDS_FOLDER}/{name}" for name in (PLAN_FILE, "00000.shard", "00001.shard")
+)
 LINES = ("a cab", "bed and bad", "a", "", "fade a bead")
 DATA = tuple(f"data/lines{suffix}" for suffix in (".txt.gz", ".csv", ".jsonl", ".parquet"))
 
@@ -139,7 +141,7 @@ def _save_corpora(folder: Path) -> None:
     data = (folder / DATA[0],)
     make_corpus(model, CorpusRequest(data, CorpusOptions(), folder / CORPUS, "fuzz"), no_progress)
     wish = CorpusRequest(data, CorpusOptions(shards=2), folder / PART, "fuzz")
-    make_corpus(model, wish, no_progress, Part(1, 2))
+    make_corpus(model, wish, no_progress, Process(1, 2))
     second = folder / SHARD_FILES[2]
     second.with_name("00000.shard").write_bytes(second.read_bytes())
 
@@ -293,7 +295,7 @@ def _show_runs(folder: Path) -> None:
     path = folder / RUNS
     file, architecture = read_runs(path), open_model(parse_source(str(path))).architecture
     check_belongs(path, file, architecture)
-    for run in (file.run, file.run_a):
+    for run in (file.run, file.baseline):
         if run is not None:
             csv_text(layer_chart(architecture, run, "std"))
             norms_chart(run)

@@ -42,7 +42,7 @@ def subject_of(
 
     ``other`` is the sentence of run A.
     """
-    subject = Subject(model.architecture, keys=model.keys, origin=origin_of_model(model))
+    subject = Subject(model.architecture, keys=model.load_report, origin=origin_of_model(model))
     if sentence is None:
         return subject
     kept = ActivationCache()

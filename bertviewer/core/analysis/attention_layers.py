@@ -1,4 +1,4 @@
-"""The attentions of a run by layer: order, names, and the one that a selected module refers to."""
+"""The attentions of a run by layer: order, names, and the one to show for a selected module."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -85,7 +85,7 @@ def attention_layers(architecture: Architecture, run: ActivationRun) -> tuple[At
     return (*found, *(AttentionLayer(p, call) for p in outside for call in range(calls[p])))
 
 
-def followed(
+def shown_layer(
     architecture: Architecture,
     layers: Sequence[AttentionLayer],
     path: str,

@@ -79,7 +79,7 @@ class RankedHead(Struct, frozen=True):
     value: float
 
 
-def received(maps: AttentionMaps) -> Received:
+def received_attention(maps: AttentionMaps) -> Received:
     """Return the attention that each token receives. Rows that are not finite are left out."""
 
     def of_head(head: Probabilities) -> Floats:
@@ -168,7 +168,7 @@ def head_measures(maps: AttentionMaps, run: ActivationRun) -> HeadMeasures:
     return {m: found for m, found in values.items() if not np.isnan(found).all()}
 
 
-def ranked(
+def ranked_heads(
     measures: Mapping[AttentionLayer, HeadMeasures], measure: Measure
 ) -> tuple[RankedHead, ...]:
     """Return all heads by a measure, the highest first; equal ones in the order of layers."""
@@ -186,7 +186,7 @@ def mean_of_heads(maps: AttentionMaps) -> AttentionMaps:
     """Return the mean of all heads as the only head, with the measures of the mean."""
     mean = maps.probabilities.mean(axis=0, keepdims=True, dtype=np.float64)
     masked = None if maps.masked is None else np.array([maps.masked.all(axis=0)])
-    return _measured(replace(maps, probabilities=mean.astype(np.float32), masked=masked))
+    return _with_measures(replace(maps, probabilities=mean.astype(np.float32), masked=masked))
 
 
 def without_tokens(maps: AttentionMaps, tokens: Collection[int]) -> AttentionMaps:
@@ -200,7 +200,7 @@ def without_tokens(maps: AttentionMaps, tokens: Collection[int]) -> AttentionMap
     left = maps.probabilities[part]
     sums = left.sum(axis=2, keepdims=True, dtype=np.float64)
     scaled = np.divide(left, sums, out=np.full(left.shape, np.nan), where=sums > 0)
-    return _measured(
+    return _with_measures(
         replace(
             maps,
             probabilities=scaled.astype(np.float32),
@@ -243,7 +243,7 @@ def most_attending(maps: AttentionMaps, head: int, token: int, count: int) -> Sh
     return _largest(column, maps.query_tokens, count)
 
 
-def _measured(maps: AttentionMaps) -> AttentionMaps:
+def _with_measures(maps: AttentionMaps) -> AttentionMaps:
     """Return maps with entropies and distances of their probabilities."""
     distances = None
     if not maps.is_cross:

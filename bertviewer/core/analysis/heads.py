@@ -1,4 +1,4 @@
-"""Heads of an attention in its weights, and in the inputs and outputs of its modules."""
+"""Positions of heads in an attention's weights, and in inputs and outputs of its modules."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
@@ -129,8 +129,8 @@ def attention_of_tensor(architecture: Architecture, tensor: TensorInfo) -> str |
     return None if found is None else found.path
 
 
-def seen_heads(
-    architecture: Architecture, path: str, shape: tuple[int, ...], *, is_given: bool
+def recorded_heads(
+    architecture: Architecture, path: str, shape: tuple[int, ...], *, is_output: bool
 ) -> HeadLayout | None:
     """Return the positions of heads in a module's recorded output or input; ``None`` without.
 
@@ -141,7 +141,7 @@ def seen_heads(
         architecture: the model.
         path: the module.
         shape: of the recorded tensor.
-        is_given: whether it is an output.
+        is_output: whether it is an output.
     """
     if len(shape) == 4:
         around = (architecture.module(above) for above in ancestors(path))
@@ -151,7 +151,7 @@ def seen_heads(
         return HeadLayout("matrices", ("head",), shape[1], 1) if is_by_head else None
     weight = next((t for t in architecture.parameters if t.name == f"{path}.weight"), None)
     layout = None if weight is None else head_layout(architecture, weight)
-    if layout is None or not shape or is_given != (layout.parts != ("output",)):
+    if layout is None or not shape or is_output != (layout.parts != ("output",)):
         return None
     return replace(layout, axis="columns") if shape[-1] == layout.length else None
 

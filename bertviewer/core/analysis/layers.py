@@ -14,7 +14,7 @@ from bertviewer.core.schema.modules import ModuleNode, ancestors
 from bertviewer.core.sources.families import DROPOUT
 
 NORM_TOLERANCE = 1e-3
-"""Distance of a normalised mean from 0 and std from 1 that a norm's epsilon can cause."""
+"""How far a norm's epsilon can move the mean from 0 and the standard deviation from 1."""
 
 
 class Series(Struct, frozen=True):
@@ -103,7 +103,7 @@ def unit_of(path: str, units: tuple[str, ...]) -> str | None:
 
 
 def outermost_layer(path: str) -> str | None:
-    """Return a module path up to its first number, ``None`` without a number."""
+    """Return the outermost layer of a path: up to its first number; ``None`` without one."""
     parts = path.split(".")
     first = next((n for n, part in enumerate(parts) if part.isdecimal()), None)
     return None if first is None else ".".join(parts[: first + 1])

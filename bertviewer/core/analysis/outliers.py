@@ -62,7 +62,7 @@ class OutlierFeature(Struct, frozen=True):
         return max(self.outliers, key=lambda outlier: abs(outlier.deviation))
 
 
-class Level(Struct, frozen=True):
+class MeanStd(Struct, frozen=True):
     """Mean and population standard deviation of the finite values of a hidden state."""
 
     mean: float
@@ -111,8 +111,8 @@ def outlier_features(run: ActivationRun) -> tuple[OutlierFeature, ...]:
     )
 
 
-def state_levels(run: ActivationRun) -> tuple[Level | None, ...]:
-    """Return each hidden state's level, ``None`` without finite values."""
+def state_mean_stds(run: ActivationRun) -> tuple[MeanStd | None, ...]:
+    """Return mean and standard deviation of each hidden state, ``None`` without finite values."""
     found = map(_centred, run.hidden_states)
     return tuple(None if state is None else state[1] for state in found)
 
@@ -137,7 +137,7 @@ def feature_path(
     )
 
 
-def _centred(state: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], Level] | None:
+def _centred(state: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], MeanStd] | None:
     """Subtract a state's mean in float64; NaN and Inf become 0. ``None`` without finite values."""
     statistics = measure_rows(state)[0]
     mean, std = statistics.mean, statistics.std
@@ -148,4 +148,4 @@ def _centred(state: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], Lev
         values -= mean
     if statistics.nan_count or statistics.inf_count:
         values[~np.isfinite(values)] = 0.0
-    return values, Level(mean, std)
+    return values, MeanStd(mean, std)

@@ -1,4 +1,4 @@
-"""Effect of padding on a sentence, with and without the attention mask: plain data."""
+"""Effect of padding on a sentence, with and without the attention mask, as plain data."""
 
 from msgspec import Struct
 
@@ -7,7 +7,7 @@ from bertviewer.core.schema.activation_run import Token
 MOST_TOKENS = 512
 """Maximum padded length of a model without a limit."""
 _ULPS = 100
-"""Units in the last place that rounding may change: longer rows are summed in another order."""
+"""Epsilons by which rounding may change a value: longer rows are summed in another order."""
 
 
 class PaddedState(Struct, frozen=True):

@@ -25,7 +25,7 @@ Vectors = Sequence[NDArray[np.floating[Any]]]
 """A sentence's vector in each hidden state; a pooled one only in the last."""
 
 
-class Baseline(Struct, frozen=True):
+class UnrelatedCosines(Struct, frozen=True):
     """The cosines between unrelated sentences: mean, smallest and largest."""
 
     mean: float
@@ -40,13 +40,13 @@ class PooledCosines(Struct, frozen=True):
         pooling: the method.
         label: its name, with the family's own token: "[CLS]".
         cosines: in each hidden state, or the only one if pooled; ``None`` if undefined.
-        baselines: of unrelated sentences, in the same states.
+        unrelated: the cosines of unrelated sentences, in the same states.
     """
 
     pooling: Pooling
     label: str
     cosines: Cosines
-    baselines: tuple[Baseline | None, ...]
+    unrelated: tuple[UnrelatedCosines | None, ...]
 
     @property
     def last(self) -> float | None:
@@ -54,13 +54,13 @@ class PooledCosines(Struct, frozen=True):
         return self.cosines[-1]
 
     @property
-    def last_baseline(self) -> Baseline | None:
-        """The baseline in the last hidden state."""
-        return self.baselines[-1]
+    def last_unrelated(self) -> UnrelatedCosines | None:
+        """The cosines of unrelated sentences in the last hidden state."""
+        return self.unrelated[-1]
 
 
 class SentenceComparison(Struct, frozen=True):
-    """The similarity of two sentences, and the unrelated sentences of the baselines."""
+    """The similarity of two sentences, and the unrelated sentences to compare with."""
 
     first: str
     second: str
@@ -68,12 +68,12 @@ class SentenceComparison(Struct, frozen=True):
     unrelated: tuple[str, ...]
 
 
-def sentence_vectors(run: ActivationRun, is_decoder: bool = False) -> dict[Pooling, Vectors]:
+def sentence_vectors(run: ActivationRun, is_causal: bool = False) -> dict[Pooling, Vectors]:
     """Return the vectors of a run's sentence by the pooling methods that the model has.
 
     Args:
         run: the run of one sentence. Of an encoder-decoder, the encoder's tokens count.
-        is_decoder: whether no token sees a later one.
+        is_causal: whether no token sees a later one.
     """
     if not run.hidden_states:
         return {}
@@ -82,14 +82,14 @@ def sentence_vectors(run: ActivationRun, is_decoder: bool = False) -> dict[Pooli
     found: dict[Pooling, Vectors] = {}
     starts = next((one.tokens for one in token_classes(run) if one.name == "cls"), ())
     start = next((n for n in starts if n in rows), None)
-    if start is not None and not is_decoder:
+    if start is not None and not is_causal:
         found["cls"] = [state[start] for state in run.hidden_states]
     pooled = run.outputs.get("pooler_output")
     if pooled is not None and pooled.ndim == 2:
         found["pooled"] = [pooled[0]]
     if rows:
         found["mean"] = [state[rows].mean(axis=0, dtype=np.float64) for state in run.hidden_states]
-        if is_decoder:
+        if is_causal:
             found["last"] = [state[rows[-1]] for state in run.hidden_states]
     return found
 
@@ -99,7 +99,7 @@ def start_label(run: ActivationRun) -> str:
     return next((one.label for one in token_classes(run) if one.name == "cls"), "")
 
 
-def compared(
+def compare_vectors(
     first: Mapping[Pooling, Vectors],
     second: Mapping[Pooling, Vectors],
     unrelated: Sequence[Mapping[Pooling, Vectors]],
@@ -110,7 +110,7 @@ def compared(
     Args:
         first: the vectors of one sentence.
         second: those of the other.
-        unrelated: those of sentences unrelated to each other, for the baseline.
+        unrelated: those of sentences unrelated to each other.
         start: the text of the token before a text.
     """
     labels = {"cls": start, "pooled": "pooled", "mean": "mean of all tokens", "last": "last token"}
@@ -125,16 +125,16 @@ def compared(
                 pooling,
                 labels[pooling],
                 cosines(np.stack(first[pooling]), np.stack(second[pooling])),
-                tuple(_baseline([vectors[state] for vectors in others]) for state in states),
+                tuple(_summary([vectors[state] for vectors in others]) for state in states),
             )
         )
     return tuple(found)
 
 
-def _baseline(vectors: Vectors) -> Baseline | None:
+def _summary(vectors: Vectors) -> UnrelatedCosines | None:
     pairs = tuple(combinations(vectors, 2))
     if not pairs:
         return None
     one, other = (np.stack([pair[side] for pair in pairs]) for side in (0, 1))
     found = [cosine for cosine in cosines(one, other) if cosine is not None]
-    return Baseline(sum(found) / len(found), min(found), max(found)) if found else None
+    return UnrelatedCosines(sum(found) / len(found), min(found), max(found)) if found else None

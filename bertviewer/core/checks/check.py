@@ -19,11 +19,11 @@ from bertviewer.core.graph.module_calls import map_plain, versions
 from bertviewer.core.loading.layer_by_layer import load_on_call
 from bertviewer.core.loading.lazy_parameter import LazyParameter
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.weight_loading import without_caches
+from bertviewer.core.loading.weight_loading import disable_kv_cache
 from bertviewer.core.runs.activation_cache import CHECK_BYTES, ActivationCache, RecordedCall
 from bertviewer.core.runs.attention_implementation import reset_model_state
 from bertviewer.core.runs.failures import failing_module_name, failure_reason, is_out_of_memory
-from bertviewer.core.runs.replay import is_repeatable_alone, replay, reporting
+from bertviewer.core.runs.module_replay import is_repeatable_alone, replay, reporting
 from bertviewer.core.schema.check import Check, CheckStep, Unchecked
 from bertviewer.core.schema.source_info import SEED
 from bertviewer.core.util.errors import UserError
@@ -75,7 +75,7 @@ def reference_of(model: LoadedModel, inputs: Mapping[str, Any]) -> ReferenceModu
         load_on_call(module, model.offload_state)
     module.eval()
     reset_model_state(module, inputs)
-    return ReferenceModule(without_caches(module), buffers)
+    return ReferenceModule(disable_kv_cache(module), buffers)
 
 
 def _differing(
@@ -93,9 +93,9 @@ def _differing(
 
 def _built(model: LoadedModel, seed: int) -> tuple[nn.Module, set[tuple[str, str]]]:
     source = model.source
-    is_random = model.checkpoint is None or model.keys is None
+    is_random = model.checkpoint is None or model.load_report is None
     dtype = getattr(model.config, "dtype", None) if is_random else None
-    stored = () if is_random or model.keys is None else model.keys.stored
+    stored = () if is_random or model.load_report is None else model.load_report.stored
     # Not the running model's configuration, which may have been changed.
     config = build_config(model.architecture.config, source.name)
     used = getattr(getattr(model.running_module, "config", None), "_attn_implementation", None)

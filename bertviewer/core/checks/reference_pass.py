@@ -169,7 +169,7 @@ class ReferencePass:
         if path in self._capture.refused or number >= len(calls):
             return None
         call = calls[number]
-        if not call.is_intact and not call.is_repeatable:
+        if not call.is_intact and not call.has_intact_arguments:
             self._reasons[path] = _CHANGED
             return None
         if above is not None and above.has_sorted and _is_reordered(ours, call.args):

@@ -9,7 +9,7 @@ from msgspec import Struct
 from torch import nn
 
 from bertviewer.core.corpus.corpus import Ints, Singles
-from bertviewer.core.corpus.measured import TOKEN_CLASSES
+from bertviewer.core.corpus.measurement_spec import TOKEN_CLASSES
 from bertviewer.core.corpus.options import MOST_TOKENS, CorpusOptions
 from bertviewer.core.graph.length_measuring import length_limits
 from bertviewer.core.runs.inputs import model_inputs, text_inputs
@@ -23,7 +23,7 @@ _CONTENT, _CLS, _SEP, _MASK, _SPECIAL = range(len(TOKEN_CLASSES))
 _PADDING = ("pad_token_id", "eos_token_id")
 
 
-class Texts(Struct, frozen=True, eq=False):
+class BatchIds(Struct, frozen=True, eq=False):
     """Token ids of a batch, [B, S] each.
 
     Attributes:
@@ -39,32 +39,32 @@ class Texts(Struct, frozen=True, eq=False):
     target: Ints | None = None
 
 
-class Rows(Struct, frozen=True, eq=False):
-    """Rows of a tensor by class, for ``RowSums.add``.
+class RowsByClass(Struct, frozen=True, eq=False):
+    """Row indices of a tensor, grouped by token class, for ``RowSums.add``.
 
     Attributes:
-        places: indices of the rows, sorted by class.
-        starts: start of each class in ``places``, and its length.
+        indices: positions of the rows, sorted by class.
+        starts: start of each class in ``indices``, and its length.
     """
 
-    places: Ints
+    indices: Ints
     starts: Ints
 
 
-class Side(Struct, frozen=True, eq=False):
+class StackTokens(Struct, frozen=True, eq=False):
     """The tokens of one stack.
 
     Attributes:
         ids: [B, S].
         tokens: rows of a tensor [B·S, …] that are tokens.
         positions: the same rows of a tensor [S, …] that all sentences share.
-        is_cls: 1 at such tokens, [B, S].
-        is_sep: 1 at such tokens.
+        is_cls: 1 at tokens of the class "cls", else 0, [B, S].
+        is_sep: the same for the class "sep".
     """
 
     ids: Ints
-    tokens: Rows
-    positions: Rows
+    tokens: RowsByClass
+    positions: RowsByClass
     is_cls: Singles
     is_sep: Singles
 
@@ -77,26 +77,26 @@ class Batch(Struct, frozen=True, eq=False):
         target: tokens of the decoder in an encoder-decoder, of the same lengths.
         mask: 1 for tokens, [B, S].
         segments: segment ids, [B, S].
-        lengths: number of tokens of each sentence.
+        lengths: number of tokens of each sentence, [B].
         sentences: rows of a tensor [B, …].
     """
 
-    source: Side
-    target: Side | None
+    source: StackTokens
+    target: StackTokens | None
     mask: Ints
     segments: Ints
     lengths: Ints
-    sentences: Rows
+    sentences: RowsByClass
 
-    def side(self, *, is_target: bool) -> Side:
+    def tokens_of(self, *, is_target: bool) -> StackTokens:
         """Return the decoder's tokens, or those of the encoder or of the only stack."""
         return self.target if is_target and self.target is not None else self.source
 
     @property
-    def texts(self) -> Texts:
-        """The ids."""
+    def ids(self) -> BatchIds:
+        """The arrays that the model gets."""
         target = None if self.target is None else self.target.ids
-        return Texts(self.source.ids, self.mask, self.segments, target)
+        return BatchIds(self.source.ids, self.mask, self.segments, target)
 
 
 class TokenClassifier:
@@ -159,18 +159,18 @@ def batch_of(
     for row, sentence in enumerate(sentences):
         segments[row, : len(sentence)] = sentence.segments
     return Batch(
-        _side(sentences, classifier, padding, shape),
-        None if targets is None else _side(targets, classifier, padding, shape),
+        _stack(sentences, classifier, padding, shape),
+        None if targets is None else _stack(targets, classifier, padding, shape),
         (np.arange(shape[1]) < lengths[:, None]).astype(np.int64),
         segments,
         lengths,
-        Rows(np.arange(shape[0], dtype=np.int64), np.array([0, shape[0]], np.int64)),
+        RowsByClass(np.arange(shape[0], dtype=np.int64), np.array([0, shape[0]], np.int64)),
     )
 
 
-def _side(
+def _stack(
     texts: Sequence[TokenIds], classifier: TokenClassifier, padding: int, shape: tuple[int, int]
-) -> Side:
+) -> StackTokens:
     ids, classes = np.full(shape, padding, np.int64), np.full(shape, -1, np.int64)
     for row, text in enumerate(texts):
         ids[row, : len(text)], classes[row, : len(text)] = text.ids, classifier.classes_of(text)
@@ -178,13 +178,15 @@ def _side(
     order = np.argsort(flat, kind="stable")
     starts = np.searchsorted(flat[order], np.arange(len(TOKEN_CLASSES) + 1)).astype(np.int64)
     is_cls, is_sep = ((classes == kind).astype(np.float32) for kind in (_CLS, _SEP))
-    return Side(ids, Rows(order, starts), Rows(order % shape[1], starts), is_cls, is_sep)
+    return StackTokens(
+        ids, RowsByClass(order, starts), RowsByClass(order % shape[1], starts), is_cls, is_sep
+    )
 
 
 def run_batch(
-    module: nn.Module, texts: Texts, config: Mapping[str, Any], *, gives_states: bool
+    module: nn.Module, texts: BatchIds, config: Mapping[str, Any], *, with_states: bool
 ) -> Any:
-    """Return the model's output; with ``gives_states`` it contains all hidden states."""
+    """Return the model's output, ``with_states`` including all hidden states."""
     device = next(module.parameters()).device
     ids, mask, segments = (
         torch.from_numpy(array).to(device) for array in (texts.source, texts.mask, texts.segments)
@@ -195,7 +197,7 @@ def run_batch(
         given = {"input_ids": ids, "attention_mask": mask, "decoder_attention_mask": mask}
         target = torch.from_numpy(texts.target).to(device)
         inputs = model_inputs(module, {**given, "decoder_input_ids": target})
-    return module(**{**inputs, "output_hidden_states": gives_states})
+    return module(**{**inputs, "output_hidden_states": with_states})
 
 
 def token_limit(config: Mapping[str, Any], max_tokens: int | None) -> int:

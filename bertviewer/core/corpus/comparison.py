@@ -11,9 +11,9 @@ from bertviewer.core.corpus.corpus import (
     FEW_SENTENCES,
     HEAD_FIGURES,
     QUANTILES,
+    CallKey,
     ClassSums,
     Corpus,
-    Place,
 )
 from bertviewer.core.corpus.histogram import distance
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
@@ -25,13 +25,13 @@ class ComparedModule(Struct, frozen=True, eq=False):
     """One call of a module in both corpora, over all tokens.
 
     Attributes:
-        place: the call.
+        key: the call.
         left: its sums in the first corpus.
         right: its sums in the second one.
         distance: Jensen-Shannon distance of the histograms, from 0 to 1.
     """
 
-    place: Place
+    key: CallKey
     left: ClassSums
     right: ClassSums
     distance: float
@@ -40,7 +40,7 @@ class ComparedModule(Struct, frozen=True, eq=False):
 class ComparedHead(Struct, frozen=True):
     """A head in both corpora, as ``HEAD_FIGURES``; undefined figures are ``None``."""
 
-    place: Place
+    key: CallKey
     head: int
     left: tuple[float | None, ...]
     right: tuple[float | None, ...]
@@ -76,8 +76,8 @@ class CorpusComparison(Struct, frozen=True, eq=False):
     left: Corpus
     right: Corpus
     modules: tuple[ComparedModule, ...]
-    only_left: tuple[Place, ...]
-    only_right: tuple[Place, ...]
+    only_left: tuple[CallKey, ...]
+    only_right: tuple[CallKey, ...]
     heads: tuple[ComparedHead, ...]
     features: tuple[ComparedFeature, ...]
 
@@ -90,20 +90,20 @@ class CorpusComparison(Struct, frozen=True, eq=False):
             "quantiles": list(QUANTILES),
             "modules": [
                 {
-                    "path": module.place[0],
-                    "call": module.place[1],
+                    "path": module.key[0],
+                    "call": module.key[1],
                     "distance": module.distance,
                     "left": _figures(module.left),
                     "right": _figures(module.right),
                 }
                 for module in self.modules
             ],
-            "only_left": [list(place) for place in self.only_left],
-            "only_right": [list(place) for place in self.only_right],
+            "only_left": [list(key) for key in self.only_left],
+            "only_right": [list(key) for key in self.only_right],
             "heads": [
                 {
-                    "path": head.place[0],
-                    "call": head.place[1],
+                    "path": head.key[0],
+                    "call": head.key[1],
                     "head": head.head,
                     "left": dict(zip(HEAD_FIGURES, head.left, strict=True)),
                     "right": dict(zip(HEAD_FIGURES, head.right, strict=True)),
@@ -121,31 +121,31 @@ def compare_corpora(left: Corpus, right: Corpus) -> CorpusComparison:
     """Compare two corpora, of one model or of two with modules of the same paths."""
     lefts, rights = left.calls, right.calls
     modules = [
-        ComparedModule(place, one, other, distance(one.histogram, other.histogram))
-        for place, one in lefts.items()
-        if (other := rights.get(place)) is not None
+        ComparedModule(key, one, other, distance(one.histogram, other.histogram))
+        for key, one in lefts.items()
+        if (other := rights.get(key)) is not None
     ]
     return CorpusComparison(
         left,
         right,
         tuple(sorted(modules, key=lambda module: -module.distance)),
-        tuple(place for place in lefts if place not in rights),
-        tuple(place for place in rights if place not in lefts),
+        tuple(key for key in lefts if key not in rights),
+        tuple(key for key in rights if key not in lefts),
         tuple(_heads(left, right)),
         _features(left, right),
     )
 
 
 def _heads(left: Corpus, right: Corpus) -> Iterable[ComparedHead]:
-    for place, one in left.heads.items():
-        if (other := right.heads.get(place)) is None:
+    for key, one in left.heads.items():
+        if (other := right.heads.get(key)) is None:
             continue
         for head in range(min(len(one.queries), len(other.queries))):
             figures = (
                 tuple(_or_none(getattr(heads, name)[head]) for name in HEAD_FIGURES)
                 for heads in (one, other)
             )
-            yield ComparedHead(place, head, *figures)
+            yield ComparedHead(key, head, *figures)
 
 
 def _features(left: Corpus, right: Corpus) -> tuple[ComparedFeature, ...]:

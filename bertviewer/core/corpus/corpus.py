@@ -1,4 +1,4 @@
-"""Statistics of a model over many sentences, as plain data: the contents of a corpus's folder."""
+"""A corpus: statistics of a model over many sentences, as plain data."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ FEW_SENTENCES = 0.05
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """The quantiles that are reported by default."""
 
-Place = tuple[str, int]
+CallKey = tuple[str, int]
 """A call: the module's path, and the number of the call in a forward pass."""
 
 
@@ -65,8 +65,8 @@ class ClassSums(Struct, frozen=True, eq=False):
     histogram: Ints
 
     @property
-    def place(self) -> Place:
-        """The call."""
+    def key(self) -> CallKey:
+        """The key of the call."""
         return self.path, self.call
 
     @property
@@ -239,8 +239,8 @@ class Corpus(Struct, frozen=True, eq=False):
 
     manifest: Mapping[str, Any]
     rows: tuple[ClassSums, ...]
-    features: Mapping[Place, Features]
-    heads: Mapping[Place, Heads]
+    features: Mapping[CallKey, Features]
+    heads: Mapping[CallKey, Heads]
     outliers: Outliers | None
 
     @property
@@ -254,9 +254,9 @@ class Corpus(Struct, frozen=True, eq=False):
         return int(self.manifest["tokens"])
 
     @property
-    def places(self) -> tuple[Place, ...]:
-        """The measured calls, in order."""
-        return tuple(dict.fromkeys(row.place for row in self.rows))
+    def call_keys(self) -> tuple[CallKey, ...]:
+        """The keys of the measured calls, in order."""
+        return tuple(dict.fromkeys(row.key for row in self.rows))
 
     @property
     def stacks(self) -> tuple[int, ...]:
@@ -266,15 +266,15 @@ class Corpus(Struct, frozen=True, eq=False):
         return stacks if sum(stacks) == count else (count,)
 
     @property
-    def calls(self) -> dict[Place, ClassSums]:
+    def calls(self) -> dict[CallKey, ClassSums]:
         """The sums of each call over all token classes."""
-        found: dict[Place, ClassSums] = {}
+        found: dict[CallKey, ClassSums] = {}
         for row in self.rows:
-            found[row.place] = found[row.place].merge(row) if row.place in found else row
+            found[row.key] = found[row.key].merge(row) if row.key in found else row
         return found
 
     def of(self, path: str, call: int | None = None) -> ClassSums | None:
-        """Return the sums of a module over all token classes, in one or all of its calls."""
+        """Return a module's sums over all token classes, of one call or of all (``None``)."""
         found = None
         for row in self.rows:
             if row.path == path and call in (None, row.call):

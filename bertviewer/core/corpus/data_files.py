@@ -17,7 +17,7 @@ MOST_LISTED = 10
 """Invalid records of a file that are listed."""
 
 
-class LeftOut(Struct, frozen=True):
+class InvalidRecord(Struct, frozen=True):
     """An invalid record: its place, and why."""
 
     where: str
@@ -34,8 +34,8 @@ class DataFile(Struct, frozen=True):
         size: size in bytes.
         changed: modification time in nanoseconds.
         sentences: number of valid records.
-        left_out: number of invalid records.
-        first_left_out: the first invalid records.
+        invalid: number of invalid records.
+        first_invalid: the first invalid records.
     """
 
     path: Path
@@ -44,8 +44,8 @@ class DataFile(Struct, frozen=True):
     size: int
     changed: int
     sentences: int
-    left_out: int
-    first_left_out: tuple[LeftOut, ...]
+    invalid: int
+    first_invalid: tuple[InvalidRecord, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return its entry in the manifest."""
@@ -54,8 +54,8 @@ class DataFile(Struct, frozen=True):
             "sha256": self.sha256,
             "bytes": self.size,
             "sentences": self.sentences,
-            "left_out": self.left_out,
-            "first_left_out": [[one.where, one.problem] for one in self.first_left_out],
+            "left_out": self.invalid,
+            "first_left_out": [[one.where, one.problem] for one in self.first_invalid],
         }
 
     def check_unchanged(self) -> None:
@@ -92,7 +92,7 @@ def scan(
         if remaining is not None:
             remaining -= file.sentences
     if not any(file.sentences for file in files):
-        first = next((one for file in files for one in file.first_left_out), None)
+        first = next((one for file in files for one in file.first_invalid), None)
         why = "" if first is None else f"; {first.where}: {first.problem}"
         raise UserError(f"{', '.join(file.name for file in files)}: there is no sentence{why}")
     return tuple(files)
@@ -142,7 +142,7 @@ def _scan_file(
             raise UserError(f"{name}: the file is empty")
     except OSError as error:
         raise UserError(f"{name}: {error.strerror or error}") from error
-    count, bad, in_a_row, first = 0, 0, 0, list[LeftOut]()
+    count, bad, in_a_row, first = 0, 0, 0, list[InvalidRecord]()
     for record in _limited(records(path, column, name, progress), limit):
         if record.text is not None:
             count += 1
@@ -156,7 +156,7 @@ def _scan_file(
                 f"{record.where}: {record.problem}"
             )
         if len(first) < MOST_LISTED:
-            first.append(LeftOut(record.where, record.problem))
+            first.append(InvalidRecord(record.where, record.problem))
     digest = sha256_of(path, progress)  # last, as the file may be very large
     return DataFile(path, name, digest, found.st_size, found.st_mtime_ns, count, bad, tuple(first))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bertviewer.core.corpus.plan import FOLDER, shards_folder
+from bertviewer.core.corpus.plan import SHARDS_FOLDER, create_shards_folder
 from bertviewer.core.corpus.shards import shard_file
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
@@ -51,7 +51,7 @@ def heartbeat(folder: Path, rank: int, interval: float = INTERVAL) -> Iterator[N
     Raises:
         UserError: the folder cannot be written.
     """
-    shards_folder(folder)
+    create_shards_folder(folder)
     file = _file(folder, rank)
     ended = threading.Event()
 
@@ -117,14 +117,14 @@ class HeartbeatMonitor:
 
 def _missing(folder: Path, shards: int) -> list[int]:
     try:
-        names = {entry.name for entry in (folder / FOLDER).iterdir()}
+        names = {entry.name for entry in (folder / SHARDS_FOLDER).iterdir()}
     except OSError as error:
-        raise UserError(f"{folder / FOLDER}: {error.strerror or error}") from error
+        raise UserError(f"{folder / SHARDS_FOLDER}: {error.strerror or error}") from error
     return [number for number in range(shards) if shard_file(folder, number).name not in names]
 
 
 def _file(folder: Path, rank: int) -> Path:
-    return folder / FOLDER / f"process-{rank}"
+    return folder / SHARDS_FOLDER / f"process-{rank}"
 
 
 def _touched(folder: Path, rank: int) -> int | None:

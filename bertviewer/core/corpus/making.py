@@ -1,4 +1,4 @@
-"""Makes a corpus: inspects data and model, runs the missing shards, merges them at the end."""
+"""Making a corpus: inspect data and model, run the missing shards, merge them at the end."""
 
 import hashlib
 import json
@@ -18,25 +18,25 @@ from bertviewer.core.corpus.heartbeat import (
     Timeouts,
     heartbeat,
 )
-from bertviewer.core.corpus.measured import SECOND
+from bertviewer.core.corpus.measurement_spec import SECOND
 from bertviewer.core.corpus.merging import merge_shards
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.plan import (
-    FOLDER,
-    NAME,
+    PLAN_FILE,
+    SHARDS_FOLDER,
     STDIN_FILE,
     Plan,
     cleanup,
+    create_shards_folder,
     foreign_files,
     read_plan,
     shard_count,
-    shards_folder,
     store_plan,
 )
 from bertviewer.core.corpus.reading import FEATURES, MANIFEST, is_corpus, read_corpus, read_manifest
 from bertviewer.core.corpus.records import STDIN
 from bertviewer.core.corpus.shards import shard_file
-from bertviewer.core.corpus.writing import names_in, write_corpus
+from bertviewer.core.corpus.writing import prepare_folder, write_corpus
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.failures import as_user_error
 from bertviewer.core.saving.atomic_files import write_atomically
@@ -53,8 +53,8 @@ _INSPECTING = "Inspecting the modules' outputs"
 _BLOCK = 1 << 20
 
 
-class Part(Struct, frozen=True):
-    """The shards of one process: rank, rank + world and so on.
+class Process(Struct, frozen=True):
+    """One of several processes, which runs the shards rank, rank + world and so on.
 
     Attributes:
         rank: rank of the process.
@@ -69,7 +69,7 @@ class Part(Struct, frozen=True):
     device: str = "cpu"
 
 
-SINGLE_PROCESS = Part()
+SINGLE_PROCESS = Process()
 
 
 class CorpusRequest(Struct, frozen=True):
@@ -77,13 +77,13 @@ class CorpusRequest(Struct, frozen=True):
 
     Attributes:
         data: data files; ``-`` is the standard input.
-        choices: the options.
+        options: the options.
         folder: folder of the corpus.
         command: command for the manifest that makes the same corpus.
     """
 
     data: tuple[Path, ...]
-    choices: CorpusOptions
+    options: CorpusOptions
     folder: Path
     command: str
 
@@ -96,10 +96,10 @@ def check_folder(folder: Path, source: ModelSource) -> None:
     """
     for name in (FEATURES, MANIFEST):
         check_no_model_file(folder / name, [source])
-    others = names_in(folder)
-    place, foreign = folder, others if not is_corpus(folder) and FOLDER not in others else []
+    others = prepare_folder(folder)
+    place, foreign = folder, others if not is_corpus(folder) and SHARDS_FOLDER not in others else []
     if not foreign:
-        place, foreign = folder / FOLDER, foreign_files(folder)
+        place, foreign = folder / SHARDS_FOLDER, foreign_files(folder)
     if foreign:
         raise UserError(
             f"cannot write {place}: the folder contains other files, such as {foreign[0]}"
@@ -117,7 +117,7 @@ def make_corpus(
     model: LoadedModel,
     request: CorpusRequest,
     progress: Progress,
-    part: Part = SINGLE_PROCESS,
+    process: Process = SINGLE_PROCESS,
     stdin: BinaryIO | None = None,
     *,
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
@@ -131,41 +131,41 @@ def make_corpus(
         UserError: something that the user can fix; finished shards are kept.
         Cancelled: by ``progress``; finished shards are kept.
     """
-    options, folder = request.choices, request.folder
+    options, folder = request.options, request.folder
     options.check()
     check_folder(folder, model.source)
     if [*map(str, request.data)].count(STDIN) > 1:
         raise UserError("-: standard input can be read only once")
-    places = [_data_place(path, folder, part, stdin) for path in request.data]
+    places = [_data_place(path, folder, process, stdin) for path in request.data]
     files = scan(places, options.column, options.limit, progress)
-    plan = _plan(model, files, options, part.device, progress)
+    plan = _plan(model, files, options, process.device, progress)
     digest = hashlib.sha256(json.dumps(plan.to_json(), sort_keys=True).encode()).hexdigest()
     if is_corpus(folder):
-        cleanup(folder)  # of the copy of the standard input
+        cleanup(folder)  # remove the copy of the standard input
         if read_manifest(folder).get("plan") != digest:
             raise UserError(
                 f"{folder}: the folder already holds another corpus; choose another folder"
             )
-        return read_corpus(folder) if part.rank == 0 else None
+        return read_corpus(folder) if process.rank == 0 else None
     from bertviewer.core.corpus.running import run_shards
 
-    own = range(part.rank, plan.shards, part.world)
-    if part.rank == 0:
+    own = range(process.rank, plan.shards, process.world)
+    if process.rank == 0:
         store_plan(folder, plan)
-        monitor = HeartbeatMonitor(folder, part.world, timeouts)
-        run_shards(model, plan, folder, own, progress, threads=part.threads)
+        monitor = HeartbeatMonitor(folder, process.world, timeouts)
+        run_shards(model, plan, folder, own, progress, threads=process.threads)
         monitor.wait(plan.shards, progress)
         return _finish(folder, request.command, digest, progress)
     if any(not shard_file(folder, shard).exists() for shard in own):
         store_plan(folder, plan)
-        with heartbeat(folder, part.rank):
-            run_shards(model, plan, folder, own, progress, threads=part.threads)
+        with heartbeat(folder, process.rank):
+            run_shards(model, plan, folder, own, progress, threads=process.threads)
     return None
 
 
 def _finish(folder: Path, command: str, digest: str, progress: Progress) -> Corpus:
     """Merge all shards, and remove them after the corpus is written."""
-    found = merge_shards([folder], read_plan(folder / FOLDER / NAME), command, progress)
+    found = merge_shards([folder], read_plan(folder / SHARDS_FOLDER / PLAN_FILE), command, progress)
     corpus = replace(found, manifest={**found.manifest, "plan": digest})
     if not corpus.sentences:
         raise UserError(
@@ -178,15 +178,17 @@ def _finish(folder: Path, command: str, digest: str, progress: Progress) -> Corp
     return corpus
 
 
-def _data_place(path: Path, folder: Path, part: Part, stdin: BinaryIO | None) -> tuple[Path, str]:
+def _data_place(
+    path: Path, folder: Path, process: Process, stdin: BinaryIO | None
+) -> tuple[Path, str]:
     """Return path and name of a data file; the standard input is copied to a file."""
     if str(path) != STDIN:
         return path, path.name or str(path)
-    if part.world > 1:
+    if process.world > 1:
         raise UserError("-: several processes cannot share standard input; give a file")
     if stdin is None:
         raise UserError("-: standard input is not available")
-    copy = shards_folder(folder) / STDIN_FILE
+    copy = create_shards_folder(folder) / STDIN_FILE
     write_atomically(copy, iter(lambda: stdin.read(_BLOCK), b""))
     return copy, STDIN
 
@@ -199,7 +201,7 @@ def _plan(
     progress: Progress,
 ) -> Plan:
     """Load the weights, and find out what is measured of the model."""
-    model.confirm(progress)
+    model.ensure_built(progress)
     architecture = model.architecture
     config = architecture.config
     kind = architecture.root.class_name

@@ -1,4 +1,4 @@
-"""Merges shards into a corpus, and corpora into one: in order, in float64, without torch."""
+"""Merging of shards into a corpus, and of corpora: in order, in float64, without torch."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -8,9 +8,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from bertviewer.core.corpus.corpus import SCHEMA, ClassSums, Corpus, Features, Heads, Outliers
-from bertviewer.core.corpus.measured import Attention, Measured
+from bertviewer.core.corpus.measurement_spec import Attention, MeasurementSpec
 from bertviewer.core.corpus.options import MOST_SHARDS
-from bertviewer.core.corpus.plan import FOLDER, NAME, read_plan
+from bertviewer.core.corpus.plan import PLAN_FILE, SHARDS_FOLDER, read_plan
 from bertviewer.core.corpus.reading import check_corpus, is_corpus, read_corpus
 from bertviewer.core.corpus.shards import (
     COUNTED,
@@ -26,7 +26,7 @@ from bertviewer.core.util.progress import Progress, no_progress
 
 DIFFERS = "differs"
 """Value in a manifest of a version or an option that differs between merged corpora."""
-_OF_RUNS = ("versions", "choices")
+_PER_RUN = ("versions", "choices")
 
 
 def merge_shards(
@@ -40,7 +40,7 @@ def merge_shards(
     """
     names = ", ".join(map(str, folders))
     try:
-        count, measured = int(plan["shards"]), Measured.from_json(plan["measured"])
+        count, measured = int(plan["shards"]), MeasurementSpec.from_json(plan["measured"])
         if not 0 < count <= MOST_SHARDS:
             raise ValueError(f"there are no {count:,} shards")
         whole: Shard | None = None
@@ -87,7 +87,7 @@ def merge_corpora(
             raise UserError(f"{folder}: given twice; it would be counted twice")
     are_done = [is_corpus(folder) for folder in folders]
     if not any(are_done):
-        plans = [read_plan(folder / FOLDER / NAME) for folder in folders]
+        plans = [read_plan(folder / SHARDS_FOLDER / PLAN_FILE) for folder in folders]
         if any(plan != plans[0] for plan in plans):
             raise UserError(
                 f"{folders[-1]}: its shards come from a different run than those of {folders[0]}"
@@ -100,13 +100,13 @@ def merge_corpora(
     for number, folder in enumerate(folders):
         progress(number, len(folders), f"Merging {folder.name}")
         corpus = read_corpus(folder)
-        merged = corpus if merged is None else _both(merged, corpus, folder)
+        merged = corpus if merged is None else _merge_two(merged, corpus, folder)
     assert merged is not None  # there is at least one folder
     return replace(merged, manifest={**merged.manifest, "command": command})
 
 
 def _manifest(
-    plan: Mapping[str, Any], measured: Measured, counts: list[dict[str, int]], command: str
+    plan: Mapping[str, Any], measured: MeasurementSpec, counts: list[dict[str, int]], command: str
 ) -> dict[str, Any]:
     known = {key: plan[key] for key in ("source", "model", "versions", "choices", "data")}
     modules = [
@@ -114,7 +114,7 @@ def _manifest(
             "path": seen.path,
             "class": seen.class_name,
             "call": seen.number,
-            "same_as": None if seen.measured is None else _shared(measured, seen.measured, seen),
+            "same_as": None if seen.measured is None else _same_as(measured, seen.measured, seen),
             "left_out": seen.left_out or None,
         }
         for seen in measured.seen
@@ -140,13 +140,13 @@ def _manifest(
     }
 
 
-def _shared(measured: Measured, place: int, seen: Any) -> list[Any] | None:
+def _same_as(measured: MeasurementSpec, place: int, seen: Any) -> list[Any] | None:
     call = measured.calls[place]
     is_own = (call.path, call.number) == (seen.path, seen.number)
     return None if is_own else [call.path, call.number]
 
 
-def _corpus(shard: Shard, measured: Measured, manifest: Mapping[str, Any]) -> Corpus:
+def _corpus(shard: Shard, measured: MeasurementSpec, manifest: Mapping[str, Any]) -> Corpus:
     rows: list[ClassSums] = []
     for seen in measured.seen:
         if seen.measured is not None:
@@ -218,7 +218,7 @@ def _heads(sums: Arrays, attention: Attention) -> Heads:
     return replace(found, distance=np.full_like(some, np.nan)) if attention.is_cross else found
 
 
-def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
+def _merge_two(left: Corpus, right: Corpus, folder: Path) -> Corpus:
     for key in ("source", "model", "modules", "states", "stacks"):
         if left.manifest.get(key) != right.manifest.get(key):
             raise UserError(
@@ -226,11 +226,11 @@ def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
             )
     if _shapes(left) != _shapes(right):
         raise UserError(f"{folder}: its features or heads differ from those of the first")
-    rows = {(row.place, row.token_class): row for row in left.rows}
+    rows = {(row.key, row.token_class): row for row in left.rows}
     for row in right.rows:
-        where = row.place, row.token_class
+        where = row.key, row.token_class
         rows[where] = rows[where].merge(row) if where in rows else row
-    order = {place: number for number, place in enumerate(left.places)}
+    order = {key: number for number, key in enumerate(left.call_keys)}
     outliers = None
     if left.outliers is not None and right.outliers is not None:
         outliers = left.outliers.merge(right.outliers)
@@ -239,13 +239,13 @@ def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
         **left.manifest,
         **{name: left.manifest[name] + right.manifest[name] for name in summed},
         **{name: [*left.manifest[name], *right.manifest[name]] for name in joined},
-        **{name: _common(left.manifest[name], right.manifest[name]) for name in _OF_RUNS},
+        **{name: _common(left.manifest[name], right.manifest[name]) for name in _PER_RUN},
     }
     return Corpus(
         manifest,
-        tuple(sorted(rows.values(), key=lambda row: order.get(row.place, len(order)))),
-        {place: found.merge(right.features[place]) for place, found in left.features.items()},
-        {place: found.merge(right.heads[place]) for place, found in left.heads.items()},
+        tuple(sorted(rows.values(), key=lambda row: order.get(row.key, len(order)))),
+        {key: found.merge(right.features[key]) for key, found in left.features.items()},
+        {key: found.merge(right.heads[key]) for key, found in left.heads.items()},
         outliers,
     )
 
@@ -260,7 +260,7 @@ def _common(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]
 
 def _shapes(corpus: Corpus) -> list[Any]:
     return [
-        {place: found.count.shape for place, found in corpus.features.items()},
-        {place: found.queries.shape for place, found in corpus.heads.items()},
+        {key: found.count.shape for key, found in corpus.features.items()},
+        {key: found.queries.shape for key, found in corpus.heads.items()},
         None if corpus.outliers is None else corpus.outliers.tokens.shape,
     ]

@@ -152,7 +152,7 @@ def _page_header(file: BinaryIO, at: int) -> tuple[dict[int, Any], int]:
     """Return the fields of the page header at an offset of a file, and its length in bytes."""
     for most in _HEADERS:
         file.seek(at)
-        reader = _Compact(file.read(most))
+        reader = _ThriftReader(file.read(most))
         try:
             return reader.struct(), reader.at
         except IndexError:
@@ -160,8 +160,8 @@ def _page_header(file: BinaryIO, at: int) -> tuple[dict[int, Any], int]:
     raise ValueError("a page is truncated")
 
 
-class _Compact:
-    """A page header in Thrift's compact protocol."""
+class _ThriftReader:
+    """Reads a page header in Thrift's compact protocol."""
 
     _DEEPEST = 8
 
@@ -187,19 +187,19 @@ class _Compact:
         return found
 
     def _value(self, kind: int, depth: int) -> Any:
-        if kind in (1, 2):
+        if kind in (1, 2):  # true, false
             return kind == 1
-        if kind == 3:
+        if kind == 3:  # i8
             return self._byte()
-        if kind in (4, 5, 6):
+        if kind in (4, 5, 6):  # i16, i32, i64
             return self._signed()
-        if kind in (7, 8):
+        if kind in (7, 8):  # double, binary
             length = 8 if kind == 7 else self._unsigned()
             self.at += length
             if self.at > len(self._raw):
                 raise IndexError
             return None
-        if kind == 12:
+        if kind == 12:  # struct
             return self.struct(depth + 1)
         raise ValueError("a page header has a field of the wrong type")
 

@@ -16,18 +16,20 @@ from msgspec import Struct
 
 from bertviewer.core.checkpoints.finding import check_inside
 from bertviewer.core.corpus.data_files import DataFile
-from bertviewer.core.corpus.measured import Measured
+from bertviewer.core.corpus.measurement_spec import MeasurementSpec
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.reading import read_json
 from bertviewer.core.saving.atomic_files import PREFIX, write_atomically
 from bertviewer.core.util.errors import UserError, error_reason
 from bertviewer.core.util.serialization import dumps
 
-FOLDER, NAME = "shards", "plan.json"
+SHARDS_FOLDER, PLAN_FILE = "shards", "plan.json"
 STDIN_FILE = "standard-input"
 """A copy of the standard input, in the same folder."""
 
-_OWN = re.compile(rf"{re.escape(NAME)}|{STDIN_FILE}|process-\d+|\d+\.shard|{re.escape(PREFIX)}.*")
+_OWN = re.compile(
+    rf"{re.escape(PLAN_FILE)}|{STDIN_FILE}|process-\d+|\d+\.shard|{re.escape(PREFIX)}.*"
+)
 _SENTENCES = 128
 _MOST_SHARDS = 64
 _TITLES = {
@@ -42,7 +44,7 @@ class Plan(Struct, frozen=True):
     Attributes:
         model: digests of its files and of its configuration, as JSON.
         versions: versions of the libraries.
-        choices: the options.
+        options: the options.
         data: the data files.
         shards: number of shards.
         source: source of the model, as JSON.
@@ -51,11 +53,11 @@ class Plan(Struct, frozen=True):
 
     model: Mapping[str, Any]
     versions: Mapping[str, str]
-    choices: CorpusOptions
+    options: CorpusOptions
     data: tuple[DataFile, ...]
     shards: int
     source: Mapping[str, Any]
-    measured: Measured
+    measured: MeasurementSpec
 
     @property
     def sentences(self) -> int:
@@ -73,7 +75,7 @@ class Plan(Struct, frozen=True):
             "source": dict(self.source),
             "model": dict(self.model),
             "versions": dict(self.versions),
-            "choices": self.choices.to_json(),
+            "choices": self.options.to_json(),
             "data": [file.to_json() for file in self.data],
             "shards": self.shards,
             "measured": self.measured.to_json(),
@@ -92,7 +94,7 @@ def store_plan(folder: Path, plan: Plan) -> None:
     Raises:
         UserError: the shards there are those of another plan, or it cannot be written.
     """
-    file = shards_folder(folder) / NAME
+    file = create_shards_folder(folder) / PLAN_FILE
     content = dumps(plan.to_json(), indent=1)
     if not file.exists():
         write_atomically(file, content + b"\n")
@@ -108,13 +110,13 @@ def store_plan(folder: Path, plan: Plan) -> None:
         )
 
 
-def shards_folder(folder: Path) -> Path:
-    """Return the folder of the shards, which is created if necessary.
+def create_shards_folder(folder: Path) -> Path:
+    """Create the folder of the shards if necessary, and return it.
 
     Raises:
         UserError: it cannot be created.
     """
-    shards = folder / FOLDER
+    shards = folder / SHARDS_FOLDER
     try:
         shards.mkdir(exist_ok=True)
     except OSError as error:
@@ -130,7 +132,7 @@ def foreign_files(folder: Path) -> list[str]:
     Raises:
         UserError: the folder cannot be read, or is a link to another one.
     """
-    shards = folder / FOLDER
+    shards = folder / SHARDS_FOLDER
     if lexists(shards):
         check_inside(shards)
     try:
@@ -148,11 +150,11 @@ def foreign_files(folder: Path) -> list[str]:
 def cleanup(folder: Path) -> None:
     """Remove our files from the folder of the shards, and the folder if it is then empty."""
     with suppress(OSError):
-        for file in (folder / FOLDER).iterdir():
+        for file in (folder / SHARDS_FOLDER).iterdir():
             if _OWN.fullmatch(file.name):
                 with suppress(OSError):
                     file.unlink()
-        (folder / FOLDER).rmdir()
+        (folder / SHARDS_FOLDER).rmdir()
 
 
 def read_plan(file: Path) -> dict[str, Any]:

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_modules import attention_paths
-from bertviewer.core.corpus.batches import Texts, run_batch
+from bertviewer.core.corpus.batches import BatchIds, run_batch
 from bertviewer.core.corpus.corpus import Ints
-from bertviewer.core.corpus.measured import (
+from bertviewer.core.corpus.measurement_spec import (
     FIRST,
     SECOND,
     Attention,
     Call,
-    Measured,
+    MeasurementSpec,
     SeenCall,
     Shape,
     Sizes,
@@ -32,7 +32,7 @@ from bertviewer.core.loading.layer_synchronizer import LayerSynchronizer
 from bertviewer.core.runs.attention_implementation import eager_attention, is_close
 from bertviewer.core.runs.hidden_states import stacks_of
 from bertviewer.core.runs.inputs import parameters_of
-from bertviewer.core.runs.measuring import left_out
+from bertviewer.core.runs.measuring import skip_reason
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.families import is_cross_attention
@@ -45,23 +45,23 @@ _FAILS_REQUESTED = "the model fails when attention weights are requested"
 _CHANGES_REQUESTED = "the model's output changes when attention weights are requested"
 
 _ROUNDING = 1e-3
-"""Relative difference of float32 sums in another order, in parts of the largest value."""
+"""Allowed difference of float32 sums in another order, relative to the largest value."""
 _RESERVED = (
     *("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id"),
     "decoder_start_token_id",
 )
-_ROWS = ("vocab_size", "src_vocab_size", "tgt_vocab_size")
+_VOCABULARY_SIZES = ("vocab_size", "src_vocab_size", "tgt_vocab_size")
 _CHARACTERS = 128
-"""Ids of a model without a vocabulary, such as CANINE."""
+"""Number of ids used for a model without a vocabulary, such as CANINE."""
 _ALONE = 1
-"""The sentence that is also run alone."""
+"""Index of the sentence that is also run alone."""
 _LENGTHS = (SECOND.tokens, SECOND.tokens - 3, 2)
 
 
 @torch.no_grad()
 def probe(
     module: nn.Module, architecture: Architecture, pattern: str, synchronizer: LayerSynchronizer
-) -> Measured:
+) -> MeasurementSpec:
     """Return what is measured of a model; ``pattern`` is a glob pattern of the modules' paths."""
     inputs = ProbeInputs(architecture)
     padded = inputs.padded()
@@ -83,7 +83,7 @@ def probe(
     attentions, no_heads = _attentions(module, architecture, (first, second), synchronizer)
     states = [[tuple(state.shape) for state in _states(given)] for given in (first, second)]
     width = _state_width(*states)
-    return Measured(
+    return MeasurementSpec(
         calls,
         seen,
         attentions,
@@ -123,7 +123,7 @@ class ProbeInputs:
         config = architecture.config
         self.has_target = reads_target(architecture)
         ids = [n for key in _RESERVED if isinstance(n := config.get(key), int)]
-        sizes = [n for key in _ROWS if isinstance(n := config.get(key), int)]
+        sizes = [n for key in _VOCABULARY_SIZES if isinstance(n := config.get(key), int)]
         rows = np.arange(min(sizes, default=_CHARACTERS), dtype=np.int64)
         words = rows[~np.isin(rows, ids)]
         self._words = words if len(words) else rows
@@ -131,29 +131,29 @@ class ProbeInputs:
         # A classifier on a decoder looks for the end of the text.
         self._end = end if self.has_target and isinstance(end, int) and end in rows else None
 
-    def full(self, sizes: Sizes, shift: int = 0) -> Texts:
+    def full(self, sizes: Sizes, shift: int = 0) -> BatchIds:
         """Return sentences without padding; a ``shift`` changes the decoder's tokens only."""
         shape = sizes.sentences, sizes.tokens
         return self._texts(self._ids(shape, 7, 3), np.ones(shape, np.int64), shift)
 
-    def padded(self) -> Texts:
+    def padded(self) -> BatchIds:
         """Return sentences of different lengths."""
         shape = SECOND.sentences, SECOND.tokens
         mask = (np.arange(shape[1]) < np.array(_LENGTHS)[:, None]).astype(np.int64)
         return self._texts(self._ids(shape, 5, 1), mask)
 
-    def with_other_padding(self, texts: Texts) -> Texts:
+    def with_other_padding(self, texts: BatchIds) -> BatchIds:
         """Return the same sentences with other ids in the padding."""
         other, is_token = self._ids(texts.mask.shape, 3, 0), texts.mask == 1
         target = None if texts.target is None else np.where(is_token, texts.target, other)
         source = np.where(is_token, texts.source, other)
         return replace(texts, source=source, target=target)
 
-    def _texts(self, ids: Ints, mask: Ints, shift: int = 0) -> Texts:
+    def _texts(self, ids: Ints, mask: Ints, shift: int = 0) -> BatchIds:
         target = np.roll(ids, 1 + shift, axis=1) if self.has_target else None
         if self._end is not None:
             ids[np.arange(len(ids)), mask.sum(axis=1) - 1] = self._end
-        return Texts(ids, mask, np.zeros_like(ids), target)
+        return BatchIds(ids, mask, np.zeros_like(ids), target)
 
     def _ids(self, shape: tuple[int, int], step: int, start: int) -> Ints:
         places = np.arange(shape[0] * shape[1]).reshape(shape)
@@ -161,11 +161,11 @@ class ProbeInputs:
         return ids
 
 
-def _alone(texts: Texts) -> Texts:
+def _alone(texts: BatchIds) -> BatchIds:
     """Return the sentence of ``_ALONE`` without padding."""
     one = np.s_[_ALONE : _ALONE + 1, : _LENGTHS[_ALONE]]
     target = None if texts.target is None else texts.target[one]
-    return Texts(texts.source[one], texts.mask[one], texts.segments[one], target)
+    return BatchIds(texts.source[one], texts.mask[one], texts.segments[one], target)
 
 
 class _Outputs(Struct, frozen=True, eq=False):
@@ -185,7 +185,7 @@ class _Outputs(Struct, frozen=True, eq=False):
 def _run(
     module: nn.Module,
     architecture: Architecture,
-    texts: Sequence[Texts],
+    texts: Sequence[BatchIds],
     synchronizer: LayerSynchronizer,
 ) -> list[_Outputs]:
     own = threading.local()
@@ -199,9 +199,9 @@ def _run(
 
         return CallObserver(inner, note)
 
-    def given(one: Texts) -> _Outputs:
+    def given(one: BatchIds) -> _Outputs:
         own.tensors, own.every = {}, {}
-        output = run_batch(module, one, architecture.config, gives_states=True)
+        output = run_batch(module, one, architecture.config, with_states=True)
         return _Outputs(own.tensors, own.every, output)
 
     jobs: list[Callable[[], _Outputs]] = [partial(given, one) for one in texts]
@@ -230,7 +230,7 @@ def _calls(
             other = others[number][0] if len(others) == len(given) else None
             if tensor is None or other is None:
                 places[path, number] = "it does not return a tensor in every batch"
-            elif word := left_out(tensor):
+            elif word := skip_reason(tensor):
                 places[path, number] = f"its values are {word}"
             elif (maker := makers.get((id(tensor), version))) is not None:
                 places[path, number] = maker

@@ -1,4 +1,4 @@
-"""Corpora: reading and validating their folders, which may come from strangers, without torch.
+"""Corpora: reading and validating their folders, which are not trusted, without torch.
 
 Sizes are limited before anything is read, JSON is decoded by type, and the numbers of arrays and
 columns have to be possible: later code adds, divides and draws them without further checks.
@@ -20,12 +20,12 @@ from bertviewer.core.checkpoints.header import json_error, parse_header
 from bertviewer.core.checkpoints.reading import decode_values
 from bertviewer.core.corpus.corpus import (
     SCHEMA,
+    CallKey,
     ClassSums,
     Corpus,
     Features,
     Heads,
     Outliers,
-    Place,
 )
 from bertviewer.core.corpus.histogram import BINS
 from bertviewer.core.corpus.parquet import batches, open_parquet, pyarrow_parts
@@ -60,7 +60,7 @@ MOST_HEADS = 1_000_000
 _MOST_TEXTS = 4_000_000
 """Bytes of the paths in a batch of rows."""
 _MOST = 1 << 53
-"""Counts below this are added exactly in float64."""
+"""Counts below this can be added exactly in float64."""
 _LARGEST = float(np.finfo(np.float32).max)
 _DTYPES = ("F64", "F32", "I64")
 _FIELD_DTYPES: Mapping[type, tuple[str, ...]] = {
@@ -166,7 +166,7 @@ def read_corpus(folder: Path) -> Corpus:
     file = folder / FEATURES
     arrays = arrays_in(read_file(file, MOST_ARRAYS, "the features of a corpus"), file)
     try:
-        corpus = Corpus(manifest, rows, *_parts(arrays, [row.place for row in rows]))
+        corpus = Corpus(manifest, rows, *_parts(arrays, [row.key for row in rows]))
         _check_sizes(corpus)
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{file}: not a corpus's features: {error}") from error
@@ -291,10 +291,10 @@ def _rows_of(batch: Any) -> Iterator[ClassSums]:
 
 
 def _parts(
-    arrays: Arrays, places: Iterable[Place]
-) -> tuple[dict[Place, Features], dict[Place, Heads], Outliers | None]:
+    arrays: Arrays, keys: Iterable[CallKey]
+) -> tuple[dict[CallKey, Features], dict[CallKey, Heads], Outliers | None]:
     """Return features, heads and outliers from the arrays of features.safetensors."""
-    found: dict[str, dict[Place, Arrays]] = {"features": {}, "heads": {}}
+    found: dict[str, dict[CallKey, Arrays]] = {"features": {}, "heads": {}}
     outliers: Arrays = {}
     for key, array in arrays.items():
         part, _, rest = key.partition(":")
@@ -304,14 +304,14 @@ def _parts(
         path, call, name = rest.rsplit(":", 2)
         found[part].setdefault((path, int(call)), {})[name] = array
     # safetensors sorts the arrays.
-    order = {place: number for number, place in enumerate(dict.fromkeys(places))}
+    order = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     features, heads = (
         sorted(found[part].items(), key=lambda entry: order.get(entry[0], len(order)))
         for part in ("features", "heads")
     )
     return (
-        {place: _valid(Features, own, 1) for place, own in features},
-        {place: _valid(Heads, own, 1) for place, own in heads},
+        {key: _valid(Features, own, 1) for key, own in features},
+        {key: _valid(Heads, own, 1) for key, own in heads},
         _valid(Outliers, outliers, 2) if outliers else None,
     )
 

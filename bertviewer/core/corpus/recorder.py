@@ -1,4 +1,4 @@
-"""Runs batches through a model and adds the outputs of its modules to a shard's sums."""
+"""Running batches through a model, and adding the outputs of its modules to a shard's sums."""
 
 import inspect
 import threading
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.corpus.batches import Batch, padding_of, run_batch, token_limit
-from bertviewer.core.corpus.measured import Call, Layout, Measured, Sizes
+from bertviewer.core.corpus.measurement_spec import Call, Layout, MeasurementSpec, Sizes
 from bertviewer.core.corpus.shards import ShardSums
 from bertviewer.core.graph.module_calls import (
     Arguments,
@@ -69,7 +69,7 @@ def returning_weights(attentions: Iterable[nn.Module]) -> Iterator[None]:
 
 
 def settle_attention(module: nn.Module, config: Mapping[str, Any], max_tokens: int | None) -> None:
-    """Have a model use one kind of attention for short and long sentences.
+    """Set a model to one kind of attention for short and long sentences (BigBird).
 
     Raises:
         UserError: sentences may be too long for that.
@@ -94,7 +94,7 @@ def rows_of(tensor: Tensor, layout: Layout) -> Tensor:
     return values.reshape(-1, layout.width).contiguous().resolve_neg()
 
 
-class Recorder:
+class BatchRecorder:
     """Adds the outputs of several threads' batches, each to the sums of its own shard.
 
     Hidden states are added when a measured module returns them. Only if one of them comes from no
@@ -102,7 +102,7 @@ class Recorder:
     """
 
     def __init__(
-        self, module: nn.Module, measured: Measured, check: Callable[[], None] = lambda: None
+        self, module: nn.Module, measured: MeasurementSpec, check: Callable[[], None] = lambda: None
     ) -> None:
         """Take a model; ``check`` is called for each module, and may raise ``Cancelled``."""
         self.needs_states = None in measured.state_calls
@@ -137,7 +137,7 @@ class Recorder:
         """Run a batch through the observed model, and add it to these sums."""
         self._own.batch, self._own.sums, self._own.called = batch, sums, Counter[str]()
         try:
-            output = run_batch(self._module, batch.texts, config, gives_states=self.needs_states)
+            output = run_batch(self._module, batch.ids, config, with_states=self.needs_states)
             if self.needs_states:
                 states = [state for stack in stacks_of(output) for state in stack]
                 for state, own in zip(states, sums.states, strict=True):
@@ -169,16 +169,16 @@ class Recorder:
                 sums.states[state].add(_array(tensor), batch.lengths)
         if (place := self._heads.get((path, number))) is not None:
             attention = self._measured.attentions[place]
-            keys = batch.side(is_target=attention.is_target and not attention.is_cross)
+            keys = batch.tokens_of(is_target=attention.is_target and not attention.is_cross)
             weights = tensors_in(output)[attention.place].permute(attention.axes)
             sums.heads[place].add(_array(weights), batch.lengths, keys.is_cls, keys.is_sep)
 
 
 def _add_rows(sums: ShardSums, place: int, call: Call, tensor: Tensor, batch: Batch) -> None:
-    side = batch.side(is_target=call.is_target)
+    side = batch.tokens_of(is_target=call.is_target)
     by_kind = {"tokens": side.tokens, "positions": side.positions, "sentences": batch.sentences}
     rows = by_kind[call.layout.kind]
-    sums.rows[place].add(rows_of(tensor, call.layout).numpy(), rows.places, rows.starts)
+    sums.rows[place].add(rows_of(tensor, call.layout).numpy(), rows.indices, rows.starts)
 
 
 def _array(tensor: Tensor) -> Any:

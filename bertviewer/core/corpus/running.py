@@ -1,4 +1,4 @@
-"""Runs a model over the shards of a plan, in the threads of this process.
+"""Running a model over the shards of a plan, in the threads of this process.
 
 How torch splits a product among its threads changes the last bits. So each thread runs a shard of
 its own with one torch thread, and the same shard has the same bytes wherever it runs. Processes of
@@ -31,9 +31,9 @@ from bertviewer.core.corpus.batches import (
     token_limit,
 )
 from bertviewer.core.corpus.data_files import sentences
-from bertviewer.core.corpus.measured import Measured
+from bertviewer.core.corpus.measurement_spec import MeasurementSpec
 from bertviewer.core.corpus.plan import Plan
-from bertviewer.core.corpus.recorder import Recorder, showing_attention
+from bertviewer.core.corpus.recorder import BatchRecorder, showing_attention
 from bertviewer.core.corpus.shards import ShardSums, is_complete, shard_file, write_shard
 from bertviewer.core.loading.layer_synchronizer import LayerSynchronizer
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -89,7 +89,7 @@ def grouped(items: Iterable[Item], room: int) -> Iterator[list[Item]]:
         yield group
 
 
-def kept_bytes(batch: Batch, measured: Measured, layers: Collection[str]) -> int:
+def kept_bytes(batch: Batch, measured: MeasurementSpec, layers: Collection[str]) -> int:
     """Estimate the bytes that a batch keeps between two layers.
 
     Those are a hidden state and its input, of both stacks, a mask, and all hidden states where the
@@ -167,7 +167,7 @@ class _Work:
     ) -> None:
         self.module = model.running_module
         self.stop = threading.Event()
-        self.recorder = Recorder(self.module, plan.measured, self._check)
+        self.recorder = BatchRecorder(self.module, plan.measured, self._check)
         self.synchronizer = LayerSynchronizer(self.module, model.offload_state, self._check)
         self.done = done
         self._model, self._plan, self._folder, self._missing = model, plan, folder, missing
@@ -177,7 +177,7 @@ class _Work:
         self._tokenizer = model.tokenizer()
         self._classifier = TokenClassifier(self._tokenizer)
         self._lock = threading.Lock()
-        self._limit = token_limit(model.architecture.whole_config, plan.choices.max_tokens)
+        self._limit = token_limit(model.architecture.whole_config, plan.options.max_tokens)
         self._padding = padding_of(self._config)
 
     def run(self) -> None:
@@ -215,14 +215,14 @@ class _Work:
     def _batches(self, shard: int, sums: ShardSums) -> Iterator[Batch]:
         plan = self._plan
         span = plan.range_of(shard)
-        texts = sentences(plan.data, plan.choices.column, *span, lambda *_: self._check())
+        texts = sentences(plan.data, plan.options.column, *span, lambda *_: self._check())
         while window := list(islice(texts, WINDOW)):
             tokens = self._tokenize(window, sums)
             sums.counted["sentences"] += len(tokens)
             sums.counted["unread"] += len(window) - len(tokens)
             self._add_done(len(window) - len(tokens))
             equal_lengths = not plan.measured.hides_padding
-            for places in batched(tokens, plan.choices, equal_lengths=equal_lengths):
+            for places in batched(tokens, plan.options, equal_lengths=equal_lengths):
                 chosen = [tokens[place] for place in places]
                 targets = None
                 if self._has_target:

@@ -19,8 +19,8 @@ from bertviewer.core.analysis.outliers import DEVIATIONS
 from bertviewer.core.checkpoints.finding import check_inside
 from bertviewer.core.corpus.corpus import Floats, Heads, Ints, Singles, larger
 from bertviewer.core.corpus.histogram import BINS, bins_of
-from bertviewer.core.corpus.measured import Measured
-from bertviewer.core.corpus.plan import FOLDER
+from bertviewer.core.corpus.measurement_spec import MeasurementSpec
+from bertviewer.core.corpus.plan import SHARDS_FOLDER
 from bertviewer.core.corpus.reading import MOST_ARRAYS, arrays_in, read_file
 from bertviewer.core.saving.atomic_files import write_atomically
 from bertviewer.core.schema.row_statistics import compiled
@@ -29,18 +29,18 @@ from bertviewer.core.util.errors import UserError
 Arrays = Mapping[str, NDArray[Any]]
 
 COUNTS = ("rows", "zeros", "nan", "inf")
-"""What is counted in the rows of a class."""
+"""Columns of ``RowSums.counts``."""
 HEAD_SUMS = Heads.__struct_fields__
-"""What is summed over the queries of a head whose attention weights are finite."""
+"""Columns of ``HeadSums.sums``, over the queries whose attention weights are finite."""
 FEATURES = ("totals", "squares", "mins", "maxs", "left_out")
-"""The sums of each feature."""
+"""The arrays of ``RowSums`` by class and feature, [C, D]."""
 COUNTED = ("sentences", "tokens", "cut", "unread", "batches")
 """What is counted in a shard; ``unread`` sentences are those that the tokenizer rejected."""
 PARTS = ("rows", "heads", "states")
-"""The arrays of a shard."""
+"""Fields of a ``Shard`` with arrays for each call, attention or hidden state."""
 _BLOCK = 1024
 _LEVEL = 1
-_MODEL = 2, 3  # distinct sizes of a small accumulator, from which shapes are derived
+_SMALL = 2, 3  # distinct sizes of a small accumulator, from which shapes are derived
 
 
 class RowSums(Struct, frozen=True, eq=False):
@@ -247,7 +247,7 @@ class ShardSums:
         nbytes: memory of all of them.
     """
 
-    def __init__(self, measured: Measured) -> None:
+    def __init__(self, measured: MeasurementSpec) -> None:
         self.counted: Counter[str] = Counter()
         self.rows = [RowSums.empty(len(call.classes), call.layout.width) for call in measured.calls]
         self.heads = [HeadSums.empty(attention.heads) for attention in measured.attentions]
@@ -302,7 +302,7 @@ def _merge(name: str, left: NDArray[Any], right: NDArray[Any]) -> Any:
 
 def shard_file(folder: Path, number: int) -> Path:
     """Return the file of a shard, which need not exist."""
-    return folder / FOLDER / f"{number:05d}.shard"
+    return folder / SHARDS_FOLDER / f"{number:05d}.shard"
 
 
 def write_shard(file: Path, shard: Shard) -> None:
@@ -361,7 +361,7 @@ def is_complete(file: Path) -> bool:
     return True
 
 
-def check_fits(shard: Shard, measured: Measured) -> None:
+def check_fits(shard: Shard, measured: MeasurementSpec) -> None:
     """Check that a shard's arrays have the names, shapes and types of what is measured.
 
     Raises:
@@ -369,9 +369,9 @@ def check_fits(shard: Shard, measured: Measured) -> None:
     """
     rows = [(len(call.classes), call.layout.width) for call in measured.calls]
     expected = [
-        [_types(RowSums.empty(*_MODEL), sizes) for sizes in rows],
-        [_types(HeadSums.empty(_MODEL[1]), (0, one.heads)) for one in measured.attentions],
-        [_types(StateSums.empty(_MODEL[1]), (0, measured.width))] * len(measured.state_calls),
+        [_expected(RowSums.empty(*_SMALL), sizes) for sizes in rows],
+        [_expected(HeadSums.empty(_SMALL[1]), (0, one.heads)) for one in measured.attentions],
+        [_expected(StateSums.empty(_SMALL[1]), (0, measured.width))] * len(measured.state_calls),
     ]
     found = [
         [{name: (array.shape, array.dtype) for name, array in sums.items()} for sums in part]
@@ -382,9 +382,9 @@ def check_fits(shard: Shard, measured: Measured) -> None:
         raise ValueError("its arrays do not match what is measured")
 
 
-def _types(sums: Sums, sizes: tuple[int, int]) -> dict[str, Any]:
+def _expected(sums: Sums, sizes: tuple[int, int]) -> dict[str, Any]:
     """Return shapes and types of an accumulator of these sizes, which may exceed the memory."""
-    size_of = dict(zip(_MODEL, sizes, strict=True))
+    size_of = dict(zip(_SMALL, sizes, strict=True))
     return {
         name: (tuple(size_of.get(size, size) for size in array.shape), array.dtype)
         for name, array in stored_arrays(sums).items()

@@ -26,8 +26,8 @@ from bertviewer.core.util.serialization import dumps
 WHY_PYARROW = "statistics.parquet is written"
 
 
-def names_in(folder: Path) -> list[str]:
-    """Return the names of a folder's files; it is created if necessary.
+def prepare_folder(folder: Path) -> list[str]:
+    """Create a folder if necessary, and return the names of its files.
 
     Raises:
         UserError: it cannot be created, or pyarrow is not installed.
@@ -41,12 +41,12 @@ def names_in(folder: Path) -> list[str]:
 
 
 def check_new(folder: Path) -> None:
-    """Check that a folder is empty; it is created if necessary.
+    """Create a folder if necessary, and check that it is empty.
 
     Raises:
         UserError: it is not empty, or cannot be created.
     """
-    if names := names_in(folder):
+    if names := prepare_folder(folder):
         raise UserError(f"cannot write {folder}: it is not empty, {names[0]} exists")
 
 

@@ -66,7 +66,7 @@ def _share_of_first(context: Context) -> Numbers | None:
     return {"share": f"{float(shares.mean()):.0%}"} if math.isfinite(shares.sum()) else None
 
 
-def _uniform(context: Context) -> Numbers | None:
+def _uniform_entropy(context: Context) -> Numbers | None:
     maps = context.maps
     if not context.is_random or maps is None or maps.masked is not None:
         return None
@@ -224,13 +224,13 @@ EXPLANATIONS = (
         "scores gives every token the same weight. The differences between heads are learned in "
         "training.",
         "Clark et al. 2019",
-        _uniform,
+        _uniform_entropy,
         _ATTENTION,
         views=("Attention",),
         sections=("attention",),
         measured_text="Here the mean entropy is {entropy} nats; the maximum is ln {tokens} = "
         "{most}.",
-        measured=_uniform,
+        measured=_uniform_entropy,
     ),
     Explanation(
         "heads",

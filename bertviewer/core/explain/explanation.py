@@ -1,4 +1,4 @@
-"""What an explanation is: a question, its answer, the condition for it, and its sources."""
+"""Explanations: a question, its answer, the condition under which it applies, and its sources."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -99,16 +99,12 @@ class Context(Struct, frozen=True, eq=False):
     @property
     def is_encoder(self) -> bool:
         """Whether the model is a single stack in which tokens attend to later ones."""
-        return not self._has_two_stacks and is_causal(self.architecture) is False
+        return not self.architecture.is_encoder_decoder and is_causal(self.architecture) is False
 
     @property
     def is_decoder(self) -> bool:
         """Whether the model is a single stack in which no token attends to later ones."""
-        return not self._has_two_stacks and is_causal(self.architecture) is True
-
-    @property
-    def _has_two_stacks(self) -> bool:
-        return self.architecture.is_encoder_decoder
+        return not self.architecture.is_encoder_decoder and is_causal(self.architecture) is True
 
     @property
     def start_token(self) -> str:
@@ -144,11 +140,11 @@ class Context(Struct, frozen=True, eq=False):
 
 Numbers = Mapping[str, str]
 Condition = Callable[[Context], Numbers | None]
-"""Returns the numbers for a text, ``None`` where the text is not true."""
+"""Returns the numbers of a text by placeholder, ``None`` if the text does not apply."""
 
 
 def never(_context: Context) -> None:
-    """Return that nothing was measured."""
+    """Return ``None``: there is no sentence about the run."""
 
 
 class Explanation(Struct, frozen=True):
@@ -159,14 +155,14 @@ class Explanation(Struct, frozen=True):
         question: with placeholders for numbers, as ``{heads}``.
         text: the answer in about two sentences, likewise.
         sources: keys of the bibliography, "Clark et al. 2019; Kovaleva et al. 2019".
-        condition: the numbers, where the answer is true of the module or model.
-        roles: the roles of modules that it is asked about.
-        names: the names of modules that it is asked about, whatever their role.
-        of_model: whether it is asked about the model as a whole.
+        condition: returns the numbers of question and answer, if they apply to the context.
+        roles: roles of the modules that it is about.
+        names: names of further modules that it is about, whatever their role.
+        of_model: whether it is about the model as a whole.
         views: the views of a run that show it.
         sections: the parts of a report that contain it.
         measured_text: a sentence about the run, with placeholders; empty for none.
-        measured: the numbers of that sentence, where it is true of the run.
+        measured: returns the numbers of that sentence, if it applies to the run.
     """
 
     name: str

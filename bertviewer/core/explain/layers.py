@@ -13,7 +13,7 @@ from bertviewer.core.formulas.templates.residual import residual_path
 from bertviewer.core.util.numbers import count_text, number_text, with_minus
 
 _NETWORKS = ("feed-forward", "feed-forward, first half", "layer")
-_USUAL = 4
+_USUAL_RATIO = 4
 _FLAT = 1.1
 """The largest ratio of standard deviations in lines that are called flat."""
 
@@ -59,7 +59,7 @@ def _change(context: Context) -> Numbers | None:
 
 
 def _widths(view: ModuleView) -> tuple[int, int, bool] | None:
-    """Return outer and inner width of the feed-forward network in a module, and if it is gated."""
+    """Return outer and inner width of a module's feed-forward network, and whether it is gated."""
     graph = view.graph
     if view.node.role == "feed-forward, first half" and graph.steps:
         first = view.affine_of(graph.steps[0])
@@ -79,7 +79,7 @@ def _width(context: Context, *, is_gated: bool, is_usual: bool | None = None) ->
     if widths is None or widths[2] != is_gated:
         return None
     outer, inner, _ = widths
-    if is_usual is not None and (inner == _USUAL * outer) != is_usual:
+    if is_usual is not None and (inner == _USUAL_RATIO * outer) != is_usual:
         return None
     return {"width": f"{outer:,}", "inner": f"{inner:,}", "ratio": f"{inner / outer:.3g}"}
 

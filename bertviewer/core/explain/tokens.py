@@ -13,12 +13,13 @@ _SEGMENTS = ("token_type_embeddings",)
 _CONTINUATION = "##"
 
 
-def _start(context: Context) -> Numbers | None:
+def start_of_encoder(context: Context) -> Numbers | None:
+    """Return the token before a text, if the model is an encoder that has one."""
     start = context.start_token
     return {"start": start} if start and context.is_encoder else None
 
 
-def _where_start(context: Context) -> Numbers | None:
+def _start_position(context: Context) -> Numbers | None:
     found = context.positions("cls")
     return {"place": str(found[0]), "tokens": str(len(context.tokens))} if len(found) == 1 else None
 
@@ -28,7 +29,7 @@ def _end(context: Context) -> Numbers | None:
     return {"end": end} if end and context.is_encoder else None
 
 
-def _where(context: Context, token_class: str) -> Numbers | None:
+def _positions_text(context: Context, token_class: str) -> Numbers | None:
     """Return ``position 7`` or ``positions 3, 5 and 7`` of a class of tokens."""
     found = context.positions(token_class)
     if not found:
@@ -114,13 +115,13 @@ EXPLANATIONS = (
         "attention lets it gather information from all tokens, so that its final vector can "
         "represent the whole; sequence-level classifiers read it.",
         "Devlin et al. 2019",
-        _start,
+        start_of_encoder,
         _EMBEDDINGS,
         _WORDS,
         views=("Tokens",),
         sections=("tokens",),
         measured_text="In this run it is at position {place} (of {tokens}).",
-        measured=_where_start,
+        measured=_start_position,
     ),
     Explanation(
         "end-token",
@@ -134,7 +135,7 @@ EXPLANATIONS = (
         views=("Tokens",),
         sections=("tokens",),
         measured_text="In this run it is at {places}.",
-        measured=partial(_where, token_class="sep"),
+        measured=partial(_positions_text, token_class="sep"),
     ),
     Explanation(
         "segments",
@@ -176,7 +177,7 @@ EXPLANATIONS = (
         views=("Tokens", "Predictions"),
         sections=("tokens", "predictions"),
         measured_text="In this run it is at {places}.",
-        measured=partial(_where, token_class="mask"),
+        measured=partial(_positions_text, token_class="mask"),
     ),
     Explanation(
         "mask-token-of-generator",

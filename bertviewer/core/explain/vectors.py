@@ -1,6 +1,7 @@
 """Questions about hidden states: similarity, outlier features, sentence vectors, logit lens."""
 
 from bertviewer.core.explain.explanation import Context, Explanation, Numbers
+from bertviewer.core.explain.tokens import start_of_encoder
 from bertviewer.core.formulas.module_view import has_windows
 from bertviewer.core.util.numbers import count_text, number_text
 
@@ -49,11 +50,6 @@ def _outliers(context: Context) -> Numbers | None:
         "every": str(len(states)),
         "deviation": number_text(first.largest.deviation, 3),
     }
-
-
-def _sentence(context: Context) -> Numbers | None:
-    start = context.start_token
-    return {"start": start} if start and context.is_encoder else None
 
 
 def _last_token(context: Context) -> Numbers | None:
@@ -121,7 +117,7 @@ EXPLANATIONS = (
         "model was trained for it: with plain BERT, both did worse than a mean of GloVe word "
         "vectors. After such training, the mean did better than [CLS] and than the maximum.",
         "Reimers & Gurevych 2019",
-        _sentence,
+        start_of_encoder,
         ("pooler",),
         of_model=True,
         views=("Similarity", "Sentence"),
@@ -135,7 +131,7 @@ EXPLANATIONS = (
         "together did best (96.1). The higher the layer, the more a word’s vector reflects its "
         "context.",
         "Devlin et al. 2019; Ethayarajh 2019",
-        _sentence,
+        start_of_encoder,
         of_model=True,
         views=("Token", "Similarity"),
         sections=("sentence vectors", "similarity"),

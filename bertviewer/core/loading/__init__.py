@@ -1,5 +1,5 @@
-"""A source becomes an open model: ``opening.open_model`` returns a ``LoadedModel``.
+"""Opening a model: ``opening.open_model`` turns a source into a ``LoadedModel``.
 
-``cached_models`` stores what was derived from a model, so that it opens without torch;
+``cached_models`` stores structure and formulas, so that known models open without torch;
 ``meta_model`` builds it, ``matching`` finds its tensors in a checkpoint, ``pretrained`` loads them.
 """

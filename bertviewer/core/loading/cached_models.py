@@ -4,7 +4,7 @@ Entries are valid for one hash of everything that they depend on: the configurat
 versions of the libraries and, for a checkpoint, the name, dtype, shape and position of each tensor.
 They are validated when they are read: counts against tensors, formulas against counts and shapes,
 tensors against the checkpoint. What remains, such as a wrong class name, is found when the model is
-built, see ``LoadedModel.confirm``. Presets and the demo are shipped with their entries.
+built, see ``LoadedModel.ensure_built``. Presets and the demo come with their entries.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from bertviewer.core.util.serialization import convert, struct_to_json
 MAX_BYTES = 100_000_000
 """Of each kind of entry; a BERT takes 10 kB, a model of 1,000 layers 300 kB."""
 NO_CACHE = "BERTVIEWER_NO_CACHE"
-"""Environment variable: read and write no cache."""
+"""Environment variable that disables the cache."""
 _NO_SOURCE = SourceInfo("", "", "", "none")
 
 _Found = TypeVar("_Found")
@@ -46,9 +46,9 @@ class ModelSpec(Struct, frozen=True):
     Attributes:
         source: where it comes from, with the parameters that its checkpoint leaves untied.
         architecture: with formulas, if they have been derived.
-        heads: the names of the tasks that its family has a model for.
+        heads: the names of the tasks (model heads) that its family has a class for.
         notices: on keys of the configuration that the model does not use.
-        keys: how a checkpoint fits it, ``None`` without one.
+        load_report: how a checkpoint fits it, ``None`` without one.
         config: transformers' configuration object, ``None`` if the model was not built.
     """
 
@@ -56,7 +56,7 @@ class ModelSpec(Struct, frozen=True):
     architecture: Architecture
     heads: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
-    keys: LoadReport | None = None
+    load_report: LoadReport | None = None
     config: Any = None
 
     def matches(self, built: "ModelSpec") -> bool:
@@ -89,7 +89,7 @@ def load_spec(source: ModelSource, data: Mapping[str, Any]) -> ModelSpec | None:
 
 
 def store_spec(spec: ModelSpec, data: Mapping[str, Any]) -> None:
-    """Cache a model; if the disk refuses it, that is logged."""
+    """Cache a model; a failure to write is only logged."""
     _store("architectures", spec_key(spec.source, data), spec_content(spec))
 
 
@@ -99,28 +99,28 @@ def load_report(
     """Return the cached report on how a checkpoint fits a model, if there is one."""
 
     def read(content: Mapping[str, Any]) -> LoadReport:
-        keys = convert(content, LoadReport)
+        report = convert(content, LoadReport)
         shapes = {tensor.name: tensor.shape for tensor in spec.architecture.parameters}
-        for name, key in keys.stored.items():
+        for name, key in report.stored.items():
             shape = checkpoint.tensors[key].shape
             if shapes.get(name, shape) != shape:
                 raise ValidationError(f"{name} has another shape in the checkpoint")
-        return keys
+        return report
 
     return _load("key-reports", spec.source, report_key(spec.source, data, checkpoint), read)
 
 
 def store_report(
-    source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint, keys: LoadReport
+    source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint, report: LoadReport
 ) -> None:
     """Cache how a checkpoint fits a model."""
-    _store("key-reports", report_key(source, data, checkpoint), struct_to_json(keys))
+    _store("key-reports", report_key(source, data, checkpoint), struct_to_json(report))
 
 
 def load_head(
     source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint
 ) -> tuple[str, str] | None:
-    """Return what ``store_head`` was called with, if it was."""
+    """Return the cached task and note of ``store_head``, if there are any."""
 
     def read(content: Any) -> tuple[str, str]:
         return convert(content, tuple[str, str])
@@ -131,7 +131,7 @@ def load_head(
 def store_head(
     source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint, task: str, note: str
 ) -> None:
-    """Cache the task that a checkpoint was saved for, and why it is not the one that it names."""
+    """Cache the task that a checkpoint was saved for, and a note if it names another one."""
     _store("heads", report_key(source, data, checkpoint), [task, note])
 
 
@@ -162,13 +162,13 @@ def spec_content(spec: ModelSpec) -> dict[str, Any]:
     }
 
 
-def shipped(kind: str) -> JsonStore:
+def bundled(kind: str) -> JsonStore:
     """Return the read-only entries of a kind that are part of the program."""
     return JsonStore(resources_folder() / "seen" / kind, None)
 
 
-def shipped_name(source: ModelSource) -> str:
-    """Return the name of a preset's or the demo's shipped entries."""
+def bundled_name(source: ModelSource) -> str:
+    """Return the name of a preset's or the demo's bundled entries."""
     return f"{source.name}.{source.task.name}"
 
 
@@ -177,7 +177,7 @@ def _load(kind: str, source: ModelSource, key: str, read: Callable[[Any], _Found
         return None
     places = [(_user_store(kind), key)]
     if source.kind in ("preset", "demo"):
-        places.insert(0, (shipped(kind), shipped_name(source)))
+        places.insert(0, (bundled(kind), bundled_name(source)))
     for store, name in places:
         try:
             if (content := store.read(name, key)) is not None:

@@ -47,7 +47,7 @@ def with_counts(
     If the budget does not suffice, counts stay plain numbers, and a notice says why.
     """
     try:
-        with _spent(budget, progress, 0.5) as report:
+        with _limited(budget, progress, 0.5) as report:
             found = derive(architecture.config, builder(source), report)
     except LIMITS as error:
         return _with_notice(
@@ -82,18 +82,18 @@ def with_costs(
     If the budget does not suffice, ``Costs.reason`` says so.
     """
     try:
-        with _spent(budget, progress, 0.5) as report:
+        with _limited(budget, progress, 0.5) as report:
             costs = derive_costs(architecture.config, builder(source), report)
     except LIMITS as error:
         costs = no_costs(architecture.config, describe_error(error))
     symbols = _symbols(architecture.config, architecture.symbols, costs.names)
     costed = replace(architecture, symbols=symbols, costs=costs, kv_cache=None)
-    is_late = budget is not None and budget.was_exceeded
+    was_exceeded = budget is not None and budget.was_exceeded
     try:
         return with_kv_cache(costed, source, progress, budget)
     except LIMITS as error:
         text = f"The memory of the cache has no formula: {describe_error(error)}."
-        return costed if is_late else _with_notice(costed, text)
+        return costed if was_exceeded else _with_notice(costed, text)
 
 
 def with_kv_cache(
@@ -109,7 +109,7 @@ def with_kv_cache(
     Raises:
         OverBudget: the budget does not suffice.
     """
-    with _spent(budget, progress, 0.3) as report:
+    with _limited(budget, progress, 0.3) as report:
         kv_cache = derive_kv_cache(architecture, builder(source), report)
     if kv_cache is None:
         return architecture
@@ -131,16 +131,16 @@ def with_flows(
     """
     is_pair = architecture.is_encoder_decoder
     lengths = {key: size for key, size in LENGTHS.items() if key != TARGET_TOKENS or is_pair}
-    letters: Mapping[int, SymbolicShape] = {}
+    symbolic_shapes: Mapping[int, SymbolicShape] = {}
     is_first = architecture.costs is None  # counts and costs need time as well
     try:
-        with _spent(budget, progress, 0.2 if is_first else 0.4) as report:
+        with _limited(budget, progress, 0.2 if is_first else 0.4) as report:
             report(0, 0, _TRACING)
             traced = trace_model(source, architecture.config, LENGTHS)
         if not is_first and traced.device == "meta":
             try:
-                with _spent(budget, progress, 0.8) as report:
-                    letters = derive_symbolic_shapes(
+                with _limited(budget, progress, 0.8) as report:
+                    symbolic_shapes = derive_symbolic_shapes(
                         traced.trace, architecture, lengths, builder(source), report
                     )
             except LIMITS as error:
@@ -148,9 +148,9 @@ def with_flows(
                     architecture,
                     f"Shapes in the data flow have no symbols: {describe_error(error)}.",
                 )
-        with _spent(budget, progress, 0.1 if is_first else 1.0) as report:
+        with _limited(budget, progress, 0.1 if is_first else 1.0) as report:
             report(0, 0, _TRACING)
-            flows = FlowReader(traced.trace, architecture, letters).flows(lengths)
+            flows = FlowReader(traced.trace, architecture, symbolic_shapes).flows(lengths)
     except LIMITS as error:
         flows = Flows({}, missing={"": describe_error(error)}, lengths=lengths)
     known = architecture.flows
@@ -159,10 +159,18 @@ def with_flows(
     return with_formulas(replace(architecture, flows=flows))
 
 
-def rebuild(scenario: Scenario, source: ModelSource) -> Outcome:
-    """Build a model with a scenario's values on the meta device, and count it.
+Step = Literal["counts", "costs", "flows"]
+STEPS: Mapping[Step, Callable[[Architecture, ModelSource, Progress, Budget], Architecture]] = {
+    "counts": with_counts,
+    "costs": with_costs,
+    "flows": with_flows,
+}
 
-    For values outside the range in which the formulas hold.
+
+def rebuild(scenario: Scenario, source: ModelSource) -> Outcome:
+    """Build a what-if scenario's model on the meta device, and count its parameters.
+
+    For values outside the validity conditions of the formulas.
 
     Raises:
         UserError: no model has these values.
@@ -181,7 +189,7 @@ def rebuild(scenario: Scenario, source: ModelSource) -> Outcome:
     return Outcome(scenario, {}, (), False, BuiltModel(sizes.sizes, sizes.shapes))
 
 
-def _spent(
+def _limited(
     budget: Budget | None, progress: Progress, part: float
 ) -> AbstractContextManager[Progress]:
     """Limit work to a part of the remaining budget, if there is one."""
@@ -194,14 +202,6 @@ def _with_notice(architecture: Architecture, notice: str) -> Architecture:
         architecture,
         source=replace(source, notices=tuple(dict.fromkeys((*source.notices, notice)))),
     )
-
-
-Step = Literal["counts", "costs", "flows"]
-STEPS: Mapping[Step, Callable[[Architecture, ModelSource, Progress, Budget], Architecture]] = {
-    "counts": with_counts,
-    "costs": with_costs,
-    "flows": with_flows,
-}
 
 
 def builder(source: ModelSource) -> Build:

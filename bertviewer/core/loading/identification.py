@@ -1,4 +1,4 @@
-"""Which model a checkpoint is of: its head, its model type, or its whole configuration.
+"""Identification of a checkpoint's model: its head, model type, or whole configuration.
 
 A configuration follows from weights alone for BERT, RoBERTa, ELECTRA and DistilBERT: the names and
 shapes of all tensors must be those of a transformers model with the same sizes.

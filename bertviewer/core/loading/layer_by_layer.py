@@ -20,7 +20,7 @@ from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
 from bertviewer.core.graph.module_calls import enter_on_call
 from bertviewer.core.loading.lazy_parameter import LazyParameter, loaded_parameters
 from bertviewer.core.loading.matching import shown_path
-from bertviewer.core.loading.pretrained import load_pretrained, unchanged
+from bertviewer.core.loading.pretrained import check_unchanged, load_pretrained
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
@@ -55,7 +55,7 @@ class OffloadState(Struct):
     progress: Progress = no_progress
 
 
-def plan_offload(like: nn.Module, architecture: Architecture, keys: LoadReport) -> OffloadPlan:
+def plan_offload(meta: nn.Module, architecture: Architecture, report: LoadReport) -> OffloadPlan:
     """Return which parameters can stay in the files.
 
     These are the matrices of layers and the token embeddings that are stored as they are used, and
@@ -63,21 +63,21 @@ def plan_offload(like: nn.Module, architecture: Architecture, keys: LoadReport) 
     parameters, and other modules are small or used from elsewhere.
 
     Args:
-        like: the model on the meta device.
+        meta: the model on the meta device.
         architecture: its layers.
-        keys: where its parameters are stored.
+        report: where its parameters are stored.
     """
     names: dict[nn.Parameter, list[str]] = {}
-    for name, parameter in like.named_parameters(remove_duplicate=False):
+    for name, parameter in meta.named_parameters(remove_duplicate=False):
         names.setdefault(parameter, []).append(name)
     every = unit_paths(architecture)
-    tables = [_unit(name, every) for table in _embeddings(like) for name in names[table]]
+    tables = [_unit(name, every) for table in _embeddings(meta) for name in names[table]]
     units = tuple(dict.fromkeys((*layer_paths(architecture), *filter(None, tables))))
     found: list[str] = []
     sizes: Counter[str] = Counter()
     rest = 0
     for parameter, aliases in names.items():
-        stored = [keys.stored[name] for name in aliases if name in keys.stored]
+        stored = [report.stored[name] for name in aliases if name in report.stored]
         holders = {_unit(name, units) for name in aliases}
         if len(stored) != 1 or None in holders or parameter.dim() < 2:
             rest += parameter.nbytes
@@ -88,10 +88,10 @@ def plan_offload(like: nn.Module, architecture: Architecture, keys: LoadReport) 
 
 
 def load_layer_by_layer(  # noqa: PLR0917
-    like: nn.Module,
+    meta: nn.Module,
     config: Any,
     checkpoint: Checkpoint,
-    keys: LoadReport,
+    report: LoadReport,
     plan: OffloadPlan,
     untied: Collection[str],
     progress: Progress,
@@ -104,12 +104,12 @@ def load_layer_by_layer(  # noqa: PLR0917
     Raises:
         UserError: a file has changed, a weight is no float, or transformers refuses the weights.
     """
-    stored = unchanged(checkpoint.tensors[key] for key in plan.keys)
-    different = {keys.stored.get(name) for name in untied}
+    stored = check_unchanged(checkpoint.tensors[key] for key in plan.keys)
+    different = {report.stored.get(name) for name in untied}
     # transformers compares the values of what the class ties, and ties equal ones.
     placeholders = {one.name: _Placeholder(one.shape, int(one.name in different)) for one in stored}
-    module, random = load_pretrained(like, config, checkpoint, keys, progress, placeholders)
-    of_pointer = {given.data_ptr(): one for one in stored for given in placeholders[one.name].given}
+    module, random = load_pretrained(meta, config, checkpoint, report, progress, placeholders)
+    of_pointer = {it.data_ptr(): one for one in stored for it in placeholders[one.name].created}
     if changed := _make_lazy(module, of_pointer):
         raise UserError(
             f"{shown_path(checkpoint)}: it cannot be run layer by layer, since {changed} is "
@@ -121,7 +121,7 @@ def load_layer_by_layer(  # noqa: PLR0917
 
 
 def load_on_call(module: nn.Module, state: OffloadState) -> None:
-    """Have the lazy parameters of each unit of a module in memory for the time of its calls.
+    """Load the lazy parameters of each unit before its calls, and unload them afterwards.
 
     accelerate's ``disk_offload`` is not used. It is as fast (bert-large takes 1.33 times as long as
     in memory, with this function 1.44), but it fails where a weight is used outside its module
@@ -144,7 +144,7 @@ def _loaded(unit: nn.Module, state: OffloadState, number: int) -> Iterator[None]
 
 
 def _make_lazy(module: nn.Module, stored: Mapping[int, StoredTensor]) -> str:
-    """Replace placeholders by lazy parameters; return a key whose placeholder is not used."""
+    """Replace placeholders by lazy parameters; return the key of an unused placeholder, or ""."""
     made: dict[int, LazyParameter] = {}
     for owner in module.modules():
         for name, parameter in [*owner.named_parameters(recurse=False, remove_duplicate=False)]:
@@ -161,12 +161,12 @@ def _unit(name: str, units: tuple[str, ...]) -> str | None:
     return unit_of(name.rpartition(".")[0], units)
 
 
-def _embeddings(like: Any) -> Collection[nn.Parameter]:
+def _embeddings(meta: Any) -> Collection[nn.Parameter]:
     """Return the parameters that have a row for each token of the vocabulary."""
     found: dict[nn.Parameter, None] = {}
     for getter in ("get_input_embeddings", "get_output_embeddings"):
         try:
-            module = getattr(like, getter)()
+            module = getattr(meta, getter)()
         except (AttributeError, NotImplementedError):
             continue
         if isinstance(weight := getattr(module, "weight", None), nn.Parameter):
@@ -175,21 +175,21 @@ def _embeddings(like: Any) -> Collection[nn.Parameter]:
 
 
 class _Placeholder:
-    """A tensor without memory of its own: one number, expanded to a shape.
+    """A tensor that stores one number, expanded to a shape.
 
-    transformers reads it like a slice of a safetensors file.
+    transformers reads it like a slice of a safetensors file; ``created`` are the results.
     """
 
     def __init__(self, shape: tuple[int, ...], value: int) -> None:
         self.shape = shape
         self._value = value
-        self.given: list[Tensor] = []
+        self.created: list[Tensor] = []
 
     def __getitem__(self, _all: Any) -> "_Placeholder":
         return self
 
     def to(self, device: Any = None, dtype: torch.dtype | None = None) -> Tensor:
-        """Return the expanded tensor."""
+        """Return a new expanded tensor."""
         single = torch.full((), self._value, dtype=dtype, device=device)
-        self.given.append(single.expand(self.shape))
-        return self.given[-1]
+        self.created.append(single.expand(self.shape))
+        return self.created[-1]

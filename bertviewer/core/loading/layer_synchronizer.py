@@ -21,8 +21,8 @@ from bertviewer.core.util.errors import Cancelled
 
 T = TypeVar("T")
 
-THREAD = "bertviewer-layers"
-"""The name of the threads."""
+THREAD_NAME = "bertviewer-layers"
+"""Name of the threads of all passes."""
 
 
 class LayerSynchronizer:
@@ -72,14 +72,14 @@ class LayerSynchronizer:
                 for one in passes:
                     one.resume()
                 while waiting := [one.place for one in passes if one.place is not None]:
-                    self._pass_unit(passes, min(waiting))
+                    self._run_unit(passes, min(waiting))
                 return [one.results[0] for one in passes]
         finally:
             self.unit = ""
             for one in passes:
                 one.end()
 
-    def _pass_unit(self, passes: "Sequence[_Pass[T]]", place: int) -> None:
+    def _run_unit(self, passes: "Sequence[_Pass[T]]", place: int) -> None:
         """Resume all passes that wait for a unit, until none comes back to it."""
         self.unit, unit = self._units[place]
         with loaded_parameters(unit, lambda *_: self._check()):
@@ -97,7 +97,7 @@ class _Pass(Generic[T]):
     """A forward pass in its own thread, with the torch settings of the thread that creates it.
 
     Attributes:
-        place: the unit that it waits for; ``None`` before the first and after the last.
+        place: index of the unit that it waits for; ``None`` before the first and after the last.
         results: its result, once it has ended.
     """
 
@@ -109,7 +109,7 @@ class _Pass(Generic[T]):
         self._error: BaseException | None = None
         self._is_ended = False
         self._may_run, self._has_stopped = threading.Semaphore(0), threading.Semaphore(0)
-        self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
+        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
 
     def resume(self) -> None:
         """Let it run to the next unit or to its end, and raise its error."""
@@ -126,7 +126,7 @@ class _Pass(Generic[T]):
         """Stop before a unit; called in its own thread.
 
         Raises:
-            Cancelled: it shall not go on.
+            Cancelled: another pass failed, or the run was cancelled.
         """
         if not self._is_ended:
             self.place = place

@@ -1,4 +1,4 @@
-"""An open model: its structure, formulas that are derived and weights that load on demand."""
+"""An open model: its structure, and formulas and weights that are added on demand."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from bertviewer.core.checkpoints.quantization import Quantization
 from bertviewer.core.checkpoints.stored import Checkpoint, StoredTensor
 from bertviewer.core.loading.cached_models import ModelSpec, store_report, store_spec
-from bertviewer.core.loading.notices import why_quantized, with_notices
-from bertviewer.core.loading.structure import why_not_run
+from bertviewer.core.loading.notices import why_not_run, why_quantized, with_notices
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_folder import unread_weights_advice
 from bertviewer.core.sources.presets import check_demo_weights
@@ -41,15 +40,15 @@ class LoadedModel:
     Attributes:
         source: what was opened, with the parameters that the checkpoint leaves untied.
         architecture: replaced when formulas or weights are added.
-        heads: the names of the tasks that its family has a model for.
+        heads: the names of the tasks (model heads) that its family has a class for.
         notices: on keys of the configuration that the model does not use.
-        keys: how the checkpoint fits it, ``None`` without one.
+        load_report: how the checkpoint fits it, ``None`` without one.
         config: transformers' configuration object; ``None`` until a cached model is built.
         data: the configuration as JSON; ``None`` if the structure is known from tensor names
             alone: then nothing can be derived or run.
         checkpoint: where its weights are stored, ``None`` for a model without.
         remote: where a model of the Hub downloads its weights from.
-        was_corrected: whether the cache had something else.
+        was_corrected: whether the cached structure differed from the built one.
         offload_state: of a model that runs layer by layer; ``None`` while all is in memory.
     """
 
@@ -75,11 +74,11 @@ class LoadedModel:
 
     def _set_spec(self, spec: ModelSpec, quantization: Quantization | None) -> None:
         self.source, self.heads, self.notices = spec.source, spec.heads, spec.notices
-        self.keys, self.config = spec.keys, spec.config
-        self._keys_by_name = spec.keys  # before any weights were loaded
+        self.load_report, self.config = spec.load_report, spec.config
+        self._header_report = spec.load_report  # before any weights were loaded
         self._is_cached = spec.config is None
         self.architecture = with_notices(
-            spec.architecture, quantization, spec.notices, spec.keys, self.checkpoint
+            spec.architecture, quantization, spec.notices, spec.load_report, self.checkpoint
         )
 
     @property
@@ -87,7 +86,7 @@ class LoadedModel:
         """Whether transformers can build the model."""
         return self.config is not None or self.data is not None
 
-    def confirm(self, progress: Progress = no_progress) -> None:
+    def ensure_built(self, progress: Progress = no_progress) -> None:
         """Build a cached model, and correct what the cache had if the two differ.
 
         Raises:
@@ -103,24 +102,24 @@ class LoadedModel:
         built = read_meta_model(self.source, self.data, self.checkpoint, cached, progress)
         self.config = built.config
         is_same = cached.matches(built) and built.source == self.source
-        if not is_same or (built.keys, built.notices) != (self.keys, self.notices):
+        if not is_same or (built.load_report, built.notices) != (self.load_report, self.notices):
             write_log(f"{self.source.name}: not what the cache says")
             self._correct(built)
 
     def _correct(self, built: ModelSpec) -> None:
         self.was_corrected = True
         self._set_spec(built, self.architecture.source.quantization)
-        self.keep()
+        self.store()
 
-    def keep(self) -> None:
-        """Store what is known in the cache, unless that has been done."""
+    def store(self) -> None:
+        """Write structure, formulas and load report to the cache, unless that has been done."""
         if self.data is None or self._is_cached:
             return
         self._is_cached = True
         spec = ModelSpec(self.source, self.architecture, self.heads, self.notices)
         store_spec(spec, self.data)
-        if self.checkpoint is not None and self._keys_by_name is not None:
-            store_report(self.source, self.data, self.checkpoint, self._keys_by_name)
+        if self.checkpoint is not None and self._header_report is not None:
+            store_report(self.source, self.data, self.checkpoint, self._header_report)
 
     def with_formulas(self, progress: Progress = no_progress) -> Architecture:
         """Return the architecture with all formulas and flows, derived if need be."""
@@ -148,7 +147,7 @@ class LoadedModel:
     def _derive(self, progress: Progress, *steps: "Step") -> Architecture:
         if not self._is_known:
             return self.architecture
-        self.confirm(progress)
+        self.ensure_built(progress)
         from bertviewer.core.loading.deriving import STEPS
 
         self._budget.measure_memory()
@@ -156,10 +155,10 @@ class LoadedModel:
         for step in steps:
             found = STEPS[step](found, self.source, progress, self._budget)
         self.architecture = found  # not before: a cancelled step is repeated with those before it
-        # With what a limit has left out, the next time may give more. Counts alone are not cached.
+        # Not cached if a limit left something out, so that it is tried again, or with counts alone.
         if "flows" in steps and not self._budget.was_exceeded:
             self._is_cached = False
-            self.keep()
+            self.store()
         return self.architecture
 
     def with_kv_cache(self, progress: Progress = no_progress) -> Architecture:
@@ -178,7 +177,7 @@ class LoadedModel:
             )
         if self.architecture is not before:
             self._is_cached = False
-            self.keep()
+            self.store()
         return self.architecture
 
     def check_weights(self, random_weights: bool) -> None:
@@ -191,7 +190,7 @@ class LoadedModel:
         if quantization is not None and self.checkpoint is not None:
             raise UserError(why_quantized(self.source.name, quantization))
         self._check_is_known()
-        if random_weights or (self.checkpoint is not None and self.keys is not None):
+        if random_weights or (self.checkpoint is not None and self.load_report is not None):
             return
         if self.source.kind == "pickle":
             from bertviewer.core.pickles.consent import consented_checkpoint
@@ -224,7 +223,7 @@ class LoadedModel:
         """
         self._check_is_known()
         if self._module is None:
-            self.confirm(progress)
+            self.ensure_built(progress)
             self.check_weights(random_weights)
             progress(0, 0, "Loading weights")
             self._module = self._load_module(progress)
@@ -246,7 +245,7 @@ class LoadedModel:
     def _load_module(self, progress: Progress) -> "nn.Module":
         from bertviewer.core.loading import weight_loading
 
-        if self.checkpoint is None or self.keys is None:
+        if self.checkpoint is None or self.load_report is None:
             module = weight_loading.random_module(self.source, self.config)
             self._set_source(weights="random")
             return module
@@ -254,10 +253,10 @@ class LoadedModel:
             self.remote.fetch(progress)
             self._tie_by_values(progress)
         loaded = weight_loading.pretrained_module(
-            self.source, self.config, self.architecture, self.checkpoint, self.keys, progress
+            self.source, self.config, self.architecture, self.checkpoint, self.load_report, progress
         )
         # transformers may initialize more tensors than the names promised.
-        self.keys = replace(self.keys, missing=loaded.random)
+        self.load_report = replace(self.load_report, missing=loaded.random)
         self.offload_state = loaded.offload_state
         self._set_source(random_tensors=loaded.random, offloaded=loaded.offload_state is not None)
         return loaded.module
@@ -321,14 +320,14 @@ class LoadedModel:
             return None
         if not self._is_known:
             return self.checkpoint.tensors.get(name)
-        if self.keys is None:
+        if self.load_report is None:
             return None
         if self.source.kind == "demo":
             check_demo_weights(self.source.path)
-        tied = self.keys.tied
+        tied = self.load_report.tied
         first = tied.get(name, name)
         others = (other for other in tied if tied[other] == first)
         for candidate in (name, first, *others):
-            if (key := self.keys.stored.get(candidate)) is not None:
+            if (key := self.load_report.stored.get(candidate)) is not None:
                 return self.checkpoint.tensors[key]
         return None

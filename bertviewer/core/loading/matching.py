@@ -1,4 +1,4 @@
-"""Which tensor of a checkpoint belongs to which of a module, by name and shape.
+"""Matching of a checkpoint's tensors to those of a module, by name and shape.
 
 Checkpoints name tensors in many ways: with or without the base model's prefix (``bert.``), as
 TensorFlow named LayerNorm's (``gamma``, ``beta``), or as a family's authors did. transformers'
@@ -27,9 +27,9 @@ _MAX_NAMED = 3
 _COMPUTED = re.compile(
     r"(^|\.)(position_ids|token_type_ids|inv_freq|masked_bias|(cos|sin)_cached|_float_tensor|version)$"
 )
-"""Buffers of older versions of transformers, which no module has any more."""
+"""Buffers that modules of older versions of transformers stored."""
 _CAUSAL_MASK = re.compile(r"(^|\.)attn?(ention)?\.bias$")
-"""One of them that has the name of a weight, but the shape [1, 1, S, S]."""
+"""Another such buffer, with the name of a bias but the shape [1, 1, S, S]."""
 
 
 def match(module: nn.Module, checkpoint: Checkpoint) -> LoadReport:
@@ -39,8 +39,8 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> LoadReport:
         UserError: it has none of the module's tensors, or one of another shape.
     """
     parameters = dict(module.named_parameters(remove_duplicate=False))
-    naming = _Naming(module)
-    targets, converted = _assign(naming, checkpoint)
+    key_map = _KeyMap(module)
+    targets, converted = _assign(key_map, checkpoint)
     tied = tied_names(module)
     held = {tied.get(name, name) for names in targets.values() for name in names}
     firsts = [name for name in parameters if name not in tied]
@@ -54,7 +54,7 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> LoadReport:
         name: key for key, name in names.items() if name not in merged and key not in converted
     }
     unused = [key for key in checkpoint.tensors if not targets[key]]
-    buffers = tuple(key for key in unused if naming.is_computed(checkpoint.tensors[key]))
+    buffers = tuple(key for key in unused if key_map.is_computed(checkpoint.tensors[key]))
     return LoadReport(
         files={file.own.name: file.nbytes for file in checkpoint.files},
         stored_dtypes=Counter(tensor.dtype for tensor in checkpoint.tensors.values()),
@@ -83,11 +83,11 @@ def clean_keys(module: nn.Module, checkpoint: Checkpoint) -> dict[str, str]:
     Raises:
         UserError: it has several models that fit the module equally well.
     """
-    return _Naming(module).cleaned(tuple(checkpoint.tensors), shown_path(checkpoint))
+    return _KeyMap(module).cleaned(tuple(checkpoint.tensors), shown_path(checkpoint))
 
 
-class _Naming:
-    """How keys of a checkpoint are converted to names of a module's tensors.
+class _KeyMap:
+    """Converts a checkpoint's keys to the names of a module's tensors.
 
     Attributes:
         expected: the module's parameters and persistent buffers, which a checkpoint has.
@@ -173,8 +173,10 @@ class _Naming:
         return (name,)
 
 
-def _assign(naming: _Naming, checkpoint: Checkpoint) -> tuple[dict[str, tuple[str, ...]], set[str]]:
-    """Return the module's names of each key, none for one that is not used.
+def _assign(
+    key_map: _KeyMap, checkpoint: Checkpoint
+) -> tuple[dict[str, tuple[str, ...]], set[str]]:
+    """Return the module's names for each key, () for an unused one.
 
     Also return the keys whose values are split, merged or transposed.
 
@@ -186,9 +188,9 @@ def _assign(naming: _Naming, checkpoint: Checkpoint) -> tuple[dict[str, tuple[st
     taken: dict[str, str] = {}
     packed = packed_weights(checkpoint.tensors)
     weights = tuple(packed.get(key, key) for key in checkpoint.tensors)
-    clean = naming.cleaned(tuple(dict.fromkeys(weights)), shown_path(checkpoint))
+    clean = key_map.cleaned(tuple(dict.fromkeys(weights)), shown_path(checkpoint))
     for key in checkpoint.tensors:
-        names, is_converted = naming.targets(clean[packed.get(key, key)])
+        names, is_converted = key_map.targets(clean[packed.get(key, key)])
         if is_converted or key in packed:
             converted.add(key)
             targets[key] = names
@@ -198,7 +200,7 @@ def _assign(naming: _Naming, checkpoint: Checkpoint) -> tuple[dict[str, tuple[st
             if names[0] in taken:  # by an old name; this is the current one
                 targets[taken[names[0]]] = ()
             taken[names[0]], targets[key] = key, names
-    shapes = {name: tuple(tensor.shape) for name, tensor in naming.expected.items()}
+    shapes = {name: tuple(tensor.shape) for name, tensor in key_map.expected.items()}
     mismatches = [
         name
         for name in shapes

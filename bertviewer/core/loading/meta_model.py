@@ -15,7 +15,7 @@ from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.loading.cached_models import ModelSpec, load_spec
 from bertviewer.core.loading.matching import match, tied_names
-from bertviewer.core.loading.structure import Branch
+from bertviewer.core.loading.structure import NodeBuilder
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
@@ -67,20 +67,20 @@ def read_meta_model(
     except OverBudget as error:
         raise UserError(f"{source.name}: its architecture cannot be built: {error}") from error
     try:
-        keys = None if checkpoint is None else match(module, checkpoint)
+        report = None if checkpoint is None else match(module, checkpoint)
     except UserError as error:
         # A mismatch is often due to a mechanism that the class lacks.
         raise UserError(". ".join((str(error), *use.notices))) from error
-    if checkpoint is not None and keys is not None:
-        if names := untied_names(keys, checkpoint, progress):
+    if checkpoint is not None and report is not None:
+        if names := untied_names(report, checkpoint, progress):
             source = replace(source, untied=(*source.untied, *names))
             untie(module, names)
-            keys = match(module, checkpoint)
+            report = match(module, checkpoint)
             cached = load_spec(source, data)
-        keys = replace(keys, untied=source.untied)
+        report = replace(report, untied=source.untied)
     used = {key: value for key, value in plain.items() if key not in use.unused}
-    architecture = inspect_module(module, source.info(keys), used, use.unused)
-    built = ModelSpec(source, architecture, task_names(config), use.notices, keys, config)
+    architecture = inspect_module(module, source.info(report), used, use.unused)
+    built = ModelSpec(source, architecture, task_names(config), use.notices, report, config)
     if cached is None or not cached.matches(built):
         return built
     info, unused = architecture.source, architecture.unused
@@ -110,28 +110,28 @@ def inspect_module(
         )
         for name, parameter in module.named_parameters(remove_duplicate=False)
     )
-    branches = _branches(module, tensors)
-    total = branches[0].parameters
+    builders = _node_builders(module, tensors)
+    total = builders[0].parameters
     plain = Architecture(
         source,
         config,
         symbols_of(config),
-        tuple(branch.node(total) for branch in branches),
+        tuple(builder.node(total) for builder in builders),
         tensors,
         unused=unused or {},
     )
     return with_formulas(plain)
 
 
-def _branches(module: nn.Module, tensors: tuple[TensorInfo, ...]) -> list[Branch]:
-    """Return all modules once, in the order of ``named_modules()``."""
+def _node_builders(module: nn.Module, tensors: tuple[TensorInfo, ...]) -> list[NodeBuilder]:
+    """Return a builder for each module, in the order of ``named_modules()``."""
     own: dict[str, list[TensorInfo]] = {}
     for tensor in tensors:
         own.setdefault(tensor.owner, []).append(tensor)
-    branches: dict[int, Branch] = {}
+    builders: dict[int, NodeBuilder] = {}
     signatures: dict[object, int] = {}
 
-    def walk(module: nn.Module, path: str) -> Branch:
+    def walk(module: nn.Module, path: str) -> NodeBuilder:
         kind = type(module)
         attributes = {
             name: value
@@ -140,13 +140,13 @@ def _branches(module: nn.Module, tensors: tuple[TensorInfo, ...]) -> list[Branch
             and isinstance(value, _SCALARS)
             and not name.startswith("_")
         }
-        branch = Branch(path, kind.__name__, kind.__module__, attributes)
-        branches[id(module)] = branch
+        builder = NodeBuilder(path, kind.__name__, kind.__module__, attributes)
+        builders[id(module)] = builder
         for name, child in module.named_children():
-            below = branches.get(id(child)) or walk(child, branch.child_path(name))
-            branch.children.append((name, below))
-        branch.finish(own.get(path, ()), signatures, (kind, module.extra_repr()))
-        return branch
+            below = builders.get(id(child)) or walk(child, builder.child_path(name))
+            builder.children.append((name, below))
+        builder.finish(own.get(path, ()), signatures, (kind, module.extra_repr()))
+        return builder
 
     walk(module, "")
-    return list(branches.values())
+    return list(builders.values())

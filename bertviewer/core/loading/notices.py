@@ -1,6 +1,6 @@
-"""Notices that qualify a model's figures: code that is not run, quantization, unused tensors.
+"""Notices that qualify a model's figures, and reasons why a model cannot be run.
 
-Notices on keys that the model does not use come from ``building.unused_keys``.
+Notices on configuration keys that the model does not use come from ``building.unused_keys``.
 """
 
 import re
@@ -38,7 +38,7 @@ def file_notices(settings: RemovedSettings, quantization: Quantization | None) -
             "the trained model only if both compute the same."
         )
     if quantization is not None:
-        found.append(_quantized(quantization))
+        found.append(_quantized_notice(quantization))
     elif settings.quantization:
         title = getattr(quantization_of(None, settings.quantization), "title", "")
         found.append(
@@ -52,7 +52,7 @@ def with_notices(
     architecture: Architecture,
     quantization: Quantization | None = None,
     key_notices: tuple[str, ...] = (),
-    keys: LoadReport | None = None,
+    report: LoadReport | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Architecture:
     """Return an architecture whose source has all notices and the quantized tensors.
@@ -61,16 +61,16 @@ def with_notices(
         architecture: of the model.
         quantization: of its weights.
         key_notices: on keys of its configuration that it does not use.
-        keys: how the checkpoint fits it.
+        report: how the checkpoint fits it; ``None`` without one.
         checkpoint: where the weights are stored.
     """
     found = [*architecture.source.notices, *key_notices]
-    if key_notices and (unused := _unused_tensors(architecture, keys, checkpoint)):
+    if key_notices and (unused := _unused_tensors(architecture, report, checkpoint)):
         one = "One tensor in the file, {1}, belongs to a layer and is not used by {2}."
         many = "{0} tensors in the file belong to layers and are not used by {2}, such as {1}."
         name = shortened(unused[0], _MAX_NAME)
         found.append(count_text(len(unused), one, many, name, architecture.root.class_name))
-    adapters = () if keys is None else tuple(filter(_ADAPTERS.search, keys.unexpected))
+    adapters = () if report is None else tuple(filter(_ADAPTERS.search, report.unexpected))
     if adapters:
         one = "1 tensor of an adapter in the file, {1}, is not applied to the model."
         many = "{0} tensors of an adapter in the file, such as {1}, are not applied to the model."
@@ -79,7 +79,7 @@ def with_notices(
         architecture.source,
         notices=tuple(dict.fromkeys(found)),
         quantization=quantization,
-        quantized_tensors=_quantized_names(keys, checkpoint),
+        quantized_tensors=_quantized_names(report, checkpoint),
     )
     return replace(architecture, source=source)
 
@@ -92,7 +92,15 @@ def why_quantized(name: str, quantization: Quantization) -> str:
     )
 
 
-def _quantized(quantization: Quantization) -> str:
+def why_not_run(name: str) -> str:
+    """Return why a model whose structure is known from tensor names alone cannot be run."""
+    return (
+        f"{name} cannot be run: it has no config.json with a model_type that transformers knows, "
+        "and the names and shapes of its tensors do not identify the model"
+    )
+
+
+def _quantized_notice(quantization: Quantization) -> str:
     title = quantization.title
     if not quantization.tensors:
         return (
@@ -108,28 +116,28 @@ def _quantized(quantization: Quantization) -> str:
     )
 
 
-def _quantized_names(keys: LoadReport | None, checkpoint: Checkpoint | None) -> tuple[str, ...]:
-    """Return the model's names of quantized tensors; without ``keys`` those in the file."""
+def _quantized_names(report: LoadReport | None, checkpoint: Checkpoint | None) -> tuple[str, ...]:
+    """Return the model's names of quantized tensors; without a report those in the file."""
     packed = {} if checkpoint is None else packed_weights(checkpoint.tensors)
-    if keys is None:
+    if report is None:
         return tuple(packed)
-    unexpected = set(keys.unexpected)
-    names = (keys.renamed.get(key, key) for key in packed if key not in unexpected)
+    unexpected = set(report.unexpected)
+    names = (report.renamed.get(key, key) for key in packed if key not in unexpected)
     return tuple(dict.fromkeys(names))
 
 
 def _unused_tensors(
-    architecture: Architecture, keys: LoadReport | None, checkpoint: Checkpoint | None
+    architecture: Architecture, report: LoadReport | None, checkpoint: Checkpoint | None
 ) -> tuple[str, ...]:
     """Return the keys of trained tensors that belong to a layer and are not used."""
-    if keys is None or checkpoint is None:
+    if report is None or checkpoint is None:
         return ()
     layers = {
         node.path for node in architecture.modules if any(map(str.isdecimal, node.path.split(".")))
     }
     return tuple(
         key
-        for key in keys.unexpected
+        for key in report.unexpected
         if checkpoint.tensors[key].dtype in _FLOATS and _is_in_layer(key, layers)
     )
 

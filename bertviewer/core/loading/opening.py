@@ -18,8 +18,8 @@ from bertviewer.core.loading.cached_models import (
     store_head,
 )
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.notices import file_notices
-from bertviewer.core.loading.structure import structure_from_names, why_not_run
+from bertviewer.core.loading.notices import file_notices, why_not_run
+from bertviewer.core.loading.structure import structure_from_names
 from bertviewer.core.schema.flow import Flows
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.configuration import (
@@ -37,13 +37,13 @@ from bertviewer.core.util.progress import Progress, no_progress
 
 
 def open_model(
-    source: ModelSource, progress: Progress = no_progress, *, keep: bool = True
+    source: ModelSource, progress: Progress = no_progress, *, store: bool = True
 ) -> LoadedModel:
     """Read a model's configuration and structure, but no weights.
 
     Of a checkpoint only the headers are read, and every file is checked. What the cache has for
-    the same configuration and headers is used; what is new is stored there, unless ``keep`` is
-    false: then the caller calls ``LoadedModel.keep`` later.
+    the same configuration and headers is used; what is new is stored there, unless ``store`` is
+    false: then the caller calls ``LoadedModel.store`` later.
 
     Raises:
         UserError: the configuration or a file is bad, the two do not fit, or the family has no
@@ -89,8 +89,8 @@ def open_model(
         assert checkpoint is not None
         return LoadedModel(_spec_from_names(source, checkpoint), None, checkpoint, quantization)
     model = LoadedModel(spec, data, checkpoint, quantization, remote=remote)
-    if keep and model.config is not None:  # it was built
-        model.keep()
+    if store and model.config is not None:  # it was built
+        model.store()
     return model
 
 
@@ -107,10 +107,10 @@ def _find_spec(
         source = _with_saved_head(source, data, checkpoint, progress)
     cached = load_spec(source, data)
     if cached is not None:
-        keys = None if checkpoint is None else load_report(cached, data, checkpoint)
-        if checkpoint is None or (keys is not None and not _untied(keys, checkpoint, progress)):
-            architecture = replace(cached.architecture, source=source.info(keys))
-            return replace(cached, architecture=architecture, keys=keys)
+        report = None if checkpoint is None else load_report(cached, data, checkpoint)
+        if checkpoint is None or (report is not None and not _untied(report, checkpoint, progress)):
+            architecture = replace(cached.architecture, source=source.info(report))
+            return replace(cached, architecture=architecture, load_report=report)
     libraries.load(progress)
     from bertviewer.core.loading.meta_model import read_meta_model
 
@@ -139,13 +139,13 @@ def _with_saved_head(
     return replace(source, task=task, notices=(*source.notices, *filter(None, [note])))
 
 
-def _untied(keys: LoadReport, checkpoint: Checkpoint, progress: Progress) -> bool:
+def _untied(report: LoadReport, checkpoint: Checkpoint, progress: Progress) -> bool:
     """Return whether tensors that the report has as tied have different values now."""
-    if not keys.stored_twice:
+    if not report.stored_twice:
         return False
     from bertviewer.core.checkpoints.reading import untied_names  # needs numpy
 
-    return bool(untied_names(keys, checkpoint, progress))
+    return bool(untied_names(report, checkpoint, progress))
 
 
 def _read_config(source: ModelSource) -> dict[str, Any] | None:

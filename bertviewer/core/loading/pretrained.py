@@ -23,7 +23,7 @@ from bertviewer.core.util.errors import Cancelled, UserError, describe_error
 from bertviewer.core.util.progress import Progress
 
 CHUNK = 1 << 26
-"""Bytes between two calls of a progress callback, which may cancel."""
+"""Bytes that are read between two progress reports."""
 FLOATS = {
     "F64": torch.float64,
     "F32": torch.float32,
@@ -47,10 +47,10 @@ _DTYPES = FLOATS | {
 
 
 def load_pretrained(  # noqa: PLR0917
-    like: nn.Module,
+    meta: nn.Module,
     config: Any,
     checkpoint: Checkpoint,
-    keys: LoadReport,
+    report: LoadReport,
     progress: Progress,
     placeholders: Mapping[str, Any] | None = None,
 ) -> tuple[nn.Module, tuple[str, ...]]:
@@ -60,20 +60,20 @@ def load_pretrained(  # noqa: PLR0917
     transformers reports them, are returned in the order of the module.
 
     Args:
-        like: the same module on the meta device.
+        meta: the same module on the meta device.
         config: transformers' configuration.
         checkpoint: where the weights are stored.
-        keys: how the checkpoint fits the module.
+        report: how the checkpoint fits the module.
         progress: reports bytes, and may cancel.
-        placeholders: objects to give to transformers, by key, for tensors that are not read.
+        placeholders: objects by key that transformers gets instead of tensors that stay on disk.
 
     Raises:
         UserError: a file has changed, a weight is not a float, or transformers refuses them.
         Cancelled: by ``progress``.
     """
-    unused = {*keys.unexpected, *keys.buffers}
+    unused = {*report.unexpected, *report.buffers}
     used = [tensor for key, tensor in checkpoint.tensors.items() if key not in unused]
-    buffers = {keys.stored.get(name) for name, _ in like.named_buffers()}
+    buffers = {report.stored.get(name) for name, _ in meta.named_buffers()}
     for tensor in used:
         is_buffer = tensor.name in buffers and tensor.dtype in ITEM_BYTES
         if tensor.dtype not in FLOATS and not is_buffer:
@@ -83,9 +83,9 @@ def load_pretrained(  # noqa: PLR0917
             )
     given = placeholders or {}
     read = {**read_state((t for t in used if t.name not in given), progress), **given}
-    clean = clean_keys(like, checkpoint)
+    clean = clean_keys(meta, checkpoint)
     state = {clean[key]: values for key, values in read.items()}
-    kind: Any = type(like)
+    kind: Any = type(meta)
     with seeded(SEED):
         try:
             module, info = kind.from_pretrained(
@@ -104,29 +104,29 @@ def load_pretrained(  # noqa: PLR0917
             raise UserError(
                 f"{shown_path(checkpoint)}: the weights cannot be loaded: {describe_error(error)}"
             ) from error
-    trained = {name for name, p in like.named_parameters() if p.requires_grad}
+    trained = {name for name, p in meta.named_parameters() if p.requires_grad}
     random = trained.intersection(info["missing_keys"])
     # A tied tensor by its first name.
     return module.eval(), tuple(name for name, _ in module.named_parameters() if name in random)
 
 
-def converted_bytes(checkpoint: Checkpoint, keys: LoadReport) -> int:
+def converted_bytes(checkpoint: Checkpoint, report: LoadReport) -> int:
     """Return the size of tensors stored in another dtype: for a moment both are in memory."""
-    dtype = getattr(torch, keys.dtype)
+    dtype = getattr(torch, report.dtype)
     return sum(t.nbytes for t in checkpoint.tensors.values() if FLOATS.get(t.dtype) != dtype)
 
 
 def read_state(tensors: Iterable[StoredTensor], progress: Progress) -> dict[str, Tensor]:
-    """Return tensors by key, as they are stored.
+    """Return tensors by key, in their stored dtype.
 
     Raises:
         UserError: a file cannot be read, or has changed since the model was opened.
         Cancelled: by ``progress``.
     """
-    return {tensor.name: values for tensor, values in read_each(unchanged(tensors), progress)}
+    return {tensor.name: values for tensor, values in read_each(check_unchanged(tensors), progress)}
 
 
-def unchanged(tensors: Iterable[StoredTensor]) -> list[StoredTensor]:
+def check_unchanged(tensors: Iterable[StoredTensor]) -> list[StoredTensor]:
     """Check that files still have these tensors, and return them by file, with its version.
 
     Raises:
@@ -149,7 +149,7 @@ def unchanged(tensors: Iterable[StoredTensor]) -> list[StoredTensor]:
 def read_each(
     tensors: Sequence[StoredTensor], progress: Progress
 ) -> Iterator[tuple[StoredTensor, Tensor]]:
-    """Yield tensors, which are sorted by file, as they are stored.
+    """Yield tensors, which are sorted by file, in their stored dtype.
 
     A change of a file while it is read is detected at its end.
 

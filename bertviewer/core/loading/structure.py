@@ -14,15 +14,15 @@ from bertviewer.core.util.text import shown_name
 ROOT_CLASS, MODULE_CLASS = "Checkpoint", "Module"
 """Class names in a tree from tensor names."""
 MAX_TENSORS = 100_000
-MAX_PARTS = 40
-MAX_DIGITS = 6
+MAX_PARTS = 40  # of a tensor's name, between dots
+MAX_DIGITS = 6  # of a part that is a number
 
 
-class Branch:
-    """A module while a tree is built.
+class NodeBuilder:
+    """Builds the ``ModuleNode`` of a module.
 
-    A module that is registered in several places is the same branch in each, and belongs to the
-    first: its parameters count there only.
+    A module that is registered in several places has one builder, and belongs to the first place:
+    its parameters count there only.
     """
 
     __slots__ = ("attributes", "children", "class_module", "class_name", "own", "parameters",
@@ -39,7 +39,7 @@ class Branch:
         self.class_name = class_name
         self.class_module = class_module
         self.attributes = attributes or {}
-        self.children: list[tuple[str, Branch]] = []
+        self.children: list[tuple[str, NodeBuilder]] = []
         self.parameters = self.own = self.trainable = 0
         self.repeat: Repeat | None = None
         self.signature = -1
@@ -81,7 +81,7 @@ class Branch:
 
     def _find_repeats(self) -> None:
         """Set ``repeat`` of two or more equal children whose names are consecutive numbers."""
-        run: list[tuple[int, str, Branch]] = []
+        run: list[tuple[int, str, NodeBuilder]] = []
         for name, child in (*self.children, ("", None)):
             number = _number(name)
             if child is not None and run and number is not None:
@@ -142,33 +142,25 @@ def structure_from_names(checkpoint: Checkpoint, source: SourceInfo) -> Architec
         for path in ancestors(tensor.owner):
             if path:
                 children.setdefault(path.rpartition(".")[0], {})[path] = None
-    branches: list[Branch] = []
+    builders: list[NodeBuilder] = []
     signatures: dict[object, int] = {}
 
-    def walk(path: str) -> Branch:
-        branch = Branch(path, MODULE_CLASS if path else ROOT_CLASS)
-        branches.append(branch)
+    def walk(path: str) -> NodeBuilder:
+        builder = NodeBuilder(path, MODULE_CLASS if path else ROOT_CLASS)
+        builders.append(builder)
         for child in children.get(path, ()):
-            branch.children.append((child[len(path) + 1 :] if path else child, walk(child)))
-        branch.finish(own.get(path, ()), signatures)
-        return branch
+            builder.children.append((child[len(path) + 1 :] if path else child, walk(child)))
+        builder.finish(own.get(path, ()), signatures)
+        return builder
 
     total = walk("").parameters
-    nodes = tuple(branch.node(total) for branch in branches)
+    nodes = tuple(builder.node(total) for builder in builders)
     costs = Costs((), {}, (), reason="the model's computation is unknown")
     return Architecture(source, {}, (), nodes, tuple(tensors), costs)
 
 
-def why_not_run(name: str) -> str:
-    """Return why a model whose structure is known from tensor names alone cannot be run."""
-    return (
-        f"{name} cannot be run: it has no config.json with a model_type that transformers knows, "
-        "and the names and shapes of its tensors do not identify the model"
-    )
-
-
 def _number(name: str) -> int | None:
-    """Return the number that a module's name is, as layers have it."""
+    """Return the number that a name consists of, without leading zeros; ``None`` for others."""
     is_number = name.isascii() and name.isdigit() and len(name) <= MAX_DIGITS
     return int(name) if is_number and name == str(int(name)) else None
 

@@ -47,13 +47,13 @@ def random_module(source: ModelSource, config: Any) -> nn.Module:
         raise UserError(
             f"{source.name} has no weights, so none can be read layer by layer (--offload)"
         )
-    like = build_on_meta(config, source.task, source.name, source.untied)
-    parameters = sum(parameter.numel() for parameter in like.parameters())
-    needed = parameters * BYTES_PER_PARAMETER + _buffers(like)
+    meta = build_on_meta(config, source.task, source.name, source.untied)
+    parameters = sum(parameter.numel() for parameter in meta.parameters())
+    needed = parameters * BYTES_PER_PARAMETER + _buffers(meta)
     if not fits(needed):
         raise UserError(f"{source.name}: {shortage('its weights need', needed)}")
     module = build_random(config, source.task, source.name, untied=source.untied)
-    return without_caches(module)
+    return disable_kv_cache(module)
 
 
 def pretrained_module(  # noqa: PLR0917
@@ -61,7 +61,7 @@ def pretrained_module(  # noqa: PLR0917
     config: Any,
     architecture: Architecture,
     checkpoint: Checkpoint,
-    keys: LoadReport,
+    report: LoadReport,
     progress: Progress,
 ) -> Loaded:
     """Return the module with a checkpoint's weights: in memory if they fit, else layer by layer.
@@ -70,21 +70,21 @@ def pretrained_module(  # noqa: PLR0917
         UserError: not even a layer fits into memory, or a file is bad.
         Cancelled: by ``progress``.
     """
-    like = build_on_meta(config, source.task, source.name, source.untied)
-    weights = sum(parameter.nbytes for parameter in like.parameters())
-    whole = weights * MEMORY_FACTOR + _buffers(like) + converted_bytes(checkpoint, keys)
+    meta = build_on_meta(config, source.task, source.name, source.untied)
+    weights = sum(parameter.nbytes for parameter in meta.parameters())
+    whole = weights * MEMORY_FACTOR + _buffers(meta) + converted_bytes(checkpoint, report)
     if not source.offload and fits(whole):
-        module, random = load_pretrained(like, config, checkpoint, keys, progress)
-        return Loaded(without_caches(module), random)
-    plan = plan_offload(like, architecture, keys)
-    _check_plan(plan, source, whole, _buffers(like))
+        module, random = load_pretrained(meta, config, checkpoint, report, progress)
+        return Loaded(disable_kv_cache(module), random)
+    plan = plan_offload(meta, architecture, report)
+    _check_plan(plan, source, whole, _buffers(meta))
     module, random, state = load_layer_by_layer(
-        like, config, checkpoint, keys, plan, source.untied, progress
+        meta, config, checkpoint, report, plan, source.untied, progress
     )
-    return Loaded(without_caches(module), random, state)
+    return Loaded(disable_kv_cache(module), random, state)
 
 
-def without_caches(module: nn.Module) -> nn.Module:
+def disable_kv_cache(module: nn.Module) -> nn.Module:
     """Disable the key/value cache of a module and its parts.
 
     Nothing is generated, and layers are called again. Not every ``forward`` has ``use_cache``.
@@ -97,11 +97,10 @@ def without_caches(module: nn.Module) -> nn.Module:
 
 
 def move(module: nn.Module, name: str, device: str, back: str) -> None:
-    """Move a module to a torch device; ``back`` is where it is now.
+    """Move a module from the device ``back`` to ``device``; ``name`` is for messages.
 
     Raises:
-        UserError: the device does not accept it, and it is back; ``name`` is the model's in the
-            message.
+        UserError: the device does not accept it; the module is then on ``back`` again.
     """
     try:
         move_module(module, device)
@@ -122,6 +121,6 @@ def _check_plan(plan: OffloadPlan, source: ModelSource, whole: float, buffers: i
         )
 
 
-def _buffers(like: nn.Module) -> int:
+def _buffers(meta: nn.Module) -> int:
     # Masks of all positions in each layer may be larger than all weights.
-    return sum(buffer.nbytes for buffer in like.buffers())
+    return sum(buffer.nbytes for buffer in meta.buffers())

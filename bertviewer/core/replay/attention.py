@@ -31,8 +31,8 @@ from bertviewer.core.runs.attention_implementation import (
 )
 from bertviewer.core.runs.failures import as_user_error
 from bertviewer.core.runs.inputs import accepted_by
+from bertviewer.core.runs.module_replay import call_model, replay, replay_call
 from bertviewer.core.runs.recording import first_tensor
-from bertviewer.core.runs.replay import call_model, replay, replay_call
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.sources.families import PROJECTIONS
 from bertviewer.core.util.errors import UserError
@@ -69,7 +69,7 @@ def attention_of(
     model.module(random_weights=True, progress=progress, device=run.device)
     queries, keys, is_cross = attention_tokens(run, path, model.architecture.is_encoder_decoder)
     shape = (len(queries), len(keys))
-    weights, hidden = _Attention(model, cache, path, number, calls, shape, progress).weights()
+    weights, hidden = _AttentionCall(model, cache, path, number, calls, shape, progress).weights()
     if weights.dim() != 4 or weights.shape[2:] != shape:
         raise UserError(f"{path}: its attention is not token-to-token, so it cannot be shown")
     progress(0, 0, "Measuring attention heads")
@@ -100,7 +100,7 @@ def _masked(probabilities: Probabilities, hidden: Tensor | None) -> NDArray[np.b
     return masked & ~seen if (masked & seen).any() else masked
 
 
-class _Attention(Struct, frozen=True, eq=False):
+class _AttentionCall(Struct, frozen=True, eq=False):
     """One call of an attention module in a run; ``shape`` is [S_q, S_k]."""
 
     model: LoadedModel

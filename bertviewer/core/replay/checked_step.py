@@ -1,4 +1,4 @@
-"""A step of a check by element: recorded and recomputed values, and the largest difference."""
+"""Values of one step of a check: recorded, recomputed, and their difference."""
 
 import torch
 from torch import Tensor

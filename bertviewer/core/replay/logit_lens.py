@@ -15,8 +15,8 @@ from bertviewer.core.analysis.predictions import predicted_positions
 from bertviewer.core.graph.module_calls import replacing, tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.module_replay import replay, reporting
 from bertviewer.core.runs.recording import first_tensor
-from bertviewer.core.runs.replay import replay, reporting
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.util.errors import UserError, describe_error

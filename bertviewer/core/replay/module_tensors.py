@@ -12,8 +12,8 @@ from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.graph.module_calls import Arguments, named_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.activation_cache import ActivationCache
-from bertviewer.core.runs.measuring import left_out
-from bertviewer.core.runs.replay import replay_call
+from bertviewer.core.runs.measuring import skip_reason
+from bertviewer.core.runs.module_replay import replay_call
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleTensor, Side, TensorKey
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import bindings
@@ -114,7 +114,7 @@ def values_of(  # noqa: PLR0917
     where = path or "the model"
     if tensor is None:
         raise UserError(f"{where} has no {key.side} tensor {key.name!r} in this call")
-    if kind := left_out(tensor):
+    if kind := skip_reason(tensor):
         raise UserError(f"{where}: {key.name} is {kind}, so its elements cannot be shown")
     # A copy, since an input may be a tensor of the cache, which nothing may change.
     found = _named_values(model, run, path, key, tensor.cpu().clone())
@@ -147,13 +147,13 @@ def tensor_corners(
 
 
 def _is_numeric(tensor: Tensor) -> bool:
-    return not left_out(tensor) and tensor.is_floating_point() and bool(tensor.numel())
+    return not skip_reason(tensor) and tensor.is_floating_point() and bool(tensor.numel())
 
 
 def _named_values(
     model: LoadedModel, run: ActivationRun, path: str, key: TensorKey, tensor: Tensor
 ) -> NamedValues:
-    origin = Origin("run", key=path, of_random=run.source.weights == "random")
+    origin = Origin("run", key=path, has_random_weights=run.source.weights == "random")
     values = from_tensor(key.name, tensor, origin)
     axes = token_axes(run, model.architecture, path, key.name, values.shape, values.dtype)
     return NamedValues(values, axes)
@@ -209,11 +209,11 @@ def _described(
     shape = () if tensor.is_nested else tuple(tensor.shape)
     dtype = str(tensor.dtype).removeprefix("torch.")
     symbolic = symbols.of(key.side, shape, is_first=is_first)
-    return ModuleTensor(key, shape, dtype, symbolic, left_out(tensor))
+    return ModuleTensor(key, shape, dtype, symbolic, skip_reason(tensor))
 
 
 class _SymbolicShapes:
-    """Shapes of a module's inputs and outputs in the symbols of its model."""
+    """Writes shapes of a module's inputs and outputs in the symbols of its model, such as S × D."""
 
     def __init__(self, architecture: Architecture, run: ActivationRun, path: str) -> None:
         costs = architecture.costs
@@ -221,7 +221,7 @@ class _SymbolicShapes:
         self._values = bindings(architecture, run)
 
     def of(self, side: Side, shape: tuple[int, ...], *, is_first: bool) -> tuple[str, ...] | None:
-        """Return the formulas of a shape if they hold, else the symbols of single dimensions."""
+        """Return the derived formulas if they give this shape, else one symbol per dimension."""
         if is_first and (known := self._formulas) is not None:
             formulas = known.input_shape if side == "input" else known.output_shape
             if formulas is not None and self._have_shape(formulas, shape):

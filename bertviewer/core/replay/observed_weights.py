@@ -13,11 +13,11 @@ from bertviewer.core.runs.activation_cache import RecordedCall
 from bertviewer.core.runs.attention_implementation import is_close
 
 HIDDEN = -1e4
-"""A key is hidden if at most this is added to its score: families differ."""
+"""A mask hides a key if it adds this or less to the score; families use different numbers."""
 
 _PRODUCTS = frozenset(("matmul", "__matmul__", "bmm", "einsum"))
 _HIDDEN_KEYS = "_observed_hidden"
-"""An attribute of weights: where masks hide keys, in their shape."""
+"""Attribute of a tensor of weights: where masks hide keys, in the same shape."""
 
 
 class ObservedWeights(TorchFunctionMode):
@@ -82,6 +82,7 @@ def _of_scaled_dot_product(
     is_causal: bool = False,
     **more: Any,
 ) -> tuple[Tensor, Tensor]:
+    """Return the weights [B, A, S, S'] of a fused attention, and where masks hide keys."""
     del dropout_p
     query, key = query.float(), key.float()
     scores = attention_scores(query, key, attn_mask, is_causal, **more)

@@ -1,17 +1,14 @@
 """Statistics by token and histograms of the outputs of modules in a run."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor
 
 from bertviewer.core.analysis.histogram import Histogram, Range, histogram
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.activation_cache import ActivationCache
-from bertviewer.core.runs.measuring import measure_tokens
-from bertviewer.core.runs.replay import replay_outputs
+from bertviewer.core.runs.measuring import as_array, measure_tokens
+from bertviewer.core.runs.module_replay import replay_outputs
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.row_statistics import TokenStatistics
 from bertviewer.core.util.errors import UserError
@@ -67,12 +64,5 @@ def histogram_of(
         raise UserError(f"{path or 'the model'} was not called in this run or returned no tensor")
     if activation.skip_reason:
         raise UserError(f"not measured: {activation.skip_reason}")
-    found = replay_outputs(model, cache, (path,), _elements, progress)[path]
+    found = replay_outputs(model, cache, (path,), lambda it: as_array(it).flatten(), progress)[path]
     return histogram(np.concatenate(found), bins, range)
-
-
-def _elements(tensor: Tensor) -> NDArray[Any]:
-    """Return a copy of the elements; NumPy has no bfloat16, and float32 holds all its values."""
-    wide = tensor.float() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor
-    values: NDArray[Any] = wide.cpu().numpy().flatten()
-    return values

@@ -15,8 +15,8 @@ from bertviewer.core.analysis.predictions import (
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.logit_lens import logits_by_layer, widened
 from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.module_replay import call_model
 from bertviewer.core.runs.recording import first_tensor
-from bertviewer.core.runs.replay import call_model
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress

@@ -21,7 +21,7 @@ from bertviewer.core.graph.module_calls import (
 )
 
 CHECK_BYTES = 512_000_000
-"""The most bytes of activations that a check in the window keeps alive."""
+"""Maximum bytes of activations that a check in the window keeps alive."""
 
 Scope = Literal["everything", "units"]
 
@@ -40,11 +40,11 @@ class RecordedCall(Struct, frozen=True):
 
     @property
     def is_intact(self) -> bool:
-        """Whether no tensor was changed in place since it was recorded."""
+        """Whether no argument and no output was changed in place since it was recorded."""
         return self.versions == versions((self.args, self.kwargs, self.output))
 
     @property
-    def is_repeatable(self) -> bool:
+    def has_intact_arguments(self) -> bool:
         """Whether no argument was changed in place since it was recorded."""
         now = versions((self.args, self.kwargs))
         return self.versions[: len(now)] == now
@@ -59,7 +59,7 @@ class ActivationCache:
 
     Attributes:
         scope: what a run records.
-        budget: the most bytes of tensors. Each storage counts once, however many calls share it.
+        budget: maximum bytes of tensors. Each storage counts once, however many calls share it.
         inputs: the arguments of the model itself.
         calls: the calls by module path.
         refused: the paths of modules with a call that exceeded the budget.
@@ -89,7 +89,7 @@ class ActivationCache:
         self.calls.setdefault(path, []).append(call)
 
     def units(self, paths: tuple[str, ...]) -> "ActivationCache":
-        """Return a cache of the scope "units", for the units at these paths."""
+        """Return a cache of the scope "units" with the calls of the units at these paths."""
         found = ActivationCache("units", self.budget)
         found.inputs = self.inputs
         for path in paths:
@@ -133,7 +133,7 @@ def _on_cpu(call: RecordedCall) -> RecordedCall:
     args, kwargs, output = map_plain((call.args, call.kwargs, call.output), Tensor.cpu)
     noted = versions((args, kwargs, output))
     if not call.is_intact:
-        same = versions((args, kwargs)) if call.is_repeatable else ()
+        same = versions((args, kwargs)) if call.has_intact_arguments else ()
         noted = (*same, *[-1] * (len(noted) - len(same)))  # no tensor has the version -1
     return RecordedCall(args, kwargs, output, noted)
 

@@ -1,4 +1,4 @@
-"""Errors of forward passes: those of a model become a ``UserError``, our own are raised."""
+"""Errors of forward passes: a model's become a ``UserError``, our own are raised unchanged."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bertviewer.core.runs.measuring import left_out, measure_tokens
+from bertviewer.core.runs.measuring import as_array, measure_tokens, skip_reason
 from bertviewer.core.runs.recording import Recorder
 from bertviewer.core.schema.modules import ancestors
 
@@ -16,7 +16,7 @@ Stack = tuple[Tensor, ...]
 """The hidden states of an encoder, a decoder, or a model that is one of them."""
 
 MOST_ELEMENTS = 1_000_000
-"""Larger outputs are not kept."""
+"""Maximum elements of an output that a run keeps."""
 _NOT_KEPT = frozenset({"hidden_states", "attentions", "last_hidden_state", "past_key_values"})
 
 
@@ -34,7 +34,7 @@ def stacks_of(output: Any) -> tuple[Stack, ...]:
     states = [state for stack in stacks for state in stack]
     if not all(stacks):
         return ()
-    return () if any(not isinstance(s, Tensor) or left_out(s) for s in states) else stacks
+    return () if any(not isinstance(s, Tensor) or skip_reason(s) for s in states) else stacks
 
 
 def token_norms(stacks: tuple[Stack, ...]) -> tuple[tuple[float | None, ...], ...]:
@@ -57,12 +57,12 @@ def hidden_states(stacks: tuple[Stack, ...]) -> tuple[State, ...]:
     if len(widths) != 1 or any(len({s.shape for s in stack}) != 1 for stack in stacks):
         return ()
     if len(stacks) == 1:
-        return tuple(_array(state[0]) for state in stacks[0])
+        return tuple(as_array(state[0]) for state in stacks[0])
     absent = [np.full(stack[0].shape[1:], np.nan, dtype=np.float32) for stack in stacks]
     return tuple(
         np.concatenate(
             [
-                missing if state is None else _array(state[0])
+                missing if state is None else as_array(state[0])
                 for state, missing in zip(states, absent, strict=True)
             ]
         )
@@ -101,11 +101,11 @@ def _around_first(producers: list[str]) -> list[str]:
 def small_outputs(output: Any, vocabulary: object) -> dict[str, NDArray[Any]]:
     """Return the model's small outputs by name, without hidden states and vocabulary scores."""
     return {
-        name: _array(value)
+        name: as_array(value)
         for name, value in output.items()
         if isinstance(value, Tensor)
         and name.removeprefix("encoder_") not in _NOT_KEPT
-        and not left_out(value)
+        and not skip_reason(value)
         and value.numel() <= MOST_ELEMENTS
         and (value.dim() < 3 or value.shape[-1] != vocabulary)
     }
@@ -116,12 +116,3 @@ def _norms(state: Tensor) -> list[float | None]:
     is_whole = np.isfinite(rows.norms) & (rows.by_name.nan_count + rows.by_name.inf_count == 0)
     pairs = zip(rows.norms.tolist(), is_whole.tolist(), strict=True)
     return [norm if whole else None for norm, whole in pairs]
-
-
-def _array(tensor: Tensor) -> NDArray[Any]:
-    """Return a tensor as an array, which cannot be bfloat16; on the CPU nothing is copied."""
-    values = tensor.detach()
-    if values.is_floating_point() and values.element_size() < 4:
-        values = values.float()
-    result: NDArray[Any] = values.cpu().numpy()
-    return result

@@ -13,7 +13,7 @@ from bertviewer.core.sources.configuration import segment_rows
 from bertviewer.core.util.errors import Stopped
 
 SEGMENTS = "token_type_ids"
-# Models by whether they make segments themselves: asking takes a part of a forward pass.
+# By model, as finding out takes a part of a forward pass.
 _MAKES_SEGMENTS: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 _ALWAYS = ("output_hidden_states", "return_dict")
 
@@ -56,7 +56,7 @@ def parameters_of(module: nn.Module) -> Collection[str]:
 
 
 def _makes_segments(module: nn.Module, given: Mapping[str, Tensor]) -> bool:
-    """Return whether a model called without segments makes some that are not all 0.
+    """Return whether a model that gets no segment ids creates some that are not all 0.
 
     BigBird's question answering gives question and text different segments. The model is called
     up to its base model.

@@ -22,10 +22,11 @@ from bertviewer.core.schema.row_statistics import (
 from bertviewer.core.schema.statistics import Statistics
 
 Norms = NDArray[np.floating[Any]]
-Figures = Callable[[], tuple[Statistics, Norms]]
+FinishMeasuring = Callable[[], tuple[Statistics, Norms]]
+"""Returns the result of ``measure`` from sums that were taken before."""
 
 NESTED = "nested"
-"""The kind of a tensor whose rows differ in length: it has no shape."""
+"""``skip_reason`` of a tensor whose rows differ in length: it has no shape."""
 
 _FAST = frozenset({torch.float32, torch.float64})
 _HALVES = frozenset({torch.float16, torch.bfloat16})
@@ -45,13 +46,13 @@ def measure(tensor: Tensor) -> tuple[Statistics, Norms]:
     A scalar is one row.
 
     Raises:
-        TypeError: the tensor cannot be measured (``left_out``); torch may raise a RuntimeError.
+        TypeError: the tensor cannot be measured (``skip_reason``); torch may raise a RuntimeError.
     """
-    return add_up(tensor)()
+    return start_measuring(tensor)()
 
 
-def left_out(tensor: Tensor) -> str:
-    """Return why a tensor has no statistics, in one word, or an empty string.
+def skip_reason(tensor: Tensor) -> str:
+    """Return why a tensor has no statistics, such as "complex64"; "" if it has them.
 
     Complex numbers have no order, quantized and packed elements are not the values that they
     represent, and most elements of sparse tensors are not stored.
@@ -64,8 +65,8 @@ def left_out(tensor: Tensor) -> str:
     return "" if is_number and tensor.dtype not in _PACKED else str(tensor.dtype)[len("torch.") :]
 
 
-def add_up(tensor: Tensor) -> Figures:
-    """Sum a tensor now; the returned function gives the result of ``measure``.
+def start_measuring(tensor: Tensor) -> FinishMeasuring:
+    """Sum a tensor [..., D] now, and return a function that computes its statistics later.
 
     Within a forward pass Python code runs several times slower than after it, as the products
     evict it from the processor's caches. So this does as little as possible.
@@ -80,27 +81,36 @@ def add_up(tensor: Tensor) -> Figures:
         and (count := tensor.numel()) > 1
     ):
         width = tensor.shape[-1]
-        return partial(_figures, sums_at(tensor.data_ptr(), count // width, width), width)
-    statistics, rows = measure_rows(_array(tensor))
+        return partial(_finish, sums_at(tensor.data_ptr(), count // width, width), width)
+    statistics, rows = measure_rows(_float_rows(tensor))
     return lambda: (statistics, rows.norms)
 
 
 def measure_tokens(tensor: Tensor) -> TokenStatistics:
     """Return the sums of each row, in float64: [..., D] of any dtype."""
-    return measure_rows(_array(tensor))[1]
+    return measure_rows(_float_rows(tensor))[1]
 
 
-def _figures(sums: bytes, width: int) -> tuple[Statistics, Norms]:
+def _finish(sums: bytes, width: int) -> tuple[Statistics, Norms]:
     statistics, rows = statistics_of(sums, width)
     return statistics, rows.norms
 
 
-def _array(tensor: Tensor) -> NDArray[Any]:
+def as_array(tensor: Tensor) -> NDArray[Any]:
+    """Return an array; floats of 16 and 8 bits become float32. On the CPU memory is shared."""
+    values = tensor.detach()
+    if values.is_floating_point() and values.element_size() < 4:
+        values = values.float()
+    result: NDArray[Any] = values.cpu().numpy()
+    return result
+
+
+def _float_rows(tensor: Tensor) -> NDArray[Any]:
     """Return [..., D] in float32 or float64 on the CPU: half precision is exact in float32."""
     # The imaginary part of a conjugate may be stored with its sign still to be changed.
     values = (tensor.detach() if tensor.requires_grad else tensor).resolve_neg().cpu()
     if values.dtype not in _FAST:
-        if reason := left_out(tensor):
+        if reason := skip_reason(tensor):
             raise TypeError(f"{reason} is not measured")
         values = values.float() if values.dtype in _HALVES else values.double()
     result: NDArray[Any] = (values if values.dim() else values.reshape(1)).numpy()

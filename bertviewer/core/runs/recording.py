@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.graph.module_calls import Arguments, CallObserver, observing
 from bertviewer.core.runs.macs import NOT_COUNTED, Macs
-from bertviewer.core.runs.measuring import Figures, Norms, add_up, left_out
+from bertviewer.core.runs.measuring import FinishMeasuring, Norms, skip_reason, start_measuring
 from bertviewer.core.schema.activation_run import ModuleActivation
 from bertviewer.core.schema.statistics import NO_ELEMENTS, Statistics
 from bertviewer.core.util.progress import Progress
@@ -32,7 +32,7 @@ def first_tensor(value: Any) -> Tensor | None:
 
 
 class Recorder:
-    """Records statistics, not tensors, of the modules of a model, or of those at ``paths``."""
+    """Records output statistics, not tensors, of a model's modules, or of those at ``paths``."""
 
     def __init__(
         self, model: nn.Module, progress: Progress, paths: Collection[str] | None = None
@@ -112,7 +112,7 @@ class _Output:
     """
 
     __slots__ = (
-        *("_figures", "_found", "_offset", "_storage", "_strides", "_tensor", "_version"),
+        *("_finish", "_found", "_offset", "_storage", "_strides", "_tensor", "_version"),
         *("shape", "skip_reason"),
     )
 
@@ -126,10 +126,10 @@ class _Output:
             self._offset = tensor.storage_offset()
             self._strides = tensor.stride()
             self.shape: Shape = tensor.shape
-            self._figures: Figures = add_up(tensor)
+            self._finish: FinishMeasuring = start_measuring(tensor)
         except (RuntimeError, TypeError):
-            # Only asked for now, since nearly every tensor can be measured.
-            self.skip_reason = left_out(tensor)
+            # Only checked now, since nearly every tensor can be measured.
+            self.skip_reason = skip_reason(tensor)
             if not self.skip_reason:
                 raise
             self.shape = _shape(tensor)
@@ -146,13 +146,13 @@ class _Output:
             and self._storage() is tensor.untyped_storage()
             and self._offset == tensor.storage_offset()
             and self._version == _version(tensor)
-            and _places(self.shape, self._strides) == _places(tensor.shape, tensor.stride())
+            and _layout(self.shape, self._strides) == _layout(tensor.shape, tensor.stride())
         )
 
     def figures(self) -> tuple[Statistics, Norms | None]:
         """Return the statistics, and the norms of the rows if these are tokens: [1, S, D]."""
         if self._found is None:
-            statistics, norms = self._figures()
+            statistics, norms = self._finish()
             is_by_token = len(self.shape) == 3 and self.shape[0] == 1
             # A copy, since the norms may be a view of a larger array.
             self._found = statistics, norms.copy() if is_by_token else None
@@ -210,7 +210,7 @@ def _shape(tensor: Tensor) -> Shape:
     return shape
 
 
-def _places(shape: Shape, strides: tuple[int, ...]) -> list[tuple[int, int]]:
+def _layout(shape: Shape, strides: tuple[int, ...]) -> list[tuple[int, int]]:
     """Return strides and sizes of a view in canonical order, with contiguous axes merged."""
     merged: list[tuple[int, int]] = []
     for stride, size in sorted(zip(strides, shape, strict=True), reverse=True):

@@ -59,7 +59,7 @@ def run_sentence(
     """
     started = perf_counter()
     check_text(sentence)
-    model.confirm(progress)
+    model.ensure_built(progress)
     if not reads_text(model.architecture):
         kind = model.architecture.root.class_name
         raise UserError(f"{kind} does not read text, so no sentence can be run")
@@ -71,7 +71,7 @@ def run_sentence(
     if device == CPU:
         check_score_memory(tokens, config, model.source.name)
     module = model.module(random_weights, progress, device)
-    inputs = _inputs(module, tokens, config)
+    inputs = _token_inputs(module, tokens, config)
     inputs = {k: v.to(device) if isinstance(v, Tensor) else v for k, v in inputs.items()}
     reset_model_state(module, inputs)
     macs = formula_macs(model.architecture, tokens)
@@ -88,13 +88,13 @@ def run_sentence(
     forward_started = perf_counter()
     # Not inference_mode(): its tensors do not count in-place changes.
     with torch.no_grad(), recorder.recording(), recording:
-        output = _called(model, module, inputs, counter)
+        output = _call_model(model, module, inputs, counter)
     forward = perf_counter() - forward_started
     if macs is not None and not recorder.called <= macs.keys():
         # The formulas belong to a model in which other modules were called.
         counter = RunCounter(module)
         with torch.no_grad():
-            _called(model, module, inputs, counter)
+            _call_model(model, module, inputs, counter)
     if counter is not None:
         macs = counter.macs(model.architecture.costs)
     stacks = stacks_of(output)
@@ -116,7 +116,7 @@ def run_sentence(
     )
 
 
-def _called(
+def _call_model(
     model: LoadedModel,
     module: nn.Module,
     inputs: Mapping[str, Any],
@@ -132,13 +132,13 @@ def _called(
         with as_user_error(module, problem), counter.counting() if counter else nullcontext():
             return module(**inputs)
     except UserError as error:
-        if why := _without_decoder_text(module, model.config):
+        if why := _why_no_decoder_input(module, model.config):
             raise UserError(f"{problem}: {why}") from error
         raise
 
 
-def _without_decoder_text(module: nn.Module, config: Any) -> str:
-    """Return why a decoder had no input; "" if it had one, or there is no decoder.
+def _why_no_decoder_input(module: nn.Module, config: Any) -> str:
+    """Return why a decoder got no input; "" if it got one, or there is no decoder.
 
     An encoder that was stored with a head, as T5ForTokenClassification, is no encoder-decoder by
     its configuration. Without the head it is opened as T5Model, which is one.
@@ -153,7 +153,7 @@ def _without_decoder_text(module: nn.Module, config: Any) -> str:
     return f"{cause}; its encoder alone opens with the task {tasks} (--task)" if tasks else cause
 
 
-def _inputs(
+def _token_inputs(
     module: nn.Module, tokens: tuple[Token, ...], config: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the model's arguments, ids as [1, S].

@@ -10,15 +10,15 @@ from bertviewer.core.analysis.sentence_vectors import (
     Pooling,
     SentenceComparison,
     Vectors,
-    compared,
+    compare_vectors,
     sentence_vectors,
     start_label,
 )
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.device import CPU
+from bertviewer.core.runs.module_replay import call_model
 from bertviewer.core.runs.recording import first_tensor
-from bertviewer.core.runs.replay import call_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.errors import UserError
@@ -84,7 +84,7 @@ def compare_sentences(
     start = ""
     is_causal_model = False
     for number, text in enumerate(texts):
-        part = _part(progress, number, len(texts))
+        part = _sentence_progress(progress, number, len(texts))
         cache = None if found else ActivationCache("units")
         run = run_sentence(
             model,
@@ -98,13 +98,13 @@ def compare_sentences(
             is_causal_model = _is_causal(model, cache, part)
         found.append(sentence_vectors(run, is_causal_model))
         start = start or start_label(run)
-    poolings = compared(found[0], found[1], found[2:], start)
+    poolings = compare_vectors(found[0], found[1], found[2:], start)
     if not poolings:
         raise UserError("this model returns no hidden states of the same size to compare")
     return SentenceComparison(first, second, poolings, unrelated)
 
 
-def _part(progress: Progress, number: int, count: int) -> Progress:
+def _sentence_progress(progress: Progress, number: int, count: int) -> Progress:
     """Return a progress callback that reports the number of sentences only."""
 
     def report(done: int, total: int, label: str) -> None:

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct, ValidationError
 from numpy.typing import NDArray
 
 from bertviewer.core.saved_runs.run_file import SCHEMA, RunFile, SavedModel
-from bertviewer.core.saved_runs.validation import check_file, check_modules
+from bertviewer.core.saved_runs.validation import check_modules, check_run
 from bertviewer.core.schema import activation_run
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SourceInfo
@@ -117,7 +117,8 @@ def read_runs(path: Path, progress: Progress = no_progress) -> RunFile:
     text, arrays = _decompressed(path, MOST_TEXT + MOST_ARRAYS, progress)
     file = _decoded(path, text, RunFile, _array_decoder(arrays))
     try:
-        check_file(file)
+        for run in file.runs:
+            check_run(run)
     except (ValidationError, OverflowError) as error:
         _refuse(path, str(error))
     return file

@@ -22,7 +22,7 @@ MOST_STATES = 2_000
 MOST_COSINES = 4_000_000_000
 """Pairs of tokens in all hidden states; a report takes minutes for so many."""
 
-Comparison = Literal["overlay", "difference"]
+ComparisonMode = Literal["overlay", "difference"]
 
 
 class SavedModel(Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,7 +58,7 @@ class RunFile(Struct, frozen=True, forbid_unknown_fields=True):
         versions: of this program and its libraries.
         model: the model.
         run: the last run.
-        run_a: the baseline, if there was one.
+        baseline: the baseline, if there was one.
         comparison: how the two were compared.
         checks: the checks of the last run, by the path that was checked.
     """
@@ -68,22 +68,22 @@ class RunFile(Struct, frozen=True, forbid_unknown_fields=True):
     versions: Mapping[str, str]
     model: SavedModel
     run: ActivationRun
-    run_a: ActivationRun | None
-    comparison: Comparison
+    baseline: ActivationRun | None = field(name="run_a")
+    comparison: ComparisonMode
     checks: Mapping[str, Check]
 
     @property
     def runs(self) -> tuple[ActivationRun, ...]:
         """The run, and the baseline if there is one."""
-        return (self.run,) if self.run_a is None else (self.run, self.run_a)
+        return (self.run,) if self.baseline is None else (self.run, self.baseline)
 
 
 class RunsToSave(Struct, frozen=True):
     """The runs and checks to save; ``origin`` is their model if they were read from a file."""
 
     run: ActivationRun
-    run_a: ActivationRun | None = None
-    comparison: Comparison = "overlay"
+    baseline: ActivationRun | None = None
+    comparison: ComparisonMode = "overlay"
     checks: Mapping[str, Check] = field(default_factory=dict)
     origin: SavedModel | None = None
 
@@ -112,7 +112,7 @@ def create_run_file(
     Raises:
         UserError: the model was not built from a configuration, or a run is too large.
     """
-    for run in filter(None, (runs.run, runs.run_a)):
+    for run in filter(None, (runs.run, runs.baseline)):
         try:
             check_size(run)
         except ValidationError as error:
@@ -120,7 +120,7 @@ def create_run_file(
     saved = runs.origin or _saved_model(source, config, checkpoint)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return RunFile(
-        SCHEMA, now, versions(), saved, runs.run, runs.run_a, runs.comparison, runs.checks
+        SCHEMA, now, versions(), saved, runs.run, runs.baseline, runs.comparison, runs.checks
     )
 
 

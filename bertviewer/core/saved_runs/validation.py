@@ -16,14 +16,26 @@ from bertviewer.core.tokenization.sentence import check_text
 from bertviewer.core.util.errors import UserError
 
 
-def check_file(file: RunFile) -> None:
-    """Check that the runs of a file are consistent.
+def check_run(run: ActivationRun) -> None:
+    """Check that the values of a run are consistent.
 
     Raises:
         ValidationError: they are not.
     """
-    for run in file.runs:
-        _check_run(run)
+    _check(run.source.kind in get_args(Kind), "its model has an unknown kind of source")
+    try:
+        find_task(run.source.task)
+        check_text(run.sentence)
+    except UserError as error:
+        raise ValidationError(str(error)) from error
+    check_size(run)
+    paths = [module.path for module in run.modules]
+    _check(len(set(paths)) == len(paths), "modules are duplicated")
+    for module in run.modules:
+        _check_module(module, len(run.tokens))
+    outputs = run.outputs.values()
+    _check(all(0 < x.ndim <= 3 and x.size for x in outputs), "an output has no valid shape")
+    _check_states(run)
 
 
 def check_modules(file: RunFile, architecture: Architecture) -> None:
@@ -66,23 +78,6 @@ def _check_length(run: ActivationRun, config: Mapping[str, Any]) -> None:
 def _check_paths(found: Collection[str], paths: Collection[str]) -> None:
     for path in found:
         _check(path in paths, f"its model has no module {path[:80]!r}")
-
-
-def _check_run(run: ActivationRun) -> None:
-    _check(run.source.kind in get_args(Kind), "its model has an unknown kind of source")
-    try:
-        find_task(run.source.task)
-        check_text(run.sentence)
-    except UserError as error:
-        raise ValidationError(str(error)) from error
-    check_size(run)
-    paths = [module.path for module in run.modules]
-    _check(len(set(paths)) == len(paths), "modules are duplicated")
-    for module in run.modules:
-        _check_module(module, len(run.tokens))
-    outputs = run.outputs.values()
-    _check(all(0 < x.ndim <= 3 and x.size for x in outputs), "an output has no valid shape")
-    _check_states(run)
 
 
 def _check_states(run: ActivationRun) -> None:

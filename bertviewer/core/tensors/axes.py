@@ -1,4 +1,4 @@
-"""Axes of a tensor: token names, and which dimensions of a run's tensors are tokens."""
+"""Axes of a tensor: names of indices, and which dimensions of a run's tensors are tokens."""
 
 import math
 from bisect import bisect_left
@@ -192,7 +192,7 @@ def tokens_of_rows(run: ActivationRun, path: str, count: int) -> range | None:
 
 
 def state_statistics(run: ActivationRun, path: str) -> tuple[TokenStatistics, ...] | None:
-    """Return the sums of each row of a module's output by call, if all outputs are hidden states.
+    """Return the statistics of each row of a module's output by call, if these are hidden states.
 
     They equal the result of a replay. ``None`` for all other modules, such as GPT-2's last layer,
     which is followed by a norm.

@@ -96,12 +96,12 @@ def as_arrays(tensors: "Mapping[str, torch.Tensor]") -> dict[str, NDArray[Any]]:
     """
     import torch
 
-    from bertviewer.core.runs.measuring import left_out
+    from bertviewer.core.runs.measuring import skip_reason
 
     found = {}
     for name, tensor in tensors.items():
         if tensor.is_nested or tensor.is_quantized or tensor.layout is not torch.strided:
-            raise UserError(f"{name} is {left_out(tensor)} and cannot be shown as an array")
+            raise UserError(f"{name} is {skip_reason(tensor)} and cannot be shown as an array")
         has_type = tensor.dtype in (torch.float16, torch.float32, torch.float64)
         found[name] = (
             tensor if has_type or not tensor.is_floating_point() else tensor.float()

@@ -1,4 +1,4 @@
-"""Reduced views of a large matrix: means and extrema of blocks, and the first and last cells."""
+"""Reduced views of a large matrix: means and extremes of blocks, and the first and last cells."""
 
 from typing import Any
 
@@ -20,21 +20,21 @@ Edges = NDArray[np.int64]
 
 
 class TensorMap(Struct, frozen=True, eq=False):
-    """Blocks of a region of a matrix.
+    """A region of a matrix, reduced to one mean and one extreme for each block.
 
     Attributes:
         row_edges: the first row of each block, and the end of the region.
         column_edges: the same for columns.
-        means: [vertical, horizontal], of the finite elements; NaN without any.
+        means: [blocks down, blocks across], of the finite elements; NaN without any.
         extremes: the element farthest from 0 in each block, likewise.
-        left_out: the number of NaN and infinite elements.
+        nonfinite: the number of NaN and infinite elements.
     """
 
     row_edges: Edges
     column_edges: Edges
     means: NDArray[np.float64]
     extremes: NDArray[np.float64]
-    left_out: int
+    nonfinite: int
 
     @property
     def is_exact(self) -> bool:

@@ -23,8 +23,8 @@ class MatrixStatistics(Struct, frozen=True, eq=False):
 
     Attributes:
         statistics: of its finite elements.
-        row_norms: the Euclidean norm of each row, which NaN and Inf propagate to.
-        column_norms: the same for columns.
+        row_norms: [rows], their Euclidean norms; NaN and Inf propagate to them.
+        column_norms: [columns], the same for columns.
     """
 
     statistics: Statistics

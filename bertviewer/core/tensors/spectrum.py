@@ -12,6 +12,7 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
 SHARE = 0.9
+"""Default share of the sum of squares for ``rank_for_share``."""
 MOST_SIDE = 8192
 """Maximum length of the smaller side: its square has to fit into memory."""
 
@@ -88,7 +89,7 @@ class Spectrum(Struct, frozen=True, eq=False):
         """The largest divided by the smallest value; ``None`` if the rank is not full."""
         return self.largest / float(self.values[-1]) if self.rank == len(self.values) else None
 
-    def needed(self, share: float = SHARE) -> int | None:
+    def rank_for_share(self, share: float = SHARE) -> int | None:
         """Return how many values have this share of the sum of all squares."""
         if not self.largest:
             return None
@@ -134,14 +135,14 @@ def singular_values(matrix: Matrix, progress: Progress = no_progress, label: str
     return Spectrum(found, long, matrix.values.dtype)
 
 
-def cost(shape: tuple[int, int]) -> int:
+def svd_cost(shape: tuple[int, int]) -> int:
     """Return the approximate multiplications that the singular values of a matrix take."""
     rows, columns = shape
     return 4 * rows * columns * min(rows, columns)
 
 
 def _float64(matrix: Matrix, span: Span) -> NDArray[np.float64]:
-    """Return some of the rows, or of the columns as rows if these are more."""
+    """Return rows of the longer side, transposed if that is the columns: [span, shorter side]."""
     height, width = matrix.shape
     values = matrix.block(span) if height >= width else matrix.block((0, height), span).T
     values = values.astype(np.float64, order="C")

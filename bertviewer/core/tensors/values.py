@@ -27,22 +27,22 @@ class Origin(Struct, frozen=True):
     """The origin of values.
 
     Attributes:
-        kind: "file" for a checkpoint, "drawn" for random initialisation, "run" for an input or
+        kind: "file" for a checkpoint, "drawn" for random weights, "run" for an input or
             output of a module, "check" for a recomputed one.
         file: the file, ``None`` for values in memory.
         key: the tensor's name in the file; the module in a run.
-        of_random: whether random weights were involved.
+        has_random_weights: whether random weights were involved.
     """
 
     kind: Literal["file", "drawn", "run", "check"]
     file: Path | None = None
     key: str = ""
-    of_random: bool = False
+    has_random_weights: bool = False
 
     @property
     def is_random(self) -> bool:
         """Whether the values depend on random weights."""
-        return self.kind == "drawn" or self.of_random
+        return self.kind == "drawn" or self.has_random_weights
 
 
 class TensorValues(Struct, frozen=True, eq=False):

@@ -7,7 +7,7 @@ from bertviewer.charts.attentions import (
     heads_chart,
     measure_names,
 )
-from bertviewer.core.analysis.attention_maps import Measure, RankedHead, ranked
+from bertviewer.core.analysis.attention_maps import Measure, RankedHead, ranked_heads
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
@@ -41,7 +41,7 @@ def attention(subject: Subject) -> Drafted | None:
     rows = [
         _row(measure, name, best[0])
         for measure, name in measure_names(run).items()
-        if (best := ranked(figures, measure))
+        if (best := ranked_heads(figures, measure))
     ]
     heads = sum(max(map(len, each.values()), default=0) for each in figures.values())
     blocks: list[Block] = [

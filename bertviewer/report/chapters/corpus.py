@@ -7,7 +7,7 @@ from bertviewer.charts.attentions import figures_chart
 from bertviewer.charts.corpora import heads_of, names_of_states, quantile_chart, value_chart
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure, ranked
+from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure, ranked_heads
 from bertviewer.core.corpus.corpus import (
     FEW_SENTENCES,
     QUANTILES,
@@ -171,7 +171,7 @@ def _heads(subject: Subject, found: Corpus, pictures: Pictures) -> Section | Non
 
 def _head_rows(figures: Mapping[AttentionLayer, HeadMeasures]) -> Iterator[Row]:
     for measure, title in _MEASURES.items():
-        if heads := ranked(figures, measure):
+        if heads := ranked_heads(figures, measure):
             ends = (heads[0], heads[-1])
             cells = [(exact(one.value), f"{one.layer.name}, head {one.head}") for one in ends]
             yield Row.of(title, *cells[0], *cells[1])

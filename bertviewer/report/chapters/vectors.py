@@ -1,6 +1,6 @@
 """Two sentences as one vector each, and how alike they are beside unrelated ones."""
 
-from bertviewer.core.analysis.sentence_vectors import Baseline, PooledCosines
+from bertviewer.core.analysis.sentence_vectors import PooledCosines, UnrelatedCosines
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import Block, Break, Column, Paragraph, Row, Section, See, Table
@@ -46,6 +46,6 @@ def vectors(subject: Subject) -> Drafted | None:
 
 
 def _row(found: PooledCosines) -> Row:
-    cosine, base = found.last, found.last_baseline or Baseline(*(float("nan"),) * 3)
-    figures = (cosine, base.mean, base.low, base.high)
+    cosine, unrelated = found.last, found.last_unrelated or UnrelatedCosines(*(float("nan"),) * 3)
+    figures = (cosine, unrelated.mean, unrelated.low, unrelated.high)
     return Row.of(found.label, *(cosine_text(value) for value in figures))

@@ -34,7 +34,7 @@ RUNNING = "Sentence"
 
 def run(wishes: Wishes, model: "LoadedModel", progress: Progress) -> "Corpus | UserError":
     """Run a model over data, or what is left of them; what is finished stays if that fails."""
-    from bertviewer.core.corpus.making import CorpusRequest, Part, make_corpus, threads_for
+    from bertviewer.core.corpus.making import CorpusRequest, Process, make_corpus, threads_for
     from bertviewer.core.runs.device import CPU
 
     try:
@@ -43,7 +43,7 @@ def run(wishes: Wishes, model: "LoadedModel", progress: Progress) -> "Corpus | U
         wish = CorpusRequest(
             tuple(map(Path, wishes.files)), wishes.choices, Path(wishes.folder), command
         )
-        found = make_corpus(model, wish, progress, Part(threads=threads_for(CPU)))
+        found = make_corpus(model, wish, progress, Process(threads=threads_for(CPU)))
     except UserError as error:
         return error
     assert found is not None  # there is no other process

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from bertviewer.core.corpus.corpus import configuration_digest
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.parquet import pyarrow_parts
-from bertviewer.core.corpus.plan import FOLDER, NAME, read_plan
+from bertviewer.core.corpus.plan import PLAN_FILE, SHARDS_FOLDER, read_plan
 from bertviewer.core.corpus.reading import is_corpus, read_manifest
 from bertviewer.core.corpus.writing import WHY_PYARROW
 from bertviewer.core.util.errors import UserError
@@ -57,7 +57,7 @@ def look(folder: Path, config: dict[str, Any], progress: Progress) -> FolderStat
         if is_corpus(folder):
             manifest = read_manifest(folder)
             return _state("whole", manifest, config, 0, int(manifest["sentences"]))
-        if FOLDER in names:
+        if SHARDS_FOLDER in names:
             return _part(folder, config)
         return FolderState("taken", names[0]) if names else FolderState("new")
     except (UserError, OSError, KeyError, TypeError, ValueError) as error:
@@ -65,11 +65,11 @@ def look(folder: Path, config: dict[str, Any], progress: Progress) -> FolderStat
 
 
 def _part(folder: Path, config: dict[str, Any]) -> FolderState:
-    plan = folder / FOLDER / NAME
+    plan = folder / SHARDS_FOLDER / PLAN_FILE
     if not plan.exists():
         return FolderState("new")
     found = read_plan(plan)
-    done = sum(1 for _ in (folder / FOLDER).glob("*.shard"))
+    done = sum(1 for _ in (folder / SHARDS_FOLDER).glob("*.shard"))
     return _state("part", found, config, done, sum(file["sentences"] for file in found["data"]))
 
 

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.attentions import figures_chart
 from bertviewer.charts.corpora import heads_of
 from bertviewer.charts.place import Place
-from bertviewer.core.analysis.attention_maps import Measure, RankedHead, ranked
+from bertviewer.core.analysis.attention_maps import Measure, RankedHead, ranked_heads
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.util.numbers import number_text
@@ -75,7 +75,7 @@ class HeadsPage(QWidget):
             "cls": self.tr("Attention to the start token per head, averaged over all tokens"),
             "sep": self.tr("Attention to separators per head, averaged over all tokens"),
         }[str(measure)]
-        heads = ranked(self._figures, measure)
+        heads = ranked_heads(self._figures, measure)
         self._ends = heads[:1] + heads[-1:]
         for button, text, end in (
             (self._highest, self.tr("highest: {0}"), 0),

@@ -6,7 +6,7 @@ from bertviewer.charts.attentions import AttentionPair, attention_pair, heads_ch
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID
-from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
+from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, shown_layer
 from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.attention_request import AttentionRequest
@@ -81,7 +81,7 @@ class AttentionView(View):
             self._layers_of = watched
             self._layers = attention_layers(architecture, watched.run)
         path = self.workspace.selection.place.path or ""
-        self._layer = followed(architecture, self._layers, path, self._layer)
+        self._layer = shown_layer(architecture, self._layers, path, self._layer)
         for control in (self._choice, self._all):
             control.setVisible(self._layer is not None)
         if self._layer is None:

@@ -94,13 +94,14 @@ class HeadSurvey(QObject):
 
     def ranked(self, measure: Measure) -> tuple[RankedHead, ...]:
         """Return the heads of the last run that are known, those with most of a measure first."""
-        from bertviewer.core.analysis.attention_maps import ranked
+        from bertviewer.core.analysis.attention_maps import ranked_heads
 
         watched = self._workspace.runs.watched
         if watched is None:
             return ()
         figures = self.figures(watched)
-        return ranked({layer: figures[layer] for layer in self.layers if layer in figures}, measure)
+        found = {layer: figures[layer] for layer in self.layers if layer in figures}
+        return ranked_heads(found, measure)
 
     def _forget(self) -> None:
         """Keep no more of runs that are gone."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.analysis.attention_maps import Received
     from bertviewer.core.analysis.histogram import Histogram, Range
-    from bertviewer.core.analysis.outliers import Level, OutlierFeature
+    from bertviewer.core.analysis.outliers import MeanStd, OutlierFeature
     from bertviewer.core.analysis.padding import Padding
     from bertviewer.core.analysis.predictions import Predictions
     from bertviewer.core.analysis.sentence_vectors import SentenceComparison
@@ -45,12 +45,12 @@ def measure_tokens_job(
 
 def find_outliers_job(
     run: ActivationRun, _model: LoadedModel, progress: Progress
-) -> tuple[tuple[OutlierFeature, ...], tuple[Level | None, ...]]:
+) -> tuple[tuple[OutlierFeature, ...], tuple[MeanStd | None, ...]]:
     """Find the outlier features of a run's hidden states, and the levels of these states."""
-    from bertviewer.core.analysis.outliers import outlier_features, state_levels
+    from bertviewer.core.analysis.outliers import outlier_features, state_mean_stds
 
     progress(0, 0, "Looking for outlier features")
-    return outlier_features(run), state_levels(run)
+    return outlier_features(run), state_mean_stds(run)
 
 
 def explain_job(
@@ -85,7 +85,7 @@ def compare_sentences_job(  # noqa: PLR0917
 
 def pad_job(watched: RecordedRun, length: int, model: LoadedModel, progress: Progress) -> Padding:
     """Run a run's sentence padded to a length, with the mask and without."""
-    from bertviewer.core.runs.padding import compare_padding
+    from bertviewer.core.replay.padding import compare_padding
 
     kept = watched.kept
     return compare_padding(watched.model or model, watched.run, kept, length, progress)
@@ -95,10 +95,10 @@ def received_job(
     layer: AttentionLayer, watched: RecordedRun, model: LoadedModel, progress: Progress
 ) -> Received:
     """Calculate what share of each head's attention the tokens receive."""
-    from bertviewer.core.analysis.attention_maps import received
+    from bertviewer.core.analysis.attention_maps import received_attention
     from bertviewer.ui.attention_request import attention_job
 
-    return received(attention_job(layer, model, watched, progress).maps)
+    return received_attention(attention_job(layer, model, watched, progress).maps)
 
 
 def probabilities_job(

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
 from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.place import Place
-from bertviewer.core.analysis.outliers import DEVIATIONS, Level, OutlierFeature
+from bertviewer.core.analysis.outliers import DEVIATIONS, MeanStd, OutlierFeature
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.core.util.text import isolated
@@ -19,7 +19,7 @@ from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
 Features = tuple[OutlierFeature, ...]
-Levels = tuple[Level | None, ...]
+Levels = tuple[MeanStd | None, ...]
 
 GAP = 4
 MOST_CHIPS = 8

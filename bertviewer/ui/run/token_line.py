@@ -18,7 +18,7 @@ from bertviewer.charts.token_measures import (
     segment_measure,
     state_for,
 )
-from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
+from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, shown_layer
 from bertviewer.core.analysis.attention_maps import Received
 from bertviewer.core.analysis.predictions import predicted_positions
 from bertviewer.ui.background.requests import Request
@@ -114,7 +114,7 @@ class TokenLine(QWidget):
         architecture, selection = self._workspace.architecture, self._workspace.selection
         assert architecture is not None
         path = selection.place.path or ""
-        self._layer = layer = followed(architecture, self._layers, path, self._layer)
+        self._layer = layer = shown_layer(architecture, self._layers, path, self._layer)
         if layer is None:
             return no_measure()
         work = partial(jobs.received_job, layer, watched)

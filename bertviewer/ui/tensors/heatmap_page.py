@@ -121,10 +121,10 @@ class HeatmapPage(ComputedPage):
         sizes = [int(edges[1] - edges[0]) for edges in (found.row_edges, found.column_edges)]
         blocks = self.tr("blocks of {0} × {1}").format(*sizes)
         title = self.tr("each cell") if found.is_exact else blocks
-        if not found.left_out:
+        if not found.nonfinite:
             return title
         # The mean of a block says nothing of them.
-        return self.tr("{0}, excluding {1} NaN or Inf").format(title, f"{found.left_out:,}")
+        return self.tr("{0}, excluding {1} NaN or Inf").format(title, f"{found.nonfinite:,}")
 
 
 def _numbered(axis: Axis) -> Axis:

@@ -6,7 +6,7 @@ from typing import Any
 from bertviewer.charts.figures import Figure, FigureColumn, FigureTable, number, words
 from bertviewer.charts.tensor_charts import spectrum_chart
 from bertviewer.core.tensors.matrix import Matrix, TensorPart
-from bertviewer.core.tensors.spectrum import SHARE, Spectrum, cost
+from bertviewer.core.tensors.spectrum import SHARE, Spectrum, svd_cost
 from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_panel import ChartPanel
@@ -54,16 +54,16 @@ class SpectrumPage(ComputedPage):
         matrix = part.matrix
         if part.is_vector and min(matrix.shape):
             return self.tr("A vector has one singular value: its norm.")
-        if matrix != self._agreed and cost(matrix.shape) > MOST_COST:
+        if matrix != self._agreed and svd_cost(matrix.shape) > MOST_COST:
             return self.tr(
                 "Computing the singular values of {0} × {1} elements takes about {2} "
                 "billion multiplications: seconds to minutes."
-            ).format(*(f"{size:,}" for size in (*matrix.shape, cost(matrix.shape) // 10**9)))
+            ).format(*(f"{size:,}" for size in (*matrix.shape, svd_cost(matrix.shape) // 10**9)))
         return super().why_not(part)
 
     def way_out(self, part: TensorPart) -> Offer | None:
         """Offer to compute what takes long."""
-        is_long = not part.is_vector and cost(part.matrix.shape) > MOST_COST
+        is_long = not part.is_vector and svd_cost(part.matrix.shape) > MOST_COST
         call = partial(self._agree, part.matrix)
         return Offer(self.tr("Compute anyway"), call) if is_long else None
 
@@ -109,7 +109,7 @@ class SpectrumPage(ComputedPage):
                             "Number of values that make up {0} of the sum of all squares"
                         ).format(f"{SHARE:.0%}"),
                     ),
-                    number(found.needed()),
+                    number(found.rank_for_share()),
                 ),
             ]
         if found.condition is not None:

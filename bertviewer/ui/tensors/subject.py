@@ -5,7 +5,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from bertviewer.core.analysis.heads import HeadLayout, head_layout, seen_heads
+from bertviewer.core.analysis.heads import HeadLayout, head_layout, recorded_heads
 from bertviewer.core.schema.activation_run import ModuleTensor
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.check import CheckStep
@@ -63,16 +63,16 @@ def of_run(
     seen: ModuleTensor, watched: RecordedRun, path: str, call: int, architecture: Architecture
 ) -> Subject:
     """Return what a module took or gave in a call as something to look into."""
-    is_given = seen.key.side == "output"
+    is_output = seen.key.side == "output"
     title = translate("Subject", SIDES[seen.key.side]).format(seen.key.name)
-    if seen.key.name.partition(".")[0] == ("output" if is_given else "input"):
+    if seen.key.name.partition(".")[0] == ("output" if is_output else "input"):
         title = seen.key.name  # rather than "output output"
     return Subject(
         (watched, path, call, seen.key),
         title,
         f"{path or architecture.root.class_name}: {title}",
         partial(jobs.seen_values_job, watched, path, call, seen.key),
-        lambda shape: seen_heads(architecture, path, shape, is_given=is_given),
+        lambda shape: recorded_heads(architecture, path, shape, is_output=is_output),
         watched=watched,
     )
 
@@ -84,6 +84,6 @@ def of_step(step: CheckStep, watched: RecordedRun, architecture: Architecture) -
         translate("Subject", "verified: {0}").format(step.step),
         f"{step.path or architecture.root.class_name}: {step.step}",
         partial(jobs.checked_step_job, watched, step),
-        lambda shape: seen_heads(architecture, step.path, shape, is_given=True),
+        lambda shape: recorded_heads(architecture, step.path, shape, is_output=True),
         watched=watched,
     )

@@ -29,7 +29,7 @@ class Answer(Struct, frozen=True):
 def previous_head(model: LoadedModel, watched: RecordedRun, progress: Progress) -> Answer:
     """Find the head that gives most of its attention to the token before each."""
     from bertviewer.core.analysis.attention_layers import attention_layers
-    from bertviewer.core.analysis.attention_maps import head_measures, ranked
+    from bertviewer.core.analysis.attention_maps import head_measures, ranked_heads
     from bertviewer.core.replay.attention import attention_of
 
     run = watched.run
@@ -37,7 +37,7 @@ def previous_head(model: LoadedModel, watched: RecordedRun, progress: Progress) 
     for layer in attention_layers(model.architecture, run):
         maps = attention_of(model, run, watched.kept, layer.path, progress, call=layer.call)
         figures[layer] = head_measures(maps, run)
-    best, *others = ranked(figures, "previous")
+    best, *others = ranked_heads(figures, "previous")
     text = translate(
         "questions",
         "Head {0} of {1}: on average, a token pays {2} of its attention to the previous "

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
+from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, shown_layer
 from bertviewer.core.analysis.attention_maps import AttentionMaps, most_attended, most_attending
 from bertviewer.core.schema.activation_run import Sentence
 from tests.core.analysis.runs import run_of
@@ -85,7 +85,7 @@ def test_the_order_of_calls() -> None:
 def test_a_model_without_attention() -> None:
     it = opened("bert")
     assert attention_layers(it.model.architecture, run_of(())) == ()
-    assert followed(it.model.architecture, (), "encoder.layer.1", None) is None
+    assert shown_layer(it.model.architecture, (), "encoder.layer.1", None) is None
 
 
 def test_which_one_is_meant() -> None:
@@ -105,7 +105,7 @@ def test_which_one_is_meant() -> None:
         ("decoder.layers.1.self_attn", "decoder layer 1, self"),
         ("decoder", "decoder layer 1, self"),
     ):
-        before = followed(architecture, layers, path, before)
+        before = shown_layer(architecture, layers, path, before)
         assert before == names[expected], path
 
 
@@ -113,10 +113,10 @@ def test_a_shared_layer_stays_at_its_call() -> None:
     it = opened("albert", num_hidden_layers=3)
     layers = attention_layers(it.model.architecture, it.run)
     path = layers[0].path
-    assert followed(it.model.architecture, layers, path, None) == layers[0]
-    assert followed(it.model.architecture, layers, path, layers[2]) == layers[2]
+    assert shown_layer(it.model.architecture, layers, path, None) == layers[0]
+    assert shown_layer(it.model.architecture, layers, path, layers[2]) == layers[2]
     # Of another run with fewer layers there is no such call.
-    assert followed(it.model.architecture, layers[:2], path, layers[2]) == layers[0]
+    assert shown_layer(it.model.architecture, layers[:2], path, layers[2]) == layers[0]
 
 
 def test_what_a_token_looks_at_most() -> None:

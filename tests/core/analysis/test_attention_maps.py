@@ -16,7 +16,7 @@ from bertviewer.core.analysis.attention_maps import (
     head_measures,
     masked_by_pattern,
     mean_of_heads,
-    ranked,
+    ranked_heads,
     without_tokens,
 )
 from tests.core.analysis.runs import run_of, tokens_of
@@ -126,9 +126,9 @@ def test_the_highest_comes_first() -> None:
         second: {"previous": np.array([0.5, 0.75])},
         third: {"entropy": np.array([1.0])},
     }
-    found = [(one.layer, one.head, one.value) for one in ranked(figures, "previous")]
+    found = [(one.layer, one.head, one.value) for one in ranked_heads(figures, "previous")]
     assert found == [(second, 1, 0.75), (first, 1, 0.5), (second, 0, 0.5), (first, 0, 0.25)]
-    assert ranked(figures, "next") == ()
+    assert ranked_heads(figures, "next") == ()
 
 
 def test_what_is_hidden_shows_where_no_mask_is_known() -> None:

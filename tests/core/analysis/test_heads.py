@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from bertviewer.core.analysis.heads import HeadLayout, Part, head_layout, seen_heads
+from bertviewer.core.analysis.heads import HeadLayout, Part, head_layout, recorded_heads
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.parsing import parse_source
@@ -102,17 +102,17 @@ def test_gpt2s_columns_are_what_a_head_asks_for() -> None:
 def test_heads_of_what_modules_take_and_give() -> None:
     architecture = open_model(parse_source("bert-base-uncased")).architecture
     attention = "encoder.layer.0.attention"
-    query = seen_heads(architecture, f"{attention}.self.query", (1, 9, 768), is_given=True)
+    query = recorded_heads(architecture, f"{attention}.self.query", (1, 9, 768), is_output=True)
     assert query == HeadLayout("columns", ("query",), 12, 64)
     dense = f"{attention}.output.dense"
-    assert seen_heads(architecture, dense, (1, 9, 768), is_given=False) == HeadLayout(
+    assert recorded_heads(architecture, dense, (1, 9, 768), is_output=False) == HeadLayout(
         "columns", ("output",), 12, 64
     )
-    assert seen_heads(architecture, dense, (1, 9, 768), is_given=True) is None
-    probabilities = seen_heads(architecture, f"{attention}.self", (1, 12, 9, 9), is_given=True)
+    assert recorded_heads(architecture, dense, (1, 9, 768), is_output=True) is None
+    probabilities = recorded_heads(architecture, f"{attention}.self", (1, 12, 9, 9), is_output=True)
     assert probabilities == HeadLayout("matrices", ("head",), 12, 1)
-    assert seen_heads(architecture, f"{attention}.self", (1, 1, 9, 9), is_given=False) is None
-    assert seen_heads(architecture, "pooler", (1, 768), is_given=True) is None
+    assert recorded_heads(architecture, f"{attention}.self", (1, 1, 9, 9), is_output=False) is None
+    assert recorded_heads(architecture, "pooler", (1, 768), is_output=True) is None
 
 
 SMALL = {

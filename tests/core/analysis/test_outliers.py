@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bertviewer.core.analysis.outliers import (
-    Level,
+    MeanStd,
     feature_path,
     outlier_features,
-    state_levels,
+    state_mean_stds,
 )
 from bertviewer.core.schema.activation_run import ActivationRun
 from tests.core.analysis.runs import demo_run, run_of, tokens_of
@@ -155,7 +155,7 @@ def test_a_feature_of_the_demo_through_the_states() -> None:
 
 def test_the_levels_of_the_demos_states() -> None:
     run = demo_run("the cat sat on the mat")
-    levels = state_levels(run)
+    levels = state_mean_stds(run)
     assert len(levels) == 7
     for level, state in zip(levels, run.hidden_states, strict=True):
         assert level is not None
@@ -175,12 +175,12 @@ def test_a_feature_with_gaps() -> None:
     assert path.means == pytest.approx((2.0, 2.0, 5.0, 1e308))
     assert path.mins == (1.0, 2.0, 5.0, 1e308)
     assert path.maxs == (3.0, 2.0, 5.0, 1e308)
-    levels = state_levels(run)
-    assert levels[2:] == (Level(5.0, 0.0), Level(1e308, 0.0))
+    levels = state_mean_stds(run)
+    assert levels[2:] == (MeanStd(5.0, 0.0), MeanStd(1e308, 0.0))
     assert levels[1] is not None
     # The second state's finite values are 0, 2 and 4.
     assert (levels[1].mean, levels[1].std) == pytest.approx((2.0, (8 / 3) ** 0.5))
     assert path.values[1, 0] == inf
     gone = feature_path(run, 1)
     assert gone.means[0] is gone.mins[0] is gone.maxs[0] is None
-    assert state_levels(run_with(np.full((2, 3), nan))) == (None,)
+    assert state_mean_stds(run_with(np.full((2, 3), nan))) == (None,)

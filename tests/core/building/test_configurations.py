@@ -30,7 +30,7 @@ def refusal(folder: Path, config: dict[str, Any]) -> str:
     path = folder / "config.json"
     path.write_text(json.dumps(config))
     try:
-        open_model(parse_source(str(path)), keep=False)
+        open_model(parse_source(str(path)), store=False)
     except UserError as error:
         return str(error)
     return ""

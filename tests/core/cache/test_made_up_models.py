@@ -74,7 +74,7 @@ def test_a_file_that_was_made_up_is_thrown_away(
     second = opened(folder)
     assert len(building) == 2
     assert second.architecture == first.architecture
-    assert second.keys == first.keys
+    assert second.load_report == first.load_report
 
 
 def test_what_only_seems_right_is_put_right_when_torch_is_there(
@@ -93,7 +93,7 @@ def test_what_only_seems_right_is_put_right_when_torch_is_there(
     model = opened(folder)
     assert model.architecture.root.class_name == "Another"
     assert len(building) == 0
-    model.confirm()
+    model.ensure_built()
     assert model.architecture.root.class_name == "BertModel"
     assert "not what the cache says" in notes[0]
     assert model.with_formulas() == derived
@@ -105,11 +105,11 @@ def test_a_wrong_key_report_costs_no_formulas(
 ) -> None:
     change(cache, "key-reports", unexpected=["made.up"])
     model = opened(folder)
-    assert model.keys is not None
-    assert "made.up" in model.keys.unexpected
-    model.confirm()
+    assert model.load_report is not None
+    assert "made.up" in model.load_report.unexpected
+    model.ensure_built()
     assert model.was_corrected
-    assert "made.up" not in model.keys.unexpected
+    assert "made.up" not in model.load_report.unexpected
     assert model.architecture == derived
 
 

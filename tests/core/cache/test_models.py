@@ -29,7 +29,7 @@ def test_the_second_time_nothing_is_built(folder: Path, building: list[str]) -> 
     second = opened(folder)
     assert building == [str(folder)]
     assert second.architecture == first.architecture
-    assert second.keys == first.keys
+    assert second.load_report == first.load_report
     assert second.heads == first.heads
     assert "masked-lm" in second.heads
 
@@ -59,7 +59,7 @@ def test_formulas_are_there_once_they_were_derived(folder: Path, cache: Path) ->
 def test_what_is_seen_again_works_like_the_first(folder: Path, building: list[str]) -> None:
     first, second = opened(folder), opened(folder)
     for model in (first, second):
-        model.confirm()
+        model.ensure_built()
     assert len(building) == 2
     ours, theirs = (m.module(random_weights=False).state_dict() for m in (first, second))
     assert all(bool((ours[name] == theirs[name]).all()) for name in ours)
@@ -110,19 +110,19 @@ def test_a_changed_checkpoint_is_looked_at_again(
         return
     model = opened(folder)
     assert len(building) == 2
-    assert model.keys is not None
-    assert bool(model.keys.renamed) == (change == "renamed")
-    assert model.architecture.source.random_tensors == model.keys.missing
-    assert bool(model.keys.missing) == (change == "dropped")
-    assert bool(model.keys.unexpected) == (change == "added")
-    assert len(model.keys.stored_dtypes) == 1 + (change == "retyped")
+    assert model.load_report is not None
+    assert bool(model.load_report.renamed) == (change == "renamed")
+    assert model.architecture.source.random_tensors == model.load_report.missing
+    assert bool(model.load_report.missing) == (change == "dropped")
+    assert bool(model.load_report.unexpected) == (change == "added")
+    assert len(model.load_report.stored_dtypes) == 1 + (change == "retyped")
 
 
 def test_values_that_changed_are_no_other_model(folder: Path, building: list[str]) -> None:
     opened(folder)
     file = folder / "model.safetensors"
     save_file({k: v + 1 for k, v in load_file(file).items()}, file, {"format": "pt"})
-    assert opened(folder).keys is not None
+    assert opened(folder).load_report is not None
     assert len(building) == 1
 
 
@@ -201,13 +201,13 @@ def test_what_loading_finds_out_is_not_taken_for_what_the_names_say(
     monkeypatch.setattr(weighting, "pretrained_module", and_one_is_missing)
     model = opened(folder)
     model.module(random_weights=False)
-    assert model.keys is not None
-    assert "pooler.dense.bias" in model.keys.missing
+    assert model.load_report is not None
+    assert "pooler.dense.bias" in model.load_report.missing
     model.with_formulas()
     again = opened(folder)
-    assert again.keys is not None
-    assert "pooler.dense.bias" not in again.keys.missing
-    again.confirm()
+    assert again.load_report is not None
+    assert "pooler.dense.bias" not in again.load_report.missing
+    again.ensure_built()
     assert not again.was_corrected
 
 

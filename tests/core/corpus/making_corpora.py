@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.corpus.heartbeat import DEFAULT_TIMEOUTS, Timeouts
-from bertviewer.core.corpus.making import SINGLE_PROCESS, CorpusRequest, Part, make_corpus
+from bertviewer.core.corpus.making import SINGLE_PROCESS, CorpusRequest, Process, make_corpus
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.util.progress import Progress, no_progress
@@ -18,12 +18,12 @@ def made(
     folder: Path,
     choices: CorpusOptions = SHARDS,
     *,
-    part: Part = SINGLE_PROCESS,
+    process: Process = SINGLE_PROCESS,
     progress: Progress = no_progress,
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> Corpus | None:
     wish = CorpusRequest((data,), choices, folder, "bertviewer corpus")
-    return make_corpus(model, wish, progress, part, timeouts=timeouts)
+    return make_corpus(model, wish, progress, process, timeouts=timeouts)
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -73,7 +73,7 @@ def corpus(model: LoadedModel, data: Path, tmp_path_factory: pytest.TempPathFact
 
 
 def test_all_modules_are_there(corpus: Corpus, alone: Alone) -> None:
-    assert {path for path, _ in corpus.places} == set(alone.values)
+    assert {path for path, _ in corpus.call_keys} == set(alone.values)
     assert (corpus.sentences, corpus.tokens) == (200, alone.tokens)
 
 

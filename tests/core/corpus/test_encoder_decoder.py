@@ -111,8 +111,8 @@ def corpus(model: LoadedModel, data: Path, folder: Path) -> Corpus:
 def test_sums(corpus: Corpus, alone: Alone) -> None:
     assert corpus.tokens == sum(len(source) for source, _ in alone.tokens)
     left_out = {(one["path"], one["call"]) for one in corpus.manifest["modules"] if one["left_out"]}
-    assert set(corpus.places) == set(alone.values) - left_out
-    for path, call in corpus.places:
+    assert set(corpus.call_keys) == set(alone.values) - left_out
+    for path, call in corpus.call_keys:
         values = np.concatenate([part.reshape(-1) for part in alone.values[path, call]])
         found = corpus.of(path, call)
         assert found is not None

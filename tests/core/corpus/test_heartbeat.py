@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bertviewer.core.corpus.heartbeat import HeartbeatMonitor, Timeouts, heartbeat
-from bertviewer.core.corpus.plan import FOLDER
+from bertviewer.core.corpus.plan import SHARDS_FOLDER
 from bertviewer.core.corpus.shards import shard_file
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import no_progress
@@ -34,14 +34,14 @@ class Clock:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / FOLDER).mkdir()
+    (tmp_path / SHARDS_FOLDER).mkdir()
     for shard in (0, 3):
         shard_file(tmp_path, shard).touch()
     return tmp_path
 
 
 def touch(folder: Path, rank: int, at: int) -> None:
-    file = folder / FOLDER / f"process-{rank}"
+    file = folder / SHARDS_FOLDER / f"process-{rank}"
     file.touch()
     os.utime(file, ns=(at, at))
 
@@ -101,7 +101,7 @@ def test_one_that_does_not_begin(folder: Path) -> None:
 
 
 def test_a_process_shows_that_it_works(tmp_path: Path) -> None:
-    file = tmp_path / FOLDER / "process-1"
+    file = tmp_path / SHARDS_FOLDER / "process-1"
     with heartbeat(tmp_path, 1, interval=0.001):
         for _ in range(3):
             os.utime(file, ns=(0, 0))
@@ -115,7 +115,7 @@ def test_a_process_shows_that_it_works(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_taken_away_meanwhile(tmp_path: Path) -> None:
     """As the first process does when all is there."""
-    file = tmp_path / FOLDER / "process-1"
+    file = tmp_path / SHARDS_FOLDER / "process-1"
     with heartbeat(tmp_path, 1, interval=0.0001):
         file.unlink()
     assert not file.exists()

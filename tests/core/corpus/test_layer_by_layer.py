@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from bertviewer.core.checkpoints.stored import StoredTensor
 from bertviewer.core.corpus import running
-from bertviewer.core.corpus.making import Part
+from bertviewer.core.corpus.making import Process
 from bertviewer.core.corpus.options import CorpusOptions
-from bertviewer.core.corpus.plan import FOLDER
+from bertviewer.core.corpus.plan import SHARDS_FOLDER
 from bertviewer.core.loading import layer_synchronizer as synchronizer
 from bertviewer.core.loading.lazy_parameter import lazy_parameters
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -129,15 +129,17 @@ def test_a_run_goes_on_with_and_without(
 ) -> None:
     made(model, data, tmp_path / "whole", FEW)
     for first, second, folder in ((model, absent, "a"), (absent, model, "b")):
-        made(first, data, tmp_path / folder, FEW, part=Part(1, 2))
-        assert len(list((tmp_path / folder / FOLDER).glob("*.shard"))) == 1
+        made(first, data, tmp_path / folder, FEW, process=Process(1, 2))
+        assert len(list((tmp_path / folder / SHARDS_FOLDER).glob("*.shard"))) == 1
         made(second, data, tmp_path / folder, FEW)
         assert content(tmp_path / folder) == content(tmp_path / "whole")
 
 
 def left_behind() -> list[str]:
     names = [thread.name for thread in threading.enumerate()]
-    return [name for name in names if name.startswith((synchronizer.THREAD, "bertviewer-corpus"))]
+    return [
+        name for name in names if name.startswith((synchronizer.THREAD_NAME, "bertviewer-corpus"))
+    ]
 
 
 Ending = Callable[..., None]
@@ -182,7 +184,7 @@ class TestWhatEndsOne:
 
         with pytest.raises(UserError, match=r"the model cannot run these sentences: .*no more"):
             ending(fail)
-        assert not list((tmp_path / FOLDER).glob("*.shard"))
+        assert not list((tmp_path / SHARDS_FOLDER).glob("*.shard"))
 
     def test_an_error_in_the_first_batches(self, ending: Ending) -> None:
         def fail(call: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bertviewer.core.corpus.comparison import compare_corpora
-from bertviewer.core.corpus.making import Part
+from bertviewer.core.corpus.making import Process
 from bertviewer.core.corpus.merging import merge_corpora
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.reading import read_corpus
@@ -64,7 +64,7 @@ def test_shards_of_several_folders(
 ) -> None:
     """As of machines that share no folder."""
     parts = [tmp_path / f"node{rank}" for rank in range(2)]
-    made(model, data, parts[1], part=Part(1, 2))
+    made(model, data, parts[1], process=Process(1, 2))
     with pytest.raises(UserError, match="4 of 7 shards are missing, first number 0"):
         merge_corpora([parts[1]], "")
 
@@ -73,7 +73,7 @@ def test_shards_of_several_folders(
             raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        made(model, data, parts[0], part=Part(0, 2), progress=no_waiting)
+        made(model, data, parts[0], process=Process(0, 2), progress=no_waiting)
     done = without_torch("corpus-merge", *parts, "-o", tmp_path / "all")
     assert (done.returncode, done.stderr) == (0, "")
     merged, wanted = content(tmp_path / "all"), content(whole)
@@ -86,7 +86,7 @@ def test_finished_ones(halves: tuple[Path, Path], whole: Path, tmp_path: Path) -
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[1].startswith("200 sentences · ")
     found, wanted = read_corpus(tmp_path / "all"), read_corpus(whole)
-    assert found.places == wanted.places
+    assert found.call_keys == wanted.call_keys
     for row, other in zip(found.rows, wanted.rows, strict=True):
         assert (row.path, row.call, row.token_class) == (other.path, other.call, other.token_class)
         assert row.count == other.count
@@ -120,7 +120,7 @@ def test_what_cannot_be_merged(
         UserError, match="it was made with another model than the first, or with other modules"
     ):
         merge_corpora([whole, tmp_path / "other"], "")
-    made(model, data, tmp_path / "part", part=Part(1, 2))
+    made(model, data, tmp_path / "part", process=Process(1, 2))
     with pytest.raises(UserError, match="it is unfinished, unlike the others"):
         merge_corpora([whole, tmp_path / "part"], "")
     done = without_torch("corpus-merge", *halves, "-o", whole)

@@ -8,7 +8,7 @@ import torch
 from msgspec.structs import replace
 
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.corpus.measured import FIRST, SECOND, Layout, layout_of
+from bertviewer.core.corpus.measurement_spec import FIRST, SECOND, Layout, layout_of
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
@@ -77,15 +77,15 @@ def test_kinds(kind: str, data: Path, tmp_path: Path) -> None:
         model, data, tmp_path / "alone", CorpusOptions(limit=12, random_weights=True, batch_size=1)
     )
     assert alone is not None
-    assert corpus.places == alone.places
-    for path, call in corpus.places:
+    assert corpus.call_keys == alone.call_keys
+    for path, call in corpus.call_keys:
         found, wanted = corpus.of(path, call), alone.of(path, call)
         assert found is not None
         assert wanted is not None
         assert found.count == wanted.count
         assert found.squares == pytest.approx(wanted.squares, rel=1e-5), path
     if kind == "albert":
-        calls = {call for path, call in corpus.places if path.endswith("albert_layers.0")}
+        calls = {call for path, call in corpus.call_keys if path.endswith("albert_layers.0")}
         assert calls == {0, 1}
     # SqueezeBERT's attention gives its shares to nobody.
     assert bool(corpus.heads) is (kind not in ("fnet", "squeezebert"))
@@ -206,7 +206,7 @@ def test_a_model_that_reads_in_two_ways(data: Path, tmp_path: Path) -> None:
 def test_chosen_modules(model: LoadedModel, data: Path, tmp_path: Path) -> None:
     corpus = made(model, data, tmp_path, CorpusOptions(limit=3, modules="encoder.layer.?"))
     assert corpus is not None
-    assert corpus.places == (("encoder.layer.0", 0), ("encoder.layer.1", 0))
+    assert corpus.call_keys == (("encoder.layer.0", 0), ("encoder.layer.1", 0))
 
 
 def test_the_modules_of_a_model_are_as_before(

@@ -107,7 +107,7 @@ def test_numbers_of_sentences_go_through_all_files(tmp_path: Path) -> None:
     second.write_text('{"text": "d"}\n{"text": "e"}\n', encoding="utf-8")
     places = [(first, first.name), (second, second.name)]
     files = scan(places, None)
-    assert [(file.sentences, file.left_out) for file in files] == [(3, 1), (2, 0)]
+    assert [(file.sentences, file.invalid) for file in files] == [(3, 1), (2, 0)]
     assert list(sentences(files, None, 0, 5)) == ["a", "b", "c", "d", "e"]
     assert list(sentences(files, None, 2, 4)) == ["c", "d"]
     few = scan(places, None, limit=2)

@@ -11,9 +11,9 @@ import pytest
 from bertviewer.core.corpus import batches, running
 from bertviewer.core.corpus.batches import Batch
 from bertviewer.core.corpus.heartbeat import Timeouts
-from bertviewer.core.corpus.making import Part
+from bertviewer.core.corpus.making import Process
 from bertviewer.core.corpus.options import CorpusOptions
-from bertviewer.core.corpus.plan import FOLDER
+from bertviewer.core.corpus.plan import SHARDS_FOLDER
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.util.errors import Cancelled, UserError
 from bertviewer.core.util.progress import no_progress
@@ -34,7 +34,7 @@ def test_processes(
     model: LoadedModel, data: Path, tmp_path: Path, whole: dict[str, bytes], world: int
 ) -> None:
     for rank in reversed(range(world)):
-        found = made(model, data, tmp_path, part=Part(rank, world))
+        found = made(model, data, tmp_path, process=Process(rank, world))
         assert (found is None) is (rank > 0)
     assert content(tmp_path) == whole
 
@@ -44,13 +44,13 @@ def test_a_process_that_is_dead(
 ) -> None:
     timeouts = Timeouts(unheard=0.01, pause=0.001)
     with pytest.raises(UserError, match=r"process 1 of 3 did not report .* 4 of 7 shards are miss"):
-        made(model, data, tmp_path, part=Part(0, 3), timeouts=timeouts)
+        made(model, data, tmp_path, process=Process(0, 3), timeouts=timeouts)
     made(model, data, tmp_path)
     assert content(tmp_path) == whole
 
 
 def test_threads(model: LoadedModel, data: Path, tmp_path: Path, whole: dict[str, bytes]) -> None:
-    made(model, data, tmp_path, part=Part(threads=3))
+    made(model, data, tmp_path, process=Process(threads=3))
     assert content(tmp_path) == whole
 
 
@@ -69,7 +69,7 @@ def test_it_goes_on_where_it_was(
                     raise Cancelled
 
         try:
-            made(model, data, tmp_path, part=Part(threads=2), progress=stop)
+            made(model, data, tmp_path, process=Process(threads=2), progress=stop)
         except Cancelled:
             stopped += 1
             continue
@@ -83,8 +83,8 @@ def test_it_goes_on_where_it_was(
 def test_a_broken_shard_is_run_again(
     model: LoadedModel, data: Path, tmp_path: Path, whole: dict[str, bytes]
 ) -> None:
-    made(model, data, tmp_path, part=Part(1, 2))
-    broken = tmp_path / FOLDER / "00001.shard"
+    made(model, data, tmp_path, process=Process(1, 2))
+    broken = tmp_path / SHARDS_FOLDER / "00001.shard"
     broken.write_bytes(broken.read_bytes()[:-9])
     made(model, data, tmp_path)
     assert content(tmp_path) == whole
@@ -110,7 +110,7 @@ def test_a_full_disk_costs_no_finished_shard(
         patch.setattr(os, "fsync", full)
         with pytest.raises(UserError, match=r"cannot write .*shard: No space left on device"):
             made(model, data, tmp_path)
-    kept = {file: file.stat().st_mtime_ns for file in (tmp_path / FOLDER).glob("*.shard")}
+    kept = {file: file.stat().st_mtime_ns for file in (tmp_path / SHARDS_FOLDER).glob("*.shard")}
     assert len(kept) == 3  # the plan was the first that was written
     made(model, data, tmp_path)
     assert content(tmp_path) == whole
@@ -126,10 +126,10 @@ def test_data_that_vanish_cost_no_finished_shard(
         if label.startswith("Sentence"):
             copy.unlink(missing_ok=True)
 
-    made(model, copy, folder, part=Part(1, 2))
+    made(model, copy, folder, process=Process(1, 2))
     with pytest.raises(UserError, match=r"lines\.txt: No such file or directory"):
         made(model, copy, folder, progress=vanish)
-    assert list((folder / FOLDER).glob("*.shard"))
+    assert list((folder / SHARDS_FOLDER).glob("*.shard"))
     copy.write_bytes(data.read_bytes())
     made(model, copy, folder)
     assert content(folder) == whole
@@ -157,7 +157,7 @@ def test_padding_is_in_no_sum(
 
 
 def test_other_choices_are_another_run(model: LoadedModel, data: Path, tmp_path: Path) -> None:
-    made(model, data, tmp_path, part=Part(1, 2))
+    made(model, data, tmp_path, process=Process(1, 2))
     with pytest.raises(UserError, match=r"shards of another run \(options differ\)"):
         made(model, data, tmp_path, CorpusOptions(shards=7, batch_tokens=99))
     made(model, data, tmp_path)

@@ -18,7 +18,7 @@ from bertviewer.core.corpus.batches import token_limit
 from bertviewer.core.corpus.data_files import scan
 from bertviewer.core.corpus.making import SINGLE_PROCESS, CorpusRequest, make_corpus
 from bertviewer.core.corpus.options import MOST_TOKENS, CorpusOptions
-from bertviewer.core.corpus.plan import FOLDER
+from bertviewer.core.corpus.plan import SHARDS_FOLDER
 from bertviewer.core.corpus.reading import read_corpus, read_manifest
 from bertviewer.core.corpus.records import records
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -254,7 +254,7 @@ def test_the_standard_input_is_read_once(model: LoadedModel, tmp_path: Path) -> 
 
 def test_a_folder_that_is_called_as_that_of_the_shards(model: LoadedModel, tmp_path: Path) -> None:
     """Nothing in it may be taken away in the end."""
-    file = tmp_path / FOLDER / "rows.txt"
+    file = tmp_path / SHARDS_FOLDER / "rows.txt"
     file.parent.mkdir()
     file.write_text(f"{CAT}\n", encoding="utf-8")
     with pytest.raises(
@@ -339,7 +339,7 @@ def test_a_line_without_an_end_is_not_followed_for_ever(
     monkeypatch.setattr(text_records, "MOST_SKIPPED", 5000)
     file = tmp_path / name
     file.write_bytes(gzip.compress(b'"text"\n' + b"a" * 4900 + b"\na cab\n"))
-    assert scan([(file, name)], None)[0].left_out > 0
+    assert scan([(file, name)], None)[0].invalid > 0
     file.write_bytes(gzip.compress(b'"text"\n' + b"a" * 7000 + b"\na cab\n"))
     with pytest.raises(UserError, match=f"^{name}: line 2 has more than 5,000 bytes$"):
         scan([(file, name)], None)
@@ -353,7 +353,7 @@ def test_a_file_of_nothing_but_bad_records_is_given_up(
     file = tmp_path / "x.jsonl"
     file.write_text(line * 20 + '"a cab"\n' + line * 20, encoding="utf-8")
     (found,) = scan([(file, file.name)], None)
-    assert (found.sentences, found.left_out >= 40) == (1, True)
+    assert (found.sentences, found.invalid >= 40) == (1, True)
     file.write_text('"a cab"\n' + line * 22, encoding="utf-8")
     with pytest.raises(UserError, match="more than 20 records one after the other cannot be read"):
         scan([(file, file.name)], None)

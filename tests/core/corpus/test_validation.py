@@ -15,10 +15,10 @@ from pyarrow import parquet
 from safetensors.numpy import load, save
 
 from bertviewer.core.corpus import shards
-from bertviewer.core.corpus.making import Part
+from bertviewer.core.corpus.making import Process
 from bertviewer.core.corpus.merging import DIFFERS, merge_corpora
 from bertviewer.core.corpus.options import CorpusOptions
-from bertviewer.core.corpus.plan import FOLDER, NAME
+from bertviewer.core.corpus.plan import PLAN_FILE, SHARDS_FOLDER
 from bertviewer.core.corpus.reading import is_corpus, read_corpus
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.util.errors import UserError
@@ -239,8 +239,8 @@ def test_what_cannot_be_merged(good: Path, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def whole(model: LoadedModel, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("parts") / "run"
-    made(model, data, folder, CorpusOptions(limit=9, shards=2), part=Part(1, 2))
-    shards = folder / FOLDER
+    made(model, data, folder, CorpusOptions(limit=9, shards=2), process=Process(1, 2))
+    shards = folder / SHARDS_FOLDER
     shutil.copy(shards / "00001.shard", shards / "00000.shard")
     return folder
 
@@ -264,7 +264,7 @@ def part(whole: Path, tmp_path: Path) -> Path:
     ],
 )
 def test_plans_of_parts(part: Path, key: str, value: Any) -> None:
-    file = part / FOLDER / NAME
+    file = part / SHARDS_FOLDER / PLAN_FILE
     plan = json.loads(file.read_text(encoding="utf-8"))
     if value is ...:
         del plan[key]
@@ -276,7 +276,7 @@ def test_plans_of_parts(part: Path, key: str, value: Any) -> None:
 
 
 def test_a_plan_with_more_states_than_memory(part: Path) -> None:
-    file = part / FOLDER / NAME
+    file = part / SHARDS_FOLDER / PLAN_FILE
     plan = json.loads(file.read_text(encoding="utf-8"))
     plan["measured"]["stacks"] = [10**17]
     file.write_text(json.dumps(plan), encoding="utf-8")
@@ -293,7 +293,7 @@ def test_a_plan_with_more_states_than_memory(part: Path) -> None:
     ],
 )
 def test_shards_of_parts(part: Path, change: Change) -> None:
-    file = part / FOLDER / "00001.shard"
+    file = part / SHARDS_FOLDER / "00001.shard"
     arrays = {key: array.copy() for key, array in load(zlib.decompress(file.read_bytes())).items()}
     change(arrays)
     file.write_bytes(zlib.compress(save(arrays)))
@@ -306,7 +306,7 @@ def test_shards_of_parts(part: Path, change: Change) -> None:
 def test_what_is_no_file_of_the_shards(
     part: Path, name: str, replaced: Callable[[Path], None], model: LoadedModel, data: Path
 ) -> None:
-    file = part / FOLDER / name
+    file = part / SHARDS_FOLDER / name
     file.unlink()
     replaced(file)
     with pytest.raises(UserError, match=name):
@@ -317,8 +317,8 @@ def test_what_is_no_file_of_the_shards(
 
 
 def test_shards_that_lie_elsewhere(part: Path, model: LoadedModel, data: Path) -> None:
-    (part / FOLDER).rename(part.with_name("elsewhere"))
-    (part / FOLDER).symlink_to(part.with_name("elsewhere"))
+    (part / SHARDS_FOLDER).rename(part.with_name("elsewhere"))
+    (part / SHARDS_FOLDER).symlink_to(part.with_name("elsewhere"))
     with pytest.raises(UserError, match="a link that points outside its folder"):
         merge_corpora([part], "")
     with pytest.raises(UserError, match="a link that points outside its folder"):
@@ -328,7 +328,7 @@ def test_shards_that_lie_elsewhere(part: Path, model: LoadedModel, data: Path) -
 def test_sums_that_would_be_as_many_as_their_product(part: Path) -> None:
     """Arrays [D, 1] and [D] give one of [D, D] when they are added."""
     for name in ("00000.shard", "00001.shard"):
-        file = part / FOLDER / name
+        file = part / SHARDS_FOLDER / name
         arrays = dict(load(zlib.decompress(file.read_bytes())))
         arrays["rows.0.totals"] = arrays["rows.0.totals"][:, None]
         file.write_bytes(zlib.compress(save({n: np.array(a) for n, a in arrays.items()})))

@@ -36,7 +36,7 @@ def opened(folder: Path, family: str, task: str = "base", *, offload: bool) -> L
     with torch.device("meta"):
         keys = match(auto.from_config(plain.config), checkpoint)
     source = replace(plain.source, offload=offload)
-    spec = ModelSpec(source, plain.architecture, keys=keys, config=plain.config)
+    spec = ModelSpec(source, plain.architecture, load_report=keys, config=plain.config)
     return LoadedModel(spec, None, checkpoint)
 
 

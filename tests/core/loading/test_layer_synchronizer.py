@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.loading.layer_by_layer import OffloadState
-from bertviewer.core.loading.layer_synchronizer import THREAD, LayerSynchronizer
+from bertviewer.core.loading.layer_synchronizer import THREAD_NAME, LayerSynchronizer
 from bertviewer.core.loading.lazy_parameter import LazyParameter, lazy_parameters
-from bertviewer.core.loading.pretrained import unchanged
+from bertviewer.core.loading.pretrained import check_unchanged
 from bertviewer.core.util.errors import Cancelled
 
 UNITS = ("0", "1", "2")
@@ -43,7 +43,7 @@ def layers(tmp_path: Path) -> Layers:
     save_file(dict(made.state_dict()), tmp_path / "model.safetensors")
     checkpoint = find_checkpoint(tmp_path / "model.safetensors")
     assert checkpoint is not None
-    for stored in unchanged(checkpoint.tensors.values()):
+    for stored in check_unchanged(checkpoint.tensors.values()):
         owner = made.get_submodule(stored.name.partition(".")[0])
         owner._parameters["weight"] = LazyParameter(stored, torch.float32, torch.device("cpu"))
     return made
@@ -61,7 +61,7 @@ def jobs(layers: Layers, orders: Sequence[Sequence[int]]) -> list[Callable[[], f
 
 
 def threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name == THREAD]
+    return [thread.name for thread in threading.enumerate() if thread.name == THREAD_NAME]
 
 
 def run(layers: Layers, *orders: Sequence[int]) -> tuple[list[float], str]:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.checkpoints.stored import StoredTensor
 from bertviewer.core.loading.lazy_parameter import LazyParameter, lazy_parameters, loaded_parameters
-from bertviewer.core.loading.pretrained import read_each, unchanged
+from bertviewer.core.loading.pretrained import check_unchanged, read_each
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
 
@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> Path:
 def absent(file: Path) -> LazyParameter:
     checkpoint = find_checkpoint(file)
     assert checkpoint is not None
-    (stored,) = unchanged(checkpoint.tensors.values())
+    (stored,) = check_unchanged(checkpoint.tensors.values())
     return LazyParameter(stored, torch.float32, torch.device("cpu"))
 
 

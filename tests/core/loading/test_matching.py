@@ -63,7 +63,7 @@ def missing(source: ModelSource) -> tuple[str, ...]:
 
 
 def report(folder: Path, task: str = "base") -> LoadReport:
-    keys = open_model(parse_source(str(folder), task)).keys
+    keys = open_model(parse_source(str(folder), task)).load_report
     assert keys is not None
     return keys
 

@@ -115,8 +115,8 @@ def test_quantized_weights_are_neither_random_nor_values(
     assert source.random_tensors == ()
     assert source.quantization is not None
     assert source.to_json()["quantization"]["method"] == method
-    assert model.keys is not None
-    assert model.keys.unexpected == ()
+    assert model.load_report is not None
+    assert model.load_report.unexpected == ()
     for random_weights in (False, True):
         with pytest.raises(UserError, match="cannot be run: its weights are quantized"):
             model.check_weights(random_weights)

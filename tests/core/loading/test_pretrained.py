@@ -35,8 +35,8 @@ def sharded(folder: Path) -> Path:
 
 def test_a_sharded_folder_opens_and_runs(sharded: Path, tiny_bert_folder: Path) -> None:
     model = opened(sharded, "base")
-    assert model.keys is not None
-    assert len(model.keys.files) == 3
+    assert model.load_report is not None
+    assert len(model.load_report.files) == 3
     assert model.architecture.source.random_tensors == ()
     sentence = Sentence("the cat sat on the mat", None)
     run = run_sentence(model, sentence, random_weights=False)
@@ -130,7 +130,7 @@ def test_a_file_that_shrinks_while_it_is_open(folder: Path) -> None:
 def test_a_file_that_shrinks_while_it_is_read(folder: Path) -> None:
     file = folder / "model.safetensors"
     model = opened(folder, "base")
-    model.confirm()
+    model.ensure_built()
 
     def progress(done: int, total: int, label: str) -> None:
         if done > 0:
@@ -172,10 +172,10 @@ def test_another_dtype_is_converted_and_told(folder: Path, dtype: torch.dtype) -
     tensors = {name: tensor.to(dtype) for name, tensor in load_file(file).items()}
     save_file(tensors, file, {"format": "pt"})
     model = opened(folder, "base")
-    assert model.keys is not None
+    assert model.load_report is not None
     name = {torch.float16: "F16", torch.bfloat16: "BF16", torch.float64: "F64"}[dtype]
-    assert dict(model.keys.stored_dtypes) == {name: 39}
-    assert model.keys.dtype == "float32"
+    assert dict(model.load_report.stored_dtypes) == {name: 39}
+    assert model.load_report.dtype == "float32"
     assert {tensor.dtype for tensor in model.architecture.parameters} == {"float32"}
     weight = model.module(random_weights=False).get_parameter("pooler.dense.weight")
     assert weight.dtype == torch.float32
@@ -186,8 +186,11 @@ def test_the_dtype_of_the_configuration_is_what_the_model_has(folder: Path) -> N
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"dtype": "bfloat16"}))
     model = opened(folder, "base")
-    assert model.keys is not None
-    assert (model.keys.dtype, dict(model.keys.stored_dtypes)) == ("bfloat16", {"F32": 39})
+    assert model.load_report is not None
+    assert (model.load_report.dtype, dict(model.load_report.stored_dtypes)) == (
+        "bfloat16",
+        {"F32": 39},
+    )
     weight = model.module(random_weights=False).get_parameter("pooler.dense.weight")
     assert weight.dtype == torch.bfloat16
 
@@ -250,6 +253,6 @@ def test_seven_billion_parameters_take_no_memory(tmp_path: Path) -> None:
     grown = resident_memory() - before
     assert model.architecture.root.parameters == parameters
     assert model.architecture.source.weights == "pretrained"
-    assert model.keys is not None
-    assert model.keys.nbytes > 2 * parameters
+    assert model.load_report is not None
+    assert model.load_report.nbytes > 2 * parameters
     assert grown < 200_000_000

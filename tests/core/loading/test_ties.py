@@ -69,9 +69,9 @@ def test_another_value_is_not_tied(tmp_path: Path, class_name: str, name: str) -
     more = model.architecture.root.parameters - before.architecture.root.parameters
     assert more == other(name).numel()
     assert not model.architecture.source.random_tensors
-    assert model.keys is not None
-    assert model.keys.untied == (name,)
-    assert f"  {name}" in key_lines(model.keys)
+    assert model.load_report is not None
+    assert model.load_report.untied == (name,)
+    assert f"  {name}" in key_lines(model.load_report)
 
 
 @pytest.mark.parametrize("class_name", ["BertForMaskedLM", "T5ForConditionalGeneration"])
@@ -81,8 +81,8 @@ def test_an_equal_value_is_tied_though_it_is_stored_twice(tmp_path: Path, class_
     write_tensors(tmp_path, {n: t.clone() for n, t in module.state_dict().items()})
     model = opened(tmp_path)
     assert ties(model) == ties(before) == ties_by_transformers(tmp_path, class_name)
-    assert model.keys is not None
-    assert model.keys.stored_twice
+    assert model.load_report is not None
+    assert model.load_report.stored_twice
 
 
 @pytest.mark.parametrize(

@@ -64,10 +64,10 @@ def test_they_are_mapped_and_reported(
         assert torch.equal(model.module(random_weights=False)(input_ids=ids, **more)[0], plain)
     assert model.architecture.root.class_name == class_name
     assert not model.architecture.source.random_tensors
-    assert model.keys is not None
-    assert not model.keys.unexpected
+    assert model.load_report is not None
+    assert not model.load_report.unexpected
     changed = {rename(name): name for name in tensors if rename(name) != name}
-    assert changed.items() <= model.keys.renamed.items()
+    assert changed.items() <= model.load_report.renamed.items()
     name, key = next(iter(changed.values())), next(iter(changed))
     stored = model.stored(name)
     assert stored is not None
@@ -91,9 +91,9 @@ def test_a_sentence_transformer_with_more_modules(tmp_path: Path) -> None:
     tensors: Tensors = {f"0.auto_model.{n}": t for n, t in read_tensors(tmp_path).items()}
     write_tensors(tmp_path, {**tensors, "2.linear.weight": torch.zeros(4, 16)})
     model = opened(tmp_path)
-    assert model.keys is not None
-    assert model.keys.unexpected == ("2.linear.weight",)
-    assert not model.keys.missing
+    assert model.load_report is not None
+    assert model.load_report.unexpected == ("2.linear.weight",)
+    assert not model.load_report.missing
 
 
 def test_a_part_of_another_model_is_not_taken_for_a_tensor(tmp_path: Path) -> None:
@@ -101,9 +101,9 @@ def test_a_part_of_another_model_is_not_taken_for_a_tensor(tmp_path: Path) -> No
     tensors = {n: t for n, t in read_tensors(tmp_path).items() if "pooler" not in n}
     write_tensors(tmp_path, {**tensors, "classifier.pooler.dense.bias": torch.zeros(16)})
     model = opened(tmp_path)
-    assert model.keys is not None
-    assert model.keys.missing == ("pooler.dense.weight", "pooler.dense.bias")
-    assert model.keys.unexpected == ("classifier.pooler.dense.bias",)
+    assert model.load_report is not None
+    assert model.load_report.missing == ("pooler.dense.weight", "pooler.dense.bias")
+    assert model.load_report.unexpected == ("classifier.pooler.dense.bias",)
 
 
 @pytest.mark.parametrize(
@@ -122,18 +122,18 @@ def test_buffers_that_are_computed_are_no_weights(
     write_tensors(tmp_path, {**read_tensors(tmp_path), key: value})
     model = opened(tmp_path)
     model.module(random_weights=False)
-    assert model.keys is not None
-    assert model.keys.buffers == (key,)
-    assert not model.keys.unexpected
-    assert not model.keys.renamed
+    assert model.load_report is not None
+    assert model.load_report.buffers == (key,)
+    assert not model.load_report.unexpected
+    assert not model.load_report.renamed
 
 
 def test_other_whole_numbers_are_still_unexpected(tmp_path: Path) -> None:
     save_model(tmp_path, "BertModel")
     write_tensors(tmp_path, {**read_tensors(tmp_path), "qweight": torch.zeros(3, dtype=torch.int8)})
     model = opened(tmp_path)
-    assert model.keys is not None
-    assert model.keys.unexpected == ("qweight",)
+    assert model.load_report is not None
+    assert model.load_report.unexpected == ("qweight",)
 
 
 def test_a_rotary_frequency_of_every_layer_is_no_weight(tmp_path: Path) -> None:
@@ -141,8 +141,8 @@ def test_a_rotary_frequency_of_every_layer_is_no_weight(tmp_path: Path) -> None:
     key = "model.layers.0.self_attn.rotary_emb.inv_freq"
     write_tensors(tmp_path, {**read_tensors(tmp_path), key: torch.ones(4)})
     model = opened(tmp_path)
-    assert model.keys is not None
-    assert model.keys.buffers == (key,)
+    assert model.load_report is not None
+    assert model.load_report.buffers == (key,)
 
 
 def test_positions_that_are_computed_are_not_random(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class TestConsent:
 
     def test_it_is_called_by_the_name_of_the_pickle(self, folder: Path) -> None:
         pickle = folder / "pytorch_model.bin"
-        keys = open_model(allowed(parse_source(str(folder)))).keys
+        keys = open_model(allowed(parse_source(str(folder)))).load_report
         assert keys is not None
         assert keys.files == {pickle.name: pickle.stat().st_size}
 

@@ -125,6 +125,6 @@ def test_shares_are_those_that_the_run_used(opened: Open, monkeypatch: pytest.Mo
     assert torch.allclose(attention.dense(mixed), given["output.0"], atol=1e-4)
     assert not shares.triu(1).any()
     # Where neither way shows them, that is what is said.
-    monkeypatch.setattr(module._Attention, "_observed", lambda _: None)
+    monkeypatch.setattr(module._AttentionCall, "_observed", lambda _: None)
     with pytest.raises(UserError, match="gives different values than in the run"):
         attention_of(it.model, it.run, it.kept, path)

@@ -17,9 +17,9 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.attention import attention_of
 from bertviewer.core.replay.module_tensors import list_tensors, values_of
 from bertviewer.core.replay.outputs import call_statistics, histogram_of
+from bertviewer.core.replay.padding import compare_padding
 from bertviewer.core.replay.predictions import predictions_at, token_probabilities
 from bertviewer.core.runs.activation_cache import ActivationCache
-from bertviewer.core.runs.padding import compare_padding
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.runs.sentence_comparison import compare_sentences
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence, TensorKey

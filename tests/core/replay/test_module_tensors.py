@@ -19,7 +19,7 @@ from bertviewer.core.replay.module_tensors import (
     values_of,
 )
 from bertviewer.core.runs.activation_cache import ActivationCache
-from bertviewer.core.runs.replay import replay
+from bertviewer.core.runs.module_replay import replay
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence, TensorKey
 from bertviewer.core.sources.model_source import ModelSource

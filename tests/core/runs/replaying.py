@@ -9,7 +9,7 @@ from torch import nn
 from bertviewer.core.graph.module_calls import Arguments, as_plain, tensors_in, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.activation_cache import ActivationCache, RecordedCall
-from bertviewer.core.runs.replay import replay_call
+from bertviewer.core.runs.module_replay import replay_call
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.progress import Progress, no_progress

@@ -11,7 +11,7 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.attention_implementation import reset_model_state
 from bertviewer.core.runs.inputs import text_inputs
-from bertviewer.core.runs.replay import replay
+from bertviewer.core.runs.module_replay import replay
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from tests.core.checks.small_models import small_model

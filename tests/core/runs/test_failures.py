@@ -106,7 +106,7 @@ def test_torch_fails_for_the_one_who_called_it(monkeypatch: pytest.MonkeyPatch) 
         # A function of torch's that is written in Python.
         return nn.functional.layer_norm(tensor, (1,) * 9)
 
-    monkeypatch.setattr(recording, "add_up", badly)
+    monkeypatch.setattr(recording, "start_measuring", badly)
     model = small_model("bert")
     with pytest.raises(RuntimeError, match="normalized_shape"):
         run_sentence(model, SENTENCE, random_weights=True)
@@ -126,7 +126,7 @@ def test_want_of_memory_is_told_wherever_it_is_noticed(
     def fail(_tensor: Tensor) -> Any:
         raise RuntimeError(said)
 
-    monkeypatch.setattr(recording, "add_up", fail)
+    monkeypatch.setattr(recording, "start_measuring", fail)
     assert f"sentence: not enough memory: {said}" in failure(small_model("bert"))
 
 

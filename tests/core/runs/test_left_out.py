@@ -13,7 +13,7 @@ from bertviewer.core.checks.check import check_run
 from bertviewer.core.replay.outputs import call_statistics, histogram_of
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.macs import RunCounter
-from bertviewer.core.runs.measuring import left_out, measure
+from bertviewer.core.runs.measuring import measure, skip_reason
 from bertviewer.core.runs.recording import Recorder
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema import row_statistics
@@ -85,7 +85,7 @@ def test_numbers_of_any_kind_are_measured(
     if not compiled:
         monkeypatch.setattr(row_statistics, "compiled", None)
     output = made(MEASURED[kind])
-    assert left_out(output) == ""
+    assert skip_reason(output) == ""
     found = given(output)["0"]
     assert found.skip_reason == ""
     assert found.output_shape == output.shape
@@ -107,7 +107,7 @@ LEFT_OUT: dict[str, Callable[[Tensor], Any]] = {
 @pytest.mark.parametrize("kind", LEFT_OUT)
 def test_what_is_left_out_is_named(kind: str) -> None:
     output = made(LEFT_OUT[kind])
-    assert left_out(output) == kind
+    assert skip_reason(output) == kind
     found = given(output)
     assert found["0"].skip_reason == found["1"].skip_reason == kind
     assert found["0"].statistics.mean is None
@@ -128,7 +128,7 @@ def test_an_error_of_torchs_own_is_not_taken_for_a_kind(monkeypatch: pytest.Monk
     def fail(_tensor: Tensor) -> None:
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr("bertviewer.core.runs.recording.add_up", fail)
+    monkeypatch.setattr("bertviewer.core.runs.recording.start_measuring", fail)
     with pytest.raises(RuntimeError, match="out of memory"):
         given(X)
 

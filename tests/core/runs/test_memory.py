@@ -9,7 +9,7 @@ from torch import Tensor
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.activation_cache import ActivationCache
-from bertviewer.core.runs.replay import replay
+from bertviewer.core.runs.module_replay import replay
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.model_source import ModelSource

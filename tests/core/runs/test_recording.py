@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.runs import recording
-from bertviewer.core.runs.measuring import add_up
+from bertviewer.core.runs.measuring import start_measuring
 from bertviewer.core.runs.recording import Recorder
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ModuleActivation
@@ -24,9 +24,9 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
 
     def note(tensor: Tensor) -> Any:
         tensors.append(tensor.clone())
-        return add_up(tensor)
+        return start_measuring(tensor)
 
-    monkeypatch.setattr(recording, "add_up", note)
+    monkeypatch.setattr(recording, "start_measuring", note)
     return tensors
 
 

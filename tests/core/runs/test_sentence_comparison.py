@@ -77,7 +77,7 @@ def test_two_sentences_have_the_cosines_of_these() -> None:
 def test_the_baseline_is_of_all_pairs_of_unrelated_sentences() -> None:
     means = [by_hand(text)["mean"] for text in ENGLISH]
     cosines = [plain_cosine(one, other) for one, other in combinations(means, 2)]
-    baseline = next(e for e in compared().poolings if e.pooling == "mean").last_baseline
+    baseline = next(e for e in compared().poolings if e.pooling == "mean").last_unrelated
     assert baseline is not None
     assert baseline.mean == pytest.approx(sum(cosines) / 66, abs=1e-6)
     assert baseline.low == pytest.approx(min(cosines), abs=1e-6)
@@ -87,8 +87,8 @@ def test_the_baseline_is_of_all_pairs_of_unrelated_sentences() -> None:
 def test_two_that_mean_the_same_are_above_all_unrelated_ones() -> None:
     for each in compared().poolings:
         assert each.last is not None
-        assert each.last_baseline is not None
-        assert each.last > each.last_baseline.high
+        assert each.last_unrelated is not None
+        assert each.last > each.last_unrelated.high
 
 
 def test_there_is_one_for_each_hidden_state_and_one_that_is_pooled() -> None:
@@ -97,7 +97,7 @@ def test_there_is_one_for_each_hidden_state_and_one_that_is_pooled() -> None:
         "pooled": 1,
         "mean": 7,
     }
-    assert all(len(each.cosines) == len(each.baselines) for each in compared().poolings)
+    assert all(len(each.cosines) == len(each.unrelated) for each in compared().poolings)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,11 @@ from bertviewer.core.schema.check import Check, CheckStep
 CHECKS = {"": Check((CheckStep("", "output", None, 1e-6, False, "flow"),))}
 
 
-def run_file(model: LoadedModel, run: ActivationRun, run_a: ActivationRun | None = None) -> RunFile:
+def run_file(
+    model: LoadedModel, run: ActivationRun, baseline: ActivationRun | None = None
+) -> RunFile:
     """Return what is written of runs of a model."""
-    kept = RunsToSave(run, run_a, "difference", CHECKS)
+    kept = RunsToSave(run, baseline, "difference", CHECKS)
     return create_run_file(model.source, model.data, model.checkpoint, kept)
 
 

@@ -59,8 +59,8 @@ def test_runs_come_back_bit_by_bit(
     found = read_runs(path)
     assert found == file
     assert is_same(found.run, run)
-    assert found.run_a is not None
-    assert is_same(found.run_a, run)
+    assert found.baseline is not None
+    assert is_same(found.baseline, run)
     # What tokens stand for, and which sentence they are of, does not count for ``==`` either.
     for one, other in zip(found.run.tokens, run.tokens, strict=True):
         assert (one.written, one.sentence) == (other.written, other.sentence)

@@ -45,8 +45,8 @@ def test_what_is_not_finite_leaves_the_rest_of_its_block() -> None:
     found = tensor_map(matrix(values), (0, 4), (0, 2), most=2)
     assert_array_equal(found.means, np.array([[1, 3], [np.nan, np.nan]]))
     assert_array_equal(found.extremes, np.array([[1, 3], [np.nan, np.nan]]))
-    assert found.left_out == 6
-    assert tensor_map(matrix(values), (0, 2), (0, 2)).left_out == 2
+    assert found.nonfinite == 6
+    assert tensor_map(matrix(values), (0, 2), (0, 2)).nonfinite == 2
 
 
 def test_a_region_without_elements_is_empty() -> None:

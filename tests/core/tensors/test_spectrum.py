@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from bertviewer.core.tensors import spectrum as module
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.parameters import from_tensor
-from bertviewer.core.tensors.spectrum import cost, singular_values
+from bertviewer.core.tensors.spectrum import singular_values, svd_cost
 from bertviewer.core.tensors.values import Origin
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.tensors.made_up import matrix
@@ -39,7 +39,7 @@ def test_figures_of_a_matrix_of_known_values() -> None:
     assert found.stable_rank == pytest.approx(24 / 16)
     # The entropy of 1/2, 1/4, 1/4 is 1.5 · ln 2.
     assert found.effective_rank == pytest.approx(2**1.5)
-    assert (found.needed(0.5), found.needed(0.9)) == (1, 3)
+    assert (found.rank_for_share(0.5), found.rank_for_share(0.9)) == (1, 3)
     rotation = singular_values(matrix(basis * 3))
     assert rotation.effective_rank == pytest.approx(50)
     assert rotation.condition == pytest.approx(1)
@@ -49,7 +49,7 @@ def test_zeros_have_no_ranks() -> None:
     found = singular_values(matrix(np.zeros((4, 3))))
     assert found.values.tolist() == [0, 0, 0]
     assert (found.effective_rank, found.stable_rank, found.condition) == (None, None, None)
-    assert found.needed() is None
+    assert found.rank_for_share() is None
 
 
 def test_what_has_none_is_told() -> None:
@@ -74,8 +74,8 @@ def test_it_can_be_cancelled_between_blocks(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_cost_grows_with_the_smaller_side_twice() -> None:
-    assert cost((768, 768)) == 4 * 768**3
-    assert cost((30522, 768)) == cost((768, 30522)) == 4 * 30522 * 768**2
+    assert svd_cost((768, 768)) == 4 * 768**3
+    assert svd_cost((30522, 768)) == svd_cost((768, 30522)) == 4 * 30522 * 768**2
 
 
 def test_what_rounding_leaves_of_a_zero_is_no_rank() -> None:
@@ -89,7 +89,7 @@ def test_what_rounding_leaves_of_a_zero_is_no_rank() -> None:
 def test_squares_may_be_too_large_for_floats() -> None:
     found = singular_values(matrix(np.diag([4e200, 3e200])))
     assert found.norm == pytest.approx(5e200)
-    assert found.needed() == 2
+    assert found.rank_for_share() == 2
     assert found.stable_rank == pytest.approx(25 / 16)
 
 

@@ -287,7 +287,7 @@ def test_the_same_sentence_through_both(
     # A file of runs is of one model.
     kept = runs.kept()
     assert kept is not None
-    assert kept.run_a is None
+    assert kept.baseline is None
 
 
 def test_models_that_are_built_differently_say_so(

@@ -28,7 +28,7 @@ def material(opened_demo: LoadedModel) -> Material:
     return Material(
         source=opened_demo.source,
         architecture=opened_demo.architecture,
-        keys=opened_demo.keys,
+        keys=opened_demo.load_report,
         watched=RecordedRun(run, ActivationCache("units")),
         watched_a=None,
         check=None,

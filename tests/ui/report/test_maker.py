@@ -25,7 +25,7 @@ def test_other_layers_are_looked_at_alone(
     run = run_sentence(model, Sentence("one two"), cache=kept)
     watched = RecordedRun(run, kept)
     material = Material(
-        demo_source, model.architecture, model.keys, watched, None, None, (), None, "std"
+        demo_source, model.architecture, model.load_report, watched, None, None, (), None, "std"
     )
     found: list[Looks] = []
     shown: list[tuple[int | None, ...]] = []

@@ -24,8 +24,8 @@ from bertviewer.core.util.progress import Progress, no_progress
 Before = TypeVar("Before")
 After = TypeVar("After")
 
-Piece = tuple[nn.Module, tuple[Any, ...], Mapping[str, Any]]
-"""A module to call, and its arguments."""
+ModuleCall = tuple[nn.Module, tuple[Any, ...], Mapping[str, Any]]
+"""A module to call, and its arguments: ``(module, args, kwargs)``."""
 
 _PLAIN = (torch.Tensor, torch.dtype, torch.device, bool, int, float, str)
 
@@ -51,7 +51,7 @@ def replay(
     found.inputs = cache.inputs
     modules = {path: module.get_submodule(path) for path in paths}
     with found.recording(modules):
-        _call(model, _pieces(model, cache, tuple(modules)), progress)
+        _call(model, _calls_for(model, cache, tuple(modules)), progress)
     return found
 
 
@@ -82,7 +82,7 @@ def replay_outputs(
 
     chosen = tuple(dict.fromkeys(paths))
     with observing(map(observer, chosen)):
-        _call(model, _pieces(model, cache, chosen), progress)
+        _call(model, _calls_for(model, cache, chosen), progress)
     return found
 
 
@@ -119,8 +119,8 @@ def replay_call(  # noqa: PLR0917
         Cancelled: by ``progress``.
     """
     module = _prepared(model, cache, progress)
-    pieces = _pieces(model, cache, (path,))
-    each = count // len(pieces) if count % len(pieces) == 0 else 0
+    calls = _calls_for(model, cache, (path,))
+    each = count // len(calls) if count % len(calls) == 0 else 0
     first = number // each if each else 0
     remaining = number - first * each
     found: list[tuple[Before, After | None]] = []
@@ -143,7 +143,7 @@ def replay_call(  # noqa: PLR0917
 
     observer = CallObserver(module.get_submodule(path), leave, enter)
     with suppress(_EnoughError), observing([observer]):
-        _call(model, pieces[first:], progress)
+        _call(model, calls[first:], progress)
     if not found:
         raise LookupError(f"{path} was not called that many times")
     return found[0]
@@ -212,19 +212,21 @@ def _prepared(model: LoadedModel, cache: ActivationCache, progress: Progress) ->
     return module
 
 
-def _call(model: LoadedModel, pieces: Iterable[Piece], progress: Progress) -> None:
+def _call(model: LoadedModel, calls: Iterable[ModuleCall], progress: Progress) -> None:
     module = model.running_module
     with (
         torch.no_grad(),
         as_user_error(module, f"{model.source.name}: part of the run cannot be replayed"),
         reporting(module, progress),
     ):
-        for called, args, kwargs in pieces:
+        for called, args, kwargs in calls:
             called(*args, **kwargs)
 
 
-def _pieces(model: LoadedModel, cache: ActivationCache, paths: tuple[str, ...]) -> list[Piece]:
-    """Return the calls that call the modules at ``paths`` as the run did."""
+def _calls_for(
+    model: LoadedModel, cache: ActivationCache, paths: tuple[str, ...]
+) -> list[ModuleCall]:
+    """Return the calls to make so that the modules at ``paths`` are called as in the run."""
     module = model.running_module
     units = _units(model, cache, paths)
     if units is None:

@@ -23,14 +23,14 @@ from bertviewer.core.runs.attention_implementation import (
     is_close,
 )
 from bertviewer.core.runs.inputs import accepted_by, parameters_of
-from bertviewer.core.runs.replay import call_model
+from bertviewer.core.runs.module_replay import call_model
 from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
 _PAD_KEYS = ("pad_token_id", "eos_token_id")
 _PADDING = {"input_ids": None, "attention_mask": 0, "token_type_ids": 0}
-"""The arguments that are as long as the sentence, and their values for padding."""
+"""Arguments as long as the sentence, and their values for padding; ``None``: the padding token."""
 
 
 def compare_padding(
@@ -54,7 +54,7 @@ def compare_padding(
     config = model.architecture.config
     is_pair = bool(config.get("is_encoder_decoder"))
     tokens = tuple(token for token in run.tokens if not is_pair or token.segment == 0)
-    _check(module, len(tokens), length, model.length_limits().source)
+    _check_length(module, len(tokens), length, model.length_limits().source)
     pad = _pad_token(model, config)
     alone = {**cache.inputs, "attention_mask": torch.ones_like(cache.inputs["input_ids"])}
     masked = _padded(alone, length, pad.id)
@@ -92,7 +92,7 @@ def compare_padding(
     )
 
 
-def _check(module: nn.Module, count: int, length: int, limit: int | None) -> None:
+def _check_length(module: nn.Module, count: int, length: int, limit: int | None) -> None:
     if "attention_mask" not in parameters_of(module):
         raise UserError(f"{type(module).__name__} accepts no attention mask")
     most = MOST_TOKENS if limit is None else limit

@@ -12,8 +12,8 @@ from bertviewer.core.analysis.layers import unit_of
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.module_replay import replay
 from bertviewer.core.runs.recording import first_tensor
-from bertviewer.core.runs.replay import replay
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source

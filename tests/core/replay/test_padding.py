@@ -9,7 +9,7 @@ import torch
 
 from bertviewer.core.analysis.padding import Padding, usual_length
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.padding import compare_padding
+from bertviewer.core.replay.padding import compare_padding
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError

@@ -21,23 +21,23 @@ EVERY = 4
 
 @pytest.fixture(autouse=True)
 def _what_comes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def shipped(kind: str) -> JsonStore:
+    def bundled(kind: str) -> JsonStore:
         return JsonStore(resources_folder() / "seen" / kind, None)
 
     for module in (models, seen):
-        monkeypatch.setattr(module, "shipped", shipped)
+        monkeypatch.setattr(module, "bundled", bundled)
 
 
 @pytest.mark.parametrize("name", FEW)
 def test_made_again_it_is_the_same(name: str) -> None:
     source = parse_source(name)
     for kind, (key, content) in seen.made(source).items():
-        found = models.shipped(kind).read(models.shipped_name(source), key)
+        found = models.bundled(kind).read(models.bundled_name(source), key)
         assert found == json.loads(json.dumps(content)), f"{kind} of {name}: python -m tests.seen"
 
 
 def test_every_head_of_every_preset_is_there_and_no_other_file() -> None:
-    wanted = {models.shipped_name(source) for source in seen.sources()}
+    wanted = {models.bundled_name(source) for source in seen.sources()}
     folder = resources_folder() / "seen"
     found = {file.name.removesuffix(SUFFIX) for file in (folder / "architectures").iterdir()}
     assert found == wanted
@@ -58,11 +58,11 @@ assert "torch" not in sys.modules
 assert "numpy" not in sys.modules
 for model in models:
     before = model.architecture
-    model.confirm()
+    model.ensure_built()
     assert model.architecture is before, model.source
 print(len(models))
 """
-    names = [models.shipped_name(source) for source in seen.sources()][::EVERY]
+    names = [models.bundled_name(source) for source in seen.sources()][::EVERY]
     done = subprocess.run(
         [sys.executable, "-c", code, *names], capture_output=True, text=True, check=False
     )

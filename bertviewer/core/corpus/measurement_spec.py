@@ -1,4 +1,4 @@
-"""What is measured of a model, as plain data: calls, axes of their outputs, attentions, states.
+"""Specification of what is measured of a model: calls, axes of outputs, attentions, states.
 
 The size of an axis does not identify it: a batch of 32 sentences may have 32 features. So the
 model is run on two small batches of other sizes (``probe``), and the axis whose size changes with
@@ -161,7 +161,7 @@ class SeenCall(Struct, frozen=True, array_like=True):
         path: path of the module.
         class_name: class of the module.
         number: number of the call.
-        measured: index in ``Measured.calls``, which several calls share if they return the same
+        measured: index in the measured calls, which several calls share if they return the same
             tensor; ``None`` if it is not measured.
         left_out: why it is not measured.
     """
@@ -173,8 +173,8 @@ class SeenCall(Struct, frozen=True, array_like=True):
     left_out: str = ""
 
 
-class Measured(Struct, frozen=True):
-    """All that is measured of a model.
+class MeasurementSpec(Struct, frozen=True):
+    """The calls, attentions and hidden states of a model that are measured.
 
     Attributes:
         calls: calls with distinct output tensors.
@@ -210,10 +210,10 @@ class Measured(Struct, frozen=True):
         return found
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> "Measured":
+    def from_json(data: Mapping[str, Any]) -> "MeasurementSpec":
         """Read ``to_json``.
 
         Raises:
             ValueError: it is invalid.
         """
-        return convert(data, Measured)
+        return convert(data, MeasurementSpec)
