@@ -156,7 +156,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
     "minimum or maximum is missing": lambda d: statistics(d).update(min=None),
     "minimum or maximum is out of range": lambda d: statistics(d).update(min=1e9, max=-1e9),
     "too many digits": lambda d: module(d).update(macs=10**20),
-    "`int` >= 0 | null - at `$.run.modules[1].macs`": lambda d: module(d).update(macs=-1),
+    "`int` >= 0 - at `$.run.modules[1].macs`": lambda d: module(d).update(macs=-1),
     "of length >= 1 - at `$.run.modules[1].calls`": lambda d: module(d).update(calls=[]),
     "modules are duplicated": lambda d: module(d).update(path=""),
     "at `$.run.seconds_total`": lambda d: d["run"].update(seconds_total=INFINITE),
