@@ -238,4 +238,4 @@ def test_libraries_that_cannot_be_imported_are_told_and_the_rest_stays(
     choose(window, worker, qtbot, QUERY)
     assert find(window, QTableView, "valuesTable").model().index(0, 0).data()
     view(window, worker, qtbot, HISTOGRAM)
-    assert "cannot open shared object file" in find(window, DistributionPage).request.error
+    assert not find(window, DistributionPage).request.error
