@@ -139,7 +139,7 @@ def test_attention_that_only_eager_shows(family: str, monkeypatch: pytest.Monkey
     it = opened(family)
     expected = every_map(it)
     monkeypatch.setattr(
-        "bertviewer.core.replay.attention._Attention._observed", lambda *_, **__: None
+        "bertviewer.core.replay.attention._AttentionCall._observed", lambda *_, **__: None
     )
     for found, wanted in zip(every_map(it), expected, strict=True):
         assert found.probabilities == pytest.approx(wanted.probabilities, abs=1e-5)
@@ -156,7 +156,7 @@ def test_a_pass_that_is_cancelled_leaves_the_model_as_it_was(
     it = opened("bert")
     path = "encoder.layer.1.attention.self"
     monkeypatch.setattr(
-        "bertviewer.core.replay.attention._Attention._observed", lambda *_, **__: None
+        "bertviewer.core.replay.attention._AttentionCall._observed", lambda *_, **__: None
     )
     attention_of(it.model, it.run, it.kept, path)
     hooks = hook_count(it.module)
@@ -276,7 +276,7 @@ def test_a_model_that_fails_eagerly_says_why(monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError("odd")
 
     monkeypatch.setattr(
-        "bertviewer.core.replay.attention._Attention._observed", lambda *_, **__: None
+        "bertviewer.core.replay.attention._AttentionCall._observed", lambda *_, **__: None
     )
     monkeypatch.setattr(it.module.get_submodule("pooler"), "forward", fail)
     said = rf"^{path}: its attention weights cannot be obtained: pooler \(BertPooler\): odd$"

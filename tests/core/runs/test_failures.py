@@ -93,7 +93,7 @@ def test_what_fails_of_this_program_comes_through(
     if place == "measuring":
         monkeypatch.setattr(recording, "first_tensor", fail)
     if place == "keeping":
-        monkeypatch.setattr(activation_cache, "plain", fail)
+        monkeypatch.setattr(activation_cache, "as_plain", fail)
     progress: Progress = fail if place == "progress" else no_progress
     model.module(random_weights=True)
     with pytest.raises(type(error)) as raised:

@@ -121,7 +121,10 @@ def test_a_call_can_be_cancelled(helper: Helper) -> None:
     assert call(helper, "pid") != first  # it was killed
 
 
-def test_waiting_for_the_start_can_be_cancelled(helper: Helper) -> None:
+def test_waiting_for_the_start_can_be_cancelled(
+    helper: Helper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(helper_process, "_POLL_SECONDS", 0.001)  # much less than any start takes
     with helper.session() as process, pytest.raises(Cancelled):
         process.call("pid", {}, canceller(0))
     assert call(helper, "pid") == process.process.pid
