@@ -29,7 +29,11 @@ from bertviewer.core.corpus.measurement_spec import (
 from bertviewer.core.corpus.recorder import OUTPUT_ATTENTIONS, returning_weights, rows_of
 from bertviewer.core.graph.module_calls import CallObserver, observing, tensors_in
 from bertviewer.core.loading.layer_synchronizer import LayerSynchronizer
-from bertviewer.core.runs.attention_implementation import eager_attention, is_close
+from bertviewer.core.runs.attention_implementation import (
+    eager_attention,
+    has_probability_rows,
+    is_close,
+)
 from bertviewer.core.runs.hidden_states import stacks_of
 from bertviewer.core.runs.inputs import parameters_of
 from bertviewer.core.runs.measuring import skip_reason
@@ -327,15 +331,11 @@ def _is_same(given: _Outputs, other: _Outputs) -> bool:
 
 
 def _are_weights(first: Tensor, second: Tensor) -> bool:
-    for tensor, sizes in ((first, FIRST), (second, SECOND)):
-        wanted = sizes.sentences, sizes.tokens, sizes.tokens
-        if (tensor.shape[0], *tensor.shape[2:]) != wanted:
-            return False
-        if not tensor.is_floating_point() or bool((tensor < 0).any()):
-            return False
-        if bool(((tensor.float().sum(-1) - 1).abs() > 0.01).any()):
-            return False
-    return True
+    return all(
+        (tensor.shape[0], *tensor.shape[2:]) == (sizes.sentences, sizes.tokens, sizes.tokens)
+        and has_probability_rows(tensor)
+        for tensor, sizes in ((first, FIRST), (second, SECOND))
+    )
 
 
 def _state_width(first: list[Shape], second: list[Shape]) -> int:

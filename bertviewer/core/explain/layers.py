@@ -65,7 +65,7 @@ def _widths(view: ModuleView) -> tuple[int, int, bool] | None:
         first = view.affine_of(graph.steps[0])
         return None if first is None else (first.inputs, first.outputs, False)
     group = graph.sole(*NETWORKS)
-    # A network that is a module of its own has the question itself.
+    # If the whole network is one module, that module has the question.
     if group is None or (group is not graph.only and group.node.path != view.node.path):
         return None
     steps = steps_of_network(group)

@@ -60,7 +60,12 @@ def is_close(one: Tensor, other: Tensor) -> bool:
 
 def are_probabilities(tensor: Tensor) -> bool:
     """Return whether a tensor is [1, A, S_q, S_k] with rows that sum to 1, NaN aside."""
-    if tensor.dim() != 4 or tensor.shape[0] != 1 or not tensor.is_floating_point():
+    return tensor.dim() == 4 and tensor.shape[0] == 1 and has_probability_rows(tensor)
+
+
+def has_probability_rows(tensor: Tensor) -> bool:
+    """Return whether no element is negative and each row sums to 1, NaN aside."""
+    if not tensor.is_floating_point():
         return False
     sums = tensor.float().sum(-1)
     return not bool(((sums - 1).abs() > 0.01).any()) and not bool((tensor < 0).any())

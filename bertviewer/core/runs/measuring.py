@@ -1,6 +1,7 @@
 """Statistics of tensors: which can be measured, and their sums by row.
 
-Every dtype is converted to float32 or float64 on the CPU and summed by ``row_statistics``.
+Every dtype is converted to float32 or float64 and summed by ``row_statistics`` on the CPU. Tensors
+on an accelerator are summed there, and copied only where these sums would be inexact.
 """
 
 from collections.abc import Callable
@@ -38,6 +39,12 @@ _WHOLE = frozenset(
 )
 # Two numbers in one element.
 _PACKED = frozenset({getattr(torch, "float4_e2m1fn_x2", None)})
+# Squares far outside of these overflow or underflow in float32; NaN and Inf are outside as well.
+_MIN_SQUARES, _MAX_SQUARES = 1e-20, 1e30
+_CANCELLATION = 0.9
+"""Above this fraction of E[x²], E[x]² cancels digits of E[x²] - E[x]²."""
+_MAX_SUMMED = 4096
+"""A float32 sum of more squares than this begins to lose the next ones."""
 
 
 def measure(tensor: Tensor) -> tuple[Statistics, Norms]:
@@ -82,13 +89,17 @@ def start_measuring(tensor: Tensor) -> FinishMeasuring:
     ):
         width = tensor.shape[-1]
         return partial(_finish, sums_at(tensor.data_ptr(), count // width, width), width)
-    statistics, rows = measure_rows(_float_rows(tensor))
-    return lambda: (statistics, rows.norms)
+    values = _floats(tensor)
+    found = None if values.is_cpu else _measured_on_device(values)
+    if found is None:
+        statistics, rows = measure_rows(_rows(values))
+        found = statistics, rows.norms
+    return lambda: found
 
 
 def measure_tokens(tensor: Tensor) -> TokenStatistics:
     """Return the sums of each row, in float64: [..., D] of any dtype."""
-    return measure_rows(_float_rows(tensor))[1]
+    return measure_rows(_rows(_floats(tensor)))[1]
 
 
 def _finish(sums: bytes, width: int) -> tuple[Statistics, Norms]:
@@ -105,13 +116,48 @@ def as_array(tensor: Tensor) -> NDArray[Any]:
     return result
 
 
-def _float_rows(tensor: Tensor) -> NDArray[Any]:
-    """Return [..., D] in float32 or float64 on the CPU: half precision is exact in float32."""
+def _floats(tensor: Tensor) -> Tensor:
+    """Return [..., D] in float32 or float64: half precision is exact in float32."""
     # The imaginary part of a conjugate may be stored with its sign still to be changed.
-    values = (tensor.detach() if tensor.requires_grad else tensor).resolve_neg().cpu()
+    values = (tensor.detach() if tensor.requires_grad else tensor).resolve_neg()
     if values.dtype not in _FAST:
         if reason := skip_reason(tensor):
             raise TypeError(f"{reason} is not measured")
-        values = values.float() if values.dtype in _HALVES else values.double()
-    result: NDArray[Any] = (values if values.dim() else values.reshape(1)).numpy()
+        # Apple's devices have no float64.
+        values = values.float() if values.dtype in _HALVES else values.cpu().double()
+    return values if values.dim() else values.reshape(1)
+
+
+def _rows(values: Tensor) -> NDArray[Any]:
+    result: NDArray[Any] = values.cpu().numpy()
     return result
+
+
+def _measured_on_device(values: Tensor) -> tuple[Statistics, Norms] | None:
+    """Measure [..., D] on its device; ``None`` if its sums there are not exact enough."""
+    count = values.numel()
+    if values.dim() < 2 or not count:
+        return None
+    pieces = torch.split(values, _MAX_SUMMED, dim=-1)
+    of_pieces = torch.stack([torch.linalg.vector_norm(piece, dim=-1) for piece in pieces], dim=-1)
+    norms = _rows(torch.linalg.vector_norm(of_pieces, dim=-1)).reshape(-1)
+    exact = norms.astype(np.float64)
+    with np.errstate(over="ignore"):  # Inf is out of range
+        squares = float(exact.dot(exact))
+    total = values.sum().item()
+    offset = total * total / count
+    # NaN fails every comparison.
+    if not (_MIN_SQUARES < squares < _MAX_SQUARES and offset < _CANCELLATION * squares):
+        return None
+    low, high = values.aminmax()
+    statistics = Statistics(
+        count=count,
+        nan_count=0,
+        inf_count=0,
+        zero_count=count - int(values.count_nonzero()),
+        total=total,
+        deviations=squares - offset,
+        min=low.item(),
+        max=high.item(),
+    )
+    return statistics, norms

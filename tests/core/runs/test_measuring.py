@@ -25,11 +25,13 @@ NORM_VANISHES = 1e-18
 """Squares of smaller elements are zero in float32."""
 
 
-@pytest.fixture(autouse=True, scope="module", params=["compiled", "not compiled"])
+@pytest.fixture(autouse=True, scope="module", params=["compiled", "not compiled", "on a device"])
 def _compiled_or_not(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "not compiled":
             patch.setattr(row_statistics, "compiled", None)
+        elif request.param == "on a device":
+            patch.setattr(Tensor, "is_cpu", False)  # as of tensors that are measured there
         elif not row_statistics.is_compiled():
             pytest.skip("bertviewer was installed without a C compiler")
         yield

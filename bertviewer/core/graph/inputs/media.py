@@ -247,7 +247,7 @@ def series_forms(signature: ForwardSignature) -> Iterator[Form]:
     channels, features = s.number("num_input_channels", "input_size"), s.number("num_time_features")
     shapes: list[tuple[int, ...]] = [(before, channels)] if channels else []
     if channels < 2:
-        # One number per time step usually has no axis of its own.
+        # One number per time step usually has no separate axis.
         shapes.insert(1 if config_value(s.config, "num_time_features") is None else 0, (before,))
     for shape in shapes:
         made = {
