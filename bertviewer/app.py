@@ -116,7 +116,7 @@ def _carry_out(options: Namespace, *, is_program: bool) -> int:
         # An exception amid Qt's own beginnings would be lost in them, or abort the process.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     with gc_paused():
-        from bertviewer.ui.application import leave, run_window
+        from bertviewer.ui.app.application import leave, run_window
 
         gc.freeze()  # what is imported stays
     status = run_window(options)

@@ -129,7 +129,7 @@ def _usual_looks() -> None:
 
 
 def _dress(application: Any) -> None:
-    from bertviewer.ui.look.appearance import LIGHT_NAME, apply_appearance
+    from bertviewer.ui.theme.appearance import LIGHT_NAME, apply_appearance
 
     apply_appearance(application, LIGHT_NAME)
 

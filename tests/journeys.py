@@ -30,9 +30,9 @@ from bertviewer.app import main
 from bertviewer.core.loading.cached_models import NO_CACHE
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util import libraries
-from bertviewer.ui.application import configure, make_window
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.app.application import configure, make_window
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 
 PACKAGE = f"{Path(bertviewer.__file__).parent}{os.sep}"
 SECONDS = 120

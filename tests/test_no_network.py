@@ -30,7 +30,7 @@ for arguments in (
 """
 WINDOW = """
 from PySide6.QtCore import QTimer
-from bertviewer.ui import application
+from bertviewer.ui.app import application
 make_window = application.make_window
 def hooked(worker):
     window = make_window(worker)

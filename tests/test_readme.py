@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bertviewer.cli.arguments import EXAMPLES, parse
-from bertviewer.ui.guide_sections import CONTENTS, anchor_of, guide_sections
+from bertviewer.ui.help.guide_sections import CONTENTS, anchor_of, guide_sections
 from tests.subprocesses import output_of
 
 ROOT = Path(__file__).parents[1]

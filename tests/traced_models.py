@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.charts.flow.dot import dot_of
-from bertviewer.charts.flow.layout import draw
+from bertviewer.charts.graph.dot import dot_of
+from bertviewer.charts.graph.layout import draw
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.tracing_models import LENGTHS, TracedModel, trace_model

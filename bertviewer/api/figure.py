@@ -119,7 +119,7 @@ class Figure:
         return csv_text(chart).encode()
 
     def _dot(self) -> bytes:
-        from bertviewer.charts.flow.dot import dot_of
+        from bertviewer.charts.graph.dot import dot_of
 
         assert isinstance(self._picture.drawn, Flow)
         return dot_of(self._picture.drawn).encode()

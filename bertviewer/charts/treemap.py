@@ -9,7 +9,7 @@ from math import ceil, inf
 
 from msgspec import Struct
 
-from bertviewer.charts.flow.drawing import Rect
+from bertviewer.charts.graph.drawing import Rect
 
 TITLE = 17.0
 _LEAST_TITLED, _LEAST_WIDE = 40.0, 44.0

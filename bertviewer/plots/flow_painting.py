@@ -17,10 +17,10 @@ from PySide6.QtGui import (
     QTransform,
 )
 
-from bertviewer.charts.flow.drawing import MIDDLE, Drawing, Style
-from bertviewer.charts.flow.marks import Mark, Text, marks_of
-from bertviewer.charts.flow.shapes import Shape, handles
-from bertviewer.charts.flow.tints import Tints
+from bertviewer.charts.graph.drawing import MIDDLE, Drawing, Style
+from bertviewer.charts.graph.marks import Mark, Text, marks_of
+from bertviewer.charts.graph.shapes import Shape, handles
+from bertviewer.charts.graph.tints import Tints
 from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import monospaced, weighted, window_font

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
-from bertviewer.charts.flow.drawing import Rect
-from bertviewer.charts.flow.tints import Tint
+from bertviewer.charts.graph.drawing import Rect
+from bertviewer.charts.graph.tints import Tint
 from bertviewer.charts.theme import SMALL, Theme, mixed
 from bertviewer.charts.treemap import Cell
 from bertviewer.core.util.text import printable

@@ -6,8 +6,8 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter
 
 from bertviewer.charts.chart import GridChart, HeadsChart, LineChart
-from bertviewer.charts.flow.drawing import Rect
-from bertviewer.charts.flow.tints import Tint, part_tint
+from bertviewer.charts.graph.drawing import Rect
+from bertviewer.charts.graph.tints import Tint, part_tint
 from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.marked_grid import MarkedGrid
 from bertviewer.charts.parts import parts_of

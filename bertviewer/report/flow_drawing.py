@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from bertviewer.charts.flow.drawing import Drawing
-from bertviewer.charts.flow.layout import CANVAS, draw
-from bertviewer.charts.flow.svg import svg_of
+from bertviewer.charts.graph.drawing import Drawing
+from bertviewer.charts.graph.layout import CANVAS, draw
+from bertviewer.charts.graph.svg import svg_of
 from bertviewer.charts.theme import LIGHT, PAPER, SMALL, Theme
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow

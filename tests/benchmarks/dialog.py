@@ -8,11 +8,11 @@ from unittest.mock import patch
 from PySide6.QtWidgets import QApplication, QComboBox, QFileDialog, QLineEdit, QPushButton
 
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.report.dialog import ReportDialog
+from bertviewer.ui.export.dialog import ReportDialog
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.benchmarks.lively import Gap, gap, opened_window, run, wait
+from tests.ui.export.reporting import are_shown
 from tests.ui.finding import find
-from tests.ui.report.reporting import are_shown
 
 SHORT = Sentence("bank " * 126)
 DEEP = {

@@ -6,8 +6,8 @@ from statistics import median
 from time import perf_counter
 from typing import TypeVar
 
-from bertviewer.charts.flow.layout import draw
-from bertviewer.charts.flow.svg import svg_of
+from bertviewer.charts.graph.layout import draw
+from bertviewer.charts.graph.svg import svg_of
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.graph.flow_reader import FlowReader

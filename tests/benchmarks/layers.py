@@ -18,10 +18,10 @@ from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.model_source import find_task
 from bertviewer.report import summaries
-from bertviewer.ui.application import configure
-from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.app.application import configure
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tree.panel import ModuleTreePanel
-from bertviewer.ui.workspace import Workspace
 from tests.ui.finding import find
 
 CONFIG = {

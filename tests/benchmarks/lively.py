@@ -16,9 +16,9 @@ from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.application import configure, make_window
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.app.application import configure, make_window
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 
 TICK = 5  # milliseconds
 

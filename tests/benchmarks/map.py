@@ -17,12 +17,12 @@ from bertviewer.charts.map.part import Part
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.application import configure
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.look.appearance import apply_appearance
+from bertviewer.ui.app.application import configure
+from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.tab import MapTab
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import apply_appearance
 from tests.ui.finding import find
 
 SIZE = 1100, 700

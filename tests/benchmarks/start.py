@@ -49,7 +49,7 @@ application.exec()
 OURS = """
 import os, sys, time
 from bertviewer.app import main
-from bertviewer.ui import application
+from bertviewer.ui.app import application
 
 def done():
     print(time.time(), flush=True)
@@ -83,7 +83,7 @@ main()
 GAPS = """
 import os, sys, time
 from bertviewer.app import main
-from bertviewer.ui import application
+from bertviewer.ui.app import application
 from PySide6.QtCore import QTimer
 
 ticks = []

@@ -19,9 +19,9 @@ from bertviewer.core.tensors.reduction import tensor_map
 from bertviewer.core.tensors.scan import scan
 from bertviewer.core.tensors.spectrum import singular_values
 from bertviewer.core.tensors.values import file_values
-from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.values_page import ValuesPage
-from bertviewer.ui.workspace import Workspace
 from tests.core.tensors.made_up import stored_in
 
 ROWS, COLUMNS = 30522, 768

@@ -18,10 +18,10 @@ from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Sheet
-from bertviewer.ui.application import configure
-from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.app.application import configure
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.what_if.tab import WhatIfTab
-from bertviewer.ui.workspace import Workspace
 from tests.ui.finding import find
 
 ROUNDS = 15

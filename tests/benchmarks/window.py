@@ -11,7 +11,7 @@ from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.benchmarks.lively import gap, opened_window, run, turn, wait
 from tests.resident_memory import resident_memory
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bertviewer.charts.flow.drawing import Rect
+from bertviewer.charts.graph.drawing import Rect
 from bertviewer.charts.map.areas import AREA_KINDS, areas_of
 from bertviewer.charts.treemap import Area, Cell, side_by_side, squarified, treemap
 from tests.core.opened import derived

@@ -29,9 +29,9 @@ def every_kind() -> dict[str, float]:
     """Return of each kind of figure a number that stands in it."""
     from bertviewer.charts.attentions import heads_chart
     from bertviewer.charts.class_tables import class_table
-    from bertviewer.charts.flow.dot import dot_of
-    from bertviewer.charts.flow.layout import draw
-    from bertviewer.charts.flow.svg import svg_of
+    from bertviewer.charts.graph.dot import dot_of
+    from bertviewer.charts.graph.layout import draw
+    from bertviewer.charts.graph.svg import svg_of
     from bertviewer.charts.histograms import histogram_chart
     from bertviewer.charts.table import Tabular, csv_text
     from bertviewer.charts.token_norms import norms_chart
@@ -39,8 +39,8 @@ def every_kind() -> dict[str, float]:
     from bertviewer.core.analysis.histogram import histogram
     from bertviewer.core.analysis.predictions import ClassScores
     from bertviewer.core.schema.statistics import Statistics
-    from tests.charts.flow import blocks
-    from tests.charts.flow.checks import measure
+    from tests.charts.graph import blocks
+    from tests.charts.graph.checks import measure
     from tests.charts.runs import made_up
     from tests.charts.test_attentions import ALL, attended
 

@@ -32,9 +32,9 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from bertviewer.core.util.errors import UserError
-from bertviewer.ui.application import configure, leave, make_window
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.session.session import Session
+from bertviewer.ui.app.application import configure, leave, make_window
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.session import Session
 from tests.monkey.acts import ACTS
 from tests.monkey.truths import untrue
 

@@ -19,8 +19,8 @@ from shiboken6 import isValid
 
 from bertviewer.charts.place import Place
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.ui.action import Action, why_not
-from bertviewer.ui.actions import ENTRIES
+from bertviewer.ui.actions.action import Action, why_not
+from bertviewer.ui.shell.action_table import ENTRIES
 
 if TYPE_CHECKING:
     from tests.monkey.__main__ import Monkey

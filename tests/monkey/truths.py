@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from PySide6.QtWidgets import QLabel, QListView, QToolButton, QWidget
 
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.view import ModuleTreeView
 from tests.ui.finding import find

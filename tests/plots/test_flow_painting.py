@@ -8,12 +8,12 @@ import pytest
 from PySide6.QtGui import QColor, QImage, QPainter
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.flow.drawing import Drawing
-from bertviewer.charts.flow.layout import draw
+from bertviewer.charts.graph.drawing import Drawing
+from bertviewer.charts.graph.layout import draw
 from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots.flow_painting import paint, text_width
 from bertviewer.plots.paper import pdf_by
-from tests.charts.flow import blocks, flows
+from tests.charts.graph import blocks, flows
 
 pytestmark = pytest.mark.usefixtures("qtbot")
 

@@ -10,9 +10,9 @@ from PySide6.QtCore import QObject, QRect, QSettings
 from PySide6.QtWidgets import QApplication, QDialog, QFrame, QWidget
 
 from bertviewer.core.util.progress import Progress
-from bertviewer.ui.application import make_window
-from bertviewer.ui.background.worker import Job, Worker
-from bertviewer.ui.look.appearance import LIGHT_NAME, SETTING
+from bertviewer.ui.app.application import make_window
+from bertviewer.ui.jobs.worker import Job, Worker
+from bertviewer.ui.theme.appearance import LIGHT_NAME, SETTING
 from tests.screenshots.chapter import Size
 
 TIMEOUT = 180.0

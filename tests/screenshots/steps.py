@@ -18,8 +18,8 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.place import Place
-from bertviewer.ui.actions import action_of
-from bertviewer.ui.frame.dock import PaneName
+from bertviewer.ui.docks.dock import PaneName
+from bertviewer.ui.shell.action_table import action_of
 from tests.screenshots.chapter import Size, Step
 from tests.screenshots.guide import Guide
 

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.ui.application import configure, leave
+from bertviewer.ui.app.application import configure, leave
 from tests.screenshots.chapter import Chapter
 from tests.screenshots.gallery import CHAPTERS, README
 from tests.screenshots.guide import Guide

@@ -16,12 +16,13 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.progress import Progress, no_progress
-from bertviewer.ui import jobs, qt_classes
-from bertviewer.ui.application import configure, make_window
-from bertviewer.ui.background import draw_queue
-from bertviewer.ui.background.worker import Job, Worker
-from bertviewer.ui.inspector.page import InspectorPage
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.app.application import configure, make_window
+from bertviewer.ui.jobs import draw_queue
+from bertviewer.ui.jobs import model_jobs as jobs
+from bertviewer.ui.jobs import preload_qt_types as qt_classes
+from bertviewer.ui.jobs.worker import Job, Worker
+from bertviewer.ui.module.inspector_page import InspectorPage
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.conftest import know_what_comes_with_the_program
 from tests.patient_bot import PATIENCE
 

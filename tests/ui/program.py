@@ -34,7 +34,7 @@ START = """
 import sys
 from PySide6.QtCore import QTimer
 from bertviewer import app
-from bertviewer.ui import application
+from bertviewer.ui.app import application
 make_window = application.make_window
 def hooked(worker):
     window = make_window(worker)

@@ -1,8 +1,8 @@
 """A short source, and the tab with the source of a module in sight."""
 
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.source_tab import SourceTab
-from bertviewer.ui.source_view import SourceView
+from bertviewer.ui.module.source_tab import SourceTab
+from bertviewer.ui.module.source_view import SourceView
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import find, show_tab
 
 CODE = '''@decorated

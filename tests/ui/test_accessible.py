@@ -17,11 +17,11 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.frame.pane_title import PaneTitle
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.docks.pane_title import PaneTitle
+from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.views import VIEWS
-from bertviewer.ui.tabs import TABS
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.shell.tabs import TABS
 from tests.ui.finding import find, is_drawn
 
 CONTROLS = (

@@ -7,9 +7,9 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QMenu, QTabWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.action import Action, keys_of, plain_title, tip_of, title_of
-from bertviewer.ui.actions import ENTRIES, MENUS
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.actions.action import Action, keys_of, plain_title, tip_of, title_of
+from bertviewer.ui.shell.action_table import ENTRIES, MENUS
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import activate, find, last_run
 
 ACTIONS = [entry for entry in ENTRIES if isinstance(entry, Action)]

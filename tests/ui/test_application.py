@@ -21,7 +21,7 @@ def test_a_model_that_was_seen_before_is_there_without_the_libraries(tmp_path: P
 heavy = {HEAVY!r}
 def imported():
     return [name for name in heavy if name in sys.modules]
-from bertviewer.ui import jobs
+from bertviewer.ui.jobs import model_jobs as jobs
 jobs.REST = 60  # the imports that follow wait so long
 def hook(window, worker):
     def painted():

@@ -17,9 +17,9 @@ from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util import libraries
 from bertviewer.core.util.libraries import Import
 from bertviewer.core.util.progress import no_progress
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.source_view import SourceView
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.module.source_view import SourceView
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.distribution_page import DistributionPage
 from bertviewer.ui.tensors.heatmap_page import HeatmapPage
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -177,7 +177,7 @@ def test_the_source_of_a_class_comes_with_the_libraries(
     qtbot: QtBot,
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("bertviewer.ui.source_tab.source_of", lambda *_: ())
+        patch.setattr("bertviewer.ui.module.source_tab.source_of", lambda *_: ())
         show_tab(opened, "Source")
     texts = [label.text() for label in opened.findChildren(QLabel)]
     assert "The source will be shown once torch and transformers are loaded." in texts

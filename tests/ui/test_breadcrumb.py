@@ -10,10 +10,10 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.breadcrumb import Breadcrumb
-from bertviewer.ui.history_buttons import HistoryButtons
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.breadcrumb import Breadcrumb
+from bertviewer.ui.shell.history_buttons import HistoryButtons
+from bertviewer.ui.state.workspace import Workspace
 from tests.core.opened import plain
 from tests.ui.finding import activate, find
 

@@ -13,9 +13,9 @@ from torch import nn
 
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.check_panel import CheckPanel
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.module.check_panel import CheckPanel
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.core.checks.small_models import change_output
 from tests.ui.finding import activate, find, show_tab
 

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTableView
 
-from bertviewer.ui.configuration_tab import MOST_LINES, WIDE
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.module.configuration_tab import MOST_LINES, WIDE
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import find, show_tab
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from bertviewer.core.schema.module_tree import fold
-from bertviewer.ui.breadcrumb import beside, crumbs_of
-from bertviewer.ui.selection import find
+from bertviewer.ui.shell.breadcrumb import beside, crumbs_of
+from bertviewer.ui.state.selection import find
 from tests.core.opened import plain
 
 BERT = plain("bert-base-uncased")

@@ -3,7 +3,7 @@
 import pytest
 
 from bertviewer.core.util.errors import UserError
-from bertviewer.ui.display import checked_display, x_connection
+from bertviewer.ui.app.display import checked_display, x_connection
 from tests.xvfb import AVAILABLE, virtual_display
 
 NOBODYS = ":54321"

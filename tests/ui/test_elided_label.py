@@ -4,8 +4,8 @@ import pytest
 from PySide6.QtGui import QTextDocumentFragment
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 TEXT = "bank looks most at <s> & the river"
 

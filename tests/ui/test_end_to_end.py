@@ -26,11 +26,11 @@ from bertviewer.charts.chart import Line
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.formula_tab import FormulaTab
-from bertviewer.ui.formula_view import FormulaView
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.module.formula_tab import FormulaTab
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tree.cells import CLASS, MODULE, OUTPUT_SHAPE
+from bertviewer.ui.widgets.formula_view import FormulaView
 from tests.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, has_error, is_drawn, last_run, show_tab, shown_error

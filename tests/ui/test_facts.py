@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QPushButton, QScrollArea
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.facts import FactGroup, FactsView
+from bertviewer.ui.widgets.facts import FactGroup, FactsView
 
 PLACE = FactGroup("Place", [("Class", "Linear"), ("Path", "pooler")])
 RUN = FactGroup("Output", [("mean", "0.5"), ("std", "1.0")])

@@ -14,9 +14,9 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.building.source_code import SourceCode
-from bertviewer.ui.find_bar import CURRENT, OTHERS, FindBar
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.source_view import SourceView
+from bertviewer.ui.module.source_view import SourceView
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.widgets.find_bar import CURRENT, OTHERS, FindBar
 from tests.ui.finding import find
 from tests.ui.source_in_sight import CODE, source_tab
 

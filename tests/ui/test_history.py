@@ -3,8 +3,8 @@
 import pytest
 
 from bertviewer.core.schema.module_tree import fold
-from bertviewer.ui.history import MOST, History
-from bertviewer.ui.selection import Selection
+from bertviewer.ui.state.history import MOST, History
+from bertviewer.ui.state.selection import Selection
 from tests.core.opened import plain
 
 

@@ -7,9 +7,9 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.measures import PART
 from bertviewer.core.comparison.comparison import Change, Comparison, compare_architectures
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.map.measure_choice import MeasureChoice
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tree.cells import CHANGE
 from bertviewer.ui.tree.header import TreeHeader
 from bertviewer.ui.tree.model import ModuleTreeModel

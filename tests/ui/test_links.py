@@ -6,10 +6,10 @@ from PySide6.QtWidgets import QLabel, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.module_tree import fold
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.links import MOST, Link, PathLink, links, show_tensor
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.links import MOST, Link, PathLink, links, show_tensor
 from tests.core.opened import plain
 from tests.ui.finding import activate, find
 

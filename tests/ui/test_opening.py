@@ -15,13 +15,13 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import NOT_REGULAR
 from bertviewer.core.util.progress import Progress
-from bertviewer.ui import jobs
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.drop_hint import DropHint
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.recent import (
+from bertviewer.ui.jobs import model_jobs as jobs
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.settings.recent_models import (
     recent_names,
 )
+from bertviewer.ui.shell.drop_hint import DropHint
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import activate, find, has_error, shown_error
 

@@ -6,12 +6,12 @@ import pytest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.pages import PageKind, Pages, State
+from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.views import VIEWS
-from bertviewer.ui.tabs import TABS
+from bertviewer.ui.shell.tabs import TABS
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.views import PAGES
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.views.pages import PageKind, Pages, State
 
 LISTS: tuple[tuple[PageKind[Any], ...], ...] = (TABS, VIEWS, PAGES)
 KINDS = [kind for kinds in LISTS for kind in kinds]

@@ -8,9 +8,9 @@ from PySide6.QtGui import QTextDocumentFragment
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.module_tree import fold
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.prose import Prose, prose_html
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.rich_label import Prose, prose_html
 from tests.core.opened import plain
 
 

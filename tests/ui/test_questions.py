@@ -8,12 +8,12 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.explain.answers import answers_for_module
 from bertviewer.core.explain.explanation import Answer
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.inspector.inspector import Inspector
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.prose import Prose
-from bertviewer.ui.questions import QuestionLink, Questions
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.module.inspector import Inspector
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.questions import QuestionLink, Questions
+from bertviewer.ui.views.rich_label import Prose
 from tests.core.opened import plain
 from tests.ui.finding import activate, find, is_drawn
 

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QSettings
 
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.recent import (
+from bertviewer.ui.settings.recent_models import (
     REMEMBERED,
     SETTING,
     TIMES_SETTING,

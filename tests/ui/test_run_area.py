@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui import jobs
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run_area import RunArea
-from bertviewer.ui.sentence_bar import HEIGHT
+from bertviewer.ui.jobs import model_jobs as jobs
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.run.run_area import RunArea
+from bertviewer.ui.run.sentence_bar import HEIGHT
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run
 from tests.ui.run.layers_window import run

@@ -8,7 +8,7 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.run_input import RunInput
+from bertviewer.ui.state.run_input import RunInput
 from tests.core.analysis.runs import run_of, tokens_of
 
 SENTENCE = Sentence("a test")

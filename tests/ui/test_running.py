@@ -15,11 +15,11 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui import jobs
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.inspector.inspector import Inspector
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.sentence_bar import HEIGHT, SentenceBar
+from bertviewer.ui.jobs import model_jobs as jobs
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.module.inspector import Inspector
+from bertviewer.ui.run.sentence_bar import HEIGHT, SentenceBar
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.patient_bot import PATIENCE
 from tests.ui.finding import bring_view, find, has_error, last_run
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from bertviewer.core.schema.module_tree import TreeRow, fold
-from bertviewer.ui.selection import Selection, find
+from bertviewer.ui.state.selection import Selection, find
 from tests.core.opened import plain
 
 

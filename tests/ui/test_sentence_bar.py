@@ -18,11 +18,11 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui import jobs
-from bertviewer.ui.application import first_sentence
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run_button import RunButton
-from bertviewer.ui.sentence_bar import EXAMPLE
+from bertviewer.ui.app.application import first_sentence
+from bertviewer.ui.jobs import model_jobs as jobs
+from bertviewer.ui.run.run_button import RunButton
+from bertviewer.ui.run.sentence_bar import EXAMPLE
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, has_error, is_drawn, last_run
 

@@ -3,7 +3,7 @@
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.ui.sentence_history import MOST, SentenceHistory
+from bertviewer.ui.state.sentence_history import MOST, SentenceHistory
 
 A, B, C = Sentence("a"), Sentence("b", "second"), Sentence("c")
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QSettings
 
-from bertviewer.ui.settings import BACKUP, mend_settings
+from bertviewer.ui.settings.settings import BACKUP, mend_settings
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.building.source_code import SourceCode, source_of
-from bertviewer.ui.find_bar import FindBar
-from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.source_highlighting import DARK_COLORS, LIGHT_COLORS, Span, spans_of
-from bertviewer.ui.source_view import SourceView
+from bertviewer.ui.module.source_highlighting import DARK_COLORS, LIGHT_COLORS, Span, spans_of
+from bertviewer.ui.module.source_view import SourceView
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.theme.appearance import DARK_NAME, LIGHT_NAME
+from bertviewer.ui.widgets.find_bar import FindBar
 from tests.ui.finding import find
 from tests.ui.run.made_up import made_up_tree
 from tests.ui.source_in_sight import CODE, source_tab

@@ -6,10 +6,10 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.ui.inspector.page import InspectorPage
-from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.map.card import MapCard
+from bertviewer.ui.module.inspector_page import InspectorPage
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.theme.appearance import WARNING
 from tests.ui.finding import find, is_drawn
 
 TEXT = "The bank by the river was closed."

@@ -2,8 +2,8 @@
 
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.layouts import tool_button
-from bertviewer.ui.switch import Switch
+from bertviewer.ui.widgets.layouts import tool_button
+from bertviewer.ui.widgets.segmented_control import Switch
 
 
 def test_one_button_is_down_and_only_a_press_tells(qtbot: QtBot) -> None:

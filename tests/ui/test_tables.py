@@ -12,8 +12,8 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication, QTableView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.sorting import sorted_order
-from bertviewer.ui.tables import (
+from bertviewer.ui.widgets.natural_sort import sorted_order
+from bertviewer.ui.widgets.tables import (
     Column,
     Row,
     TableModel,

@@ -7,12 +7,12 @@ from PySide6.QtWidgets import QApplication, QLabel, QToolBar, QToolButton, QTree
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.theme import FONTS, MONO_FONTS, NORMAL_WEIGHT, STRONG
-from bertviewer.ui.application import make_window
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.frame.top_bar import HEIGHT
-from bertviewer.ui.inspector.inspector import Inspector
-from bertviewer.ui.look.text_size import SCALES, SETTING, stored_scale
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.app.application import make_window
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.module.inspector import Inspector
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.shell.top_bar import HEIGHT
+from bertviewer.ui.theme.text_size import SCALES, SETTING, stored_scale
 from tests.ui.finding import find
 
 

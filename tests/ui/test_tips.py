@@ -13,10 +13,10 @@ from pytestqt.qtbot import QtBot
 from safetensors.numpy import save_file
 
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.status import WeightsLabel
-from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.shell.status_bar import WeightsLabel
+from bertviewer.ui.widgets.tooltips import plain_tip
 from tests.cli.commands import ROOT
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find

@@ -15,13 +15,13 @@ from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.schema.activation_run import Sentence, Token
 from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
-from bertviewer.ui.look.appearance import APPEARANCES, WARNING, apply_appearance
-from bertviewer.ui.recorded_run import RecordedRun
-from bertviewer.ui.runs import Runs
-from bertviewer.ui.selection import Selection
-from bertviewer.ui.table_copies import COPY_ROLE
-from bertviewer.ui.token_rows import ID, JOIN_ROLE, NUMBER, SEGMENT, TOKEN, TokenRows
-from bertviewer.ui.token_table import INDENT, TICK, TokenTable
+from bertviewer.ui.jobs.recorded_run import RecordedRun
+from bertviewer.ui.run.token_rows import ID, JOIN_ROLE, NUMBER, SEGMENT, TOKEN, TokenRows
+from bertviewer.ui.run.token_table import INDENT, TICK, TokenTable
+from bertviewer.ui.state.runs import Runs
+from bertviewer.ui.state.selection import Selection
+from bertviewer.ui.theme.appearance import APPEARANCES, WARNING, apply_appearance
+from bertviewer.ui.widgets.table_export import COPY_ROLE
 from tests.core.analysis.runs import run_of
 from tests.ui.finding import find
 

@@ -21,8 +21,8 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.charts.translation import speak
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.translation import install_translations, translate
+from bertviewer.ui.settings.translation import install_translations, translate
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.charts.runs import make_run
 from tests.translations import collect, release
 

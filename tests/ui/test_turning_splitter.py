@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.turning_splitter import TurningSplitter
+from bertviewer.ui.widgets.responsive_splitter import TurningSplitter
 
 
 def test_it_turns_with_the_pane_and_shares_it_anew(qtbot: QtBot) -> None:

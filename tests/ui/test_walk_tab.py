@@ -10,9 +10,9 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.counts import count_components, subtotal, usual_relations
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.walk_tab import WalkTab
-from bertviewer.ui.walk_table import GroupTableModel, WalkTableModel
+from bertviewer.ui.module.walkthrough_tab import WalkTab
+from bertviewer.ui.module.walkthrough_table import GroupTableModel, WalkTableModel
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.core.opened import plain
 from tests.core.walkthrough.small_walkthroughs import flowing
 from tests.ui.finding import find, is_drawn, show_tab

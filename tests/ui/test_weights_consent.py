@@ -13,9 +13,9 @@ from safetensors.torch import load_file
 
 from bertviewer.core.pickles import consent
 from bertviewer.core.saving import disk_cache
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.weights_consent import SETTING
+from bertviewer.ui.checkpoint.pickle_consent import SETTING
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.core.pickles.bad_pickles import SYSTEM
 from tests.ui.finding import has_error, shown_error
 

@@ -18,11 +18,11 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.action import shortcut_keys
-from bertviewer.ui.actions import ENTRIES
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.actions.action import shortcut_keys
 from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
-from bertviewer.ui.window_shortcuts import WindowShortcuts
+from bertviewer.ui.shell.action_table import ENTRIES
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.shell.window_shortcuts import WindowShortcuts
 from tests.ui.finding import activate, find, show_tab
 
 KINDS = (QLineEdit, QAbstractSpinBox, QPlainTextEdit, QTreeView, QComboBox, QTabBar)

@@ -16,7 +16,7 @@ BEFORE_TORCH = """
 import threading
 from PySide6.QtWidgets import QStatusBar, QTreeView
 from bertviewer.core.util import libraries
-from bertviewer.ui import application
+from bertviewer.ui.app import application
 may_import = threading.Event()
 def held():
     may_import.wait(300)

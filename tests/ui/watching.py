@@ -18,8 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.pages import PageTabs
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.pages import PageTabs
 
 INTERVAL = 40  # milliseconds between two looks
 INPUT = (QEvent.Type.KeyPress, QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonRelease,

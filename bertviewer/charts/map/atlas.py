@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from bertviewer.charts.flow.projections import with_projections
+from bertviewer.charts.graph.projections import with_projections
 from bertviewer.charts.map.inner_flows import inner_flow
 from bertviewer.charts.map.part import Part
 from bertviewer.core.schema.architecture import Architecture

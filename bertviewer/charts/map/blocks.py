@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from bertviewer.charts.flow.hangers import split
-from bertviewer.charts.flow.reaching import CycleError
-from bertviewer.charts.flow.towers import tower_of
-from bertviewer.charts.flow.words import words_of
+from bertviewer.charts.graph.hangers import split
+from bertviewer.charts.graph.reaching import CycleError
+from bertviewer.charts.graph.towers import tower_of
+from bertviewer.charts.graph.words import words_of
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.core.schema.flow import Flow, Node

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from bertviewer.charts.flow.drawing import Point, Rect
+from bertviewer.charts.graph.drawing import Point, Rect
 
 MOST_FITTED = 2.25
 """A drawing that is fitted is never shown larger than so many times."""

@@ -5,8 +5,8 @@ from math import log10
 
 from msgspec import Struct
 
-from bertviewer.charts.flow.tints import MOST_STRENGTH, Tint, Tints, part_tint
-from bertviewer.charts.flow.words import words_of
+from bertviewer.charts.graph.tints import MOST_STRENGTH, Tint, Tints, part_tint
+from bertviewer.charts.graph.words import words_of
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.map.measures import COUNTED, SPREAD, Measure, figure_text, share_text

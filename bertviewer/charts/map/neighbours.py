@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from bertviewer.charts.flow.drawing import Drawing, Placed, Point
+from bertviewer.charts.graph.drawing import Drawing, Placed, Point
 
 Way = Literal["left", "right", "up", "down"]
 

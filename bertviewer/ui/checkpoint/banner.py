@@ -7,14 +7,14 @@ from bertviewer.charts.theme import GRID
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import grown
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_column, in_row, named
-from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.look.warning_frame import WarningFrame
-from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.theme.warning_frame import WarningFrame
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import in_column, in_row, named
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 _SHOW = QT_TRANSLATE_NOOP("NoticeBanner", "Show all…")
 _SHOW_WHICH = QT_TRANSLATE_NOOP("RandomBanner", "Show which…")
@@ -118,6 +118,6 @@ class RandomBanner(Banner):
 
     def _show_report(self) -> None:
         if self._workspace.keys is not None:
-            from bertviewer.ui.checkpoint.dialog import show_key_report
+            from bertviewer.ui.checkpoint.load_report_dialog import show_key_report
 
             show_key_report(self._workspace.keys, self._workspace, self.window())

@@ -2,8 +2,8 @@
 
 from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.util.numbers import count_text
-from bertviewer.ui.facts import Fact
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.widgets.facts import Fact
 
 _FILES = QT_TRANSLATE_NOOP("checkpoint", "Files")
 _STORED = QT_TRANSLATE_NOOP("checkpoint", "Stored as")

@@ -4,8 +4,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from bertviewer.plots.fonts import monospaced
-from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.layouts import in_row, named
+from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.layouts import in_row, named
 
 
 class CommandLine(QWidget):

@@ -12,11 +12,11 @@ from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import printable
-from bertviewer.ui.charts.choice_box import ChoiceBox
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.labels import quiet_label
-from bertviewer.ui.layouts import in_column, in_row, named
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.choice_box import ChoiceBox
+from bertviewer.ui.views.figure_view import FigureView
+from bertviewer.ui.widgets.labels import quiet_label
+from bertviewer.ui.widgets.layouts import in_column, in_row, named
 
 PATH = 260
 """Pixels that a path has at least: those of two layers differ in one figure in the middle."""

@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.util.text import printable
-from bertviewer.ui.layouts import STRETCH, in_column, in_row, named
-from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, named
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 ROWS = 3
 """So many files are seen at once."""

@@ -12,16 +12,16 @@ from bertviewer.charts.theme import GRID
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
 from bertviewer.core.util.text import as_sentence, printable
-from bertviewer.ui.busy_bar import thin_bar
-from bertviewer.ui.corpus.choosing import Choosing
 from bertviewer.ui.corpus.command_line import CommandLine
+from bertviewer.ui.corpus.eta_estimator import Pace
 from bertviewer.ui.corpus.folder_line import FolderLine
-from bertviewer.ui.corpus.pace import Pace
-from bertviewer.ui.corpus.wishes import Wishes, remember, remembered
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import STRETCH, in_column, in_row, named, scrolled
-from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.corpus.options import Wishes, remember, remembered
+from bertviewer.ui.corpus.options_form import Choosing
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, named, scrolled
+from bertviewer.ui.widgets.progress_bar import thin_bar
 
 if TYPE_CHECKING:
     from bertviewer.core.corpus.corpus import Corpus

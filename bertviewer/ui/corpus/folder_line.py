@@ -9,14 +9,14 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.util.progress import Progress
-from bertviewer.ui.background.requests import Request
 from bertviewer.ui.corpus.folder_state import FolderState, look
 from bertviewer.ui.corpus.folder_words import Words, folder_words
-from bertviewer.ui.corpus.wishes import Wishes
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_row, named
-from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.corpus.options import Wishes
+from bertviewer.ui.jobs.requests import Request
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import in_row, named
 
 PATIENCE = 250
 """Milliseconds from the last letter of a folder's name to the look into it."""

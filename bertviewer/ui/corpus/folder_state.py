@@ -14,7 +14,7 @@ from bertviewer.core.corpus.reading import is_corpus, read_manifest
 from bertviewer.core.corpus.writing import WHY_PYARROW
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
-from bertviewer.ui.corpus.wishes import choices_of
+from bertviewer.ui.corpus.options import choices_of
 
 Kind = Literal["new", "part", "whole", "other", "taken", "bad"]
 

@@ -5,8 +5,8 @@ from msgspec import Struct
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import as_sentence, printable
 from bertviewer.ui.corpus.folder_state import FolderState
-from bertviewer.ui.corpus.wishes import Wishes
-from bertviewer.ui.translation import translate
+from bertviewer.ui.corpus.options import Wishes
+from bertviewer.ui.settings.translation import translate
 
 
 class Words(Struct, frozen=True):

@@ -11,11 +11,11 @@ from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.pair_grid import PairGrid
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.choice_box import ChoiceBox
-from bertviewer.ui.layouts import in_column, in_row, named, tool_button
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.choice_box import ChoiceBox
+from bertviewer.ui.widgets.layouts import in_column, in_row, named, tool_button
 
 _NAMES: dict[Measure, str] = {
     "entropy": QT_TRANSLATE_NOOP("HeadsPage", "entropy"),

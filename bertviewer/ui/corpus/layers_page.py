@@ -10,11 +10,11 @@ from bertviewer.core.corpus.corpus import Corpus, as_run
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.statistics import STATISTIC_NAMES
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.choice_box import ChoiceBox
-from bertviewer.ui.layouts import in_column, named
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.choice_box import ChoiceBox
+from bertviewer.ui.widgets.layouts import in_column, named
 
 _QUANTILES = QT_TRANSLATE_NOOP("LayersPage", "quantiles")
 

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.progress import Progress
-from bertviewer.ui.error_bar import show_error
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.widgets.error_bar import show_error
 
 if TYPE_CHECKING:
     from bertviewer.core.corpus.comparison import CorpusComparison

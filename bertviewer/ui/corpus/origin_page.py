@@ -12,8 +12,8 @@ from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import printable
 from bertviewer.ui.corpus.command_line import CommandLine
-from bertviewer.ui.facts import Fact, FactGroup, FactsView
-from bertviewer.ui.layouts import in_column, named, scrolled
+from bertviewer.ui.widgets.facts import Fact, FactGroup, FactsView
+from bertviewer.ui.widgets.layouts import in_column, named, scrolled
 
 
 class OriginPage(QWidget):

@@ -6,12 +6,12 @@ from bertviewer.charts.corpora import outlier_chart, outlier_table
 from bertviewer.core.analysis.outliers import DEVIATIONS
 from bertviewer.core.corpus.corpus import FEW_SENTENCES, Corpus, Outliers, outlier_rows
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.charts.message import Message
-from bertviewer.ui.labels import quiet_label
-from bertviewer.ui.layouts import in_column, named, split
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.figure_view import FigureView
+from bertviewer.ui.views.message import Message
+from bertviewer.ui.widgets.labels import quiet_label
+from bertviewer.ui.widgets.layouts import in_column, named, split
 
 MOST_COLUMNS = 24
 """So many of the features have a column: more of them could not be told apart."""

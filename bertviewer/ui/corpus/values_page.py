@@ -7,12 +7,12 @@ from bertviewer.charts.corpora import value_chart, value_table
 from bertviewer.core.corpus.corpus import ClassSums, Corpus
 from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.choice_box import ChoiceBox
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.layouts import in_row, named, split
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.choice_box import ChoiceBox
+from bertviewer.ui.views.figure_view import FigureView
+from bertviewer.ui.widgets.layouts import in_row, named, split
 
 TABLE = 250  # pixels
 ALL = ""

@@ -16,12 +16,12 @@ from bertviewer.ui.corpus.layers_page import LayersPage
 from bertviewer.ui.corpus.origin_page import OriginPage
 from bertviewer.ui.corpus.outliers_page import OutliersPage
 from bertviewer.ui.corpus.values_page import ValuesPage
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.layouts import in_column, in_row, named
-from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.pill import Pill
-from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.widgets.badge import Pill
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.layouts import in_column, in_row, named
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 SIZE = 1080, 660  # pixels
 

@@ -6,11 +6,11 @@ from PySide6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, 
 
 from bertviewer.charts.theme import GRID, ROW
 from bertviewer.plots.fonts import grown
-from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.guide_sections import CONTENTS, Section, guide_sections
+from bertviewer.ui.help.guide_sections import CONTENTS, Section, guide_sections
 from bertviewer.ui.help.page import MARGIN, GuidePage
 from bertviewer.ui.help.styling import COLUMN
-from bertviewer.ui.layouts import in_column, in_row, named, split
+from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.layouts import in_column, in_row, named, split
 
 SIDE, HEIGHT = 240, 760
 """Width of the contents, height of the window, in pixels."""

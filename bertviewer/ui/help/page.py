@@ -8,10 +8,10 @@ from PySide6.QtGui import QColor, QImage, QPalette, QResizeEvent, QTextDocument
 from PySide6.QtWidgets import QFrame, QTextBrowser, QTextEdit
 
 from bertviewer.plots.fonts import grown
-from bertviewer.ui.guide_sections import guide_folder
+from bertviewer.ui.help.guide_sections import guide_folder
 from bertviewer.ui.help.styling import COLUMN, style_document
-from bertviewer.ui.layouts import named
-from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.widgets.layouts import named
 
 MARGIN = 32
 MARK = 80  # of 255: opacity of the colour behind a word that was searched

@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 
 from bertviewer.charts.theme import LARGE, NORMAL, TITLE, Theme
 from bertviewer.plots.fonts import grown, monospaced, sized, weighted
-from bertviewer.ui.guide_sections import anchor_of
+from bertviewer.ui.help.guide_sections import anchor_of
 
 COLUMN = 680
 """Width of the text in pixels: about 95 characters."""

@@ -3,11 +3,11 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from bertviewer.ui.busy_bar import BusyBar
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.layouts import in_row, named
-from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.layouts import in_row, named
+from bertviewer.ui.widgets.progress_bar import BusyBar
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 
 class HubBar(QWidget):

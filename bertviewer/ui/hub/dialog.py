@@ -17,11 +17,11 @@ from bertviewer.core.sources.model_source import HubName, parse_hub_name
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
 from bertviewer.core.util.text import as_sentence
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import Gap, in_column, named
-from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.tables import Column, Row, TableModel, make_sortable, make_table
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import Gap, in_column, named
+from bertviewer.ui.widgets.tables import Column, Row, TableModel, make_sortable, make_table
 
 SHORT = 12  # characters of a commit, as git shows them
 

@@ -11,14 +11,14 @@ from PySide6.QtGui import (
     QKeyEvent,
 )
 
-from bertviewer.charts.flow.drawing import Placed
+from bertviewer.charts.graph.drawing import Placed
 from bertviewer.charts.map.neighbours import Way, first_node, last_node, neighbour
 from bertviewer.charts.map.part import Part
+from bertviewer.ui.map.drawing_cache import Sheets
 from bertviewer.ui.map.gestures import Gestures
 from bertviewer.ui.map.painting import Marked
 from bertviewer.ui.map.picture import FlowPicture
-from bertviewer.ui.map.sheets import Sheets
-from bertviewer.ui.map.sight import Level
+from bertviewer.ui.map.viewport import Level
 
 _AROUND = 4.0
 """So many pixels beside a small sign are still the sign."""

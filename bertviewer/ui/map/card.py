@@ -16,15 +16,15 @@ from bertviewer.charts.map.facts import PartFacts
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import LARGE, NORMAL, ROUND
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.ui.card import draw_card
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.labels import muted, plain_label
-from bertviewer.ui.layouts import STRETCH, Gap, in_column, in_row, named, stacked
-from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.legend import LegendBar
-from bertviewer.ui.staleness import StaleLabel
+from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.views.staleness import StaleLabel
+from bertviewer.ui.widgets.card import draw_card
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.labels import muted, plain_label
+from bertviewer.ui.widgets.layouts import STRETCH, Gap, in_column, in_row, named, stacked
 
 
 class MapCard(QWidget):

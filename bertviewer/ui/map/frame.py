@@ -7,12 +7,12 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.map.blocks import block_of
 from bertviewer.charts.map.part import Part
 from bertviewer.plots.fonts import grown
-from bertviewer.ui.layouts import in_column
-from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.card import MapCard
 from bertviewer.ui.map.head import MapHead
 from bertviewer.ui.map.strip_painting import paint_lead
 from bertviewer.ui.map.treemap_page import TreemapPage
+from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.widgets.layouts import in_column
 
 _BETWEEN, _BETWEEN_LOW = 20, 5
 """Pixels between strip and card, through which two lines lead down where there is room."""

@@ -5,11 +5,11 @@ from PySide6.QtWidgets import QGridLayout, QToolButton, QWidget
 
 from bertviewer.charts.theme import NORMAL
 from bertviewer.plots.fonts import grown, sized
-from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.layouts import Gap, in_row
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.strip import ModelStrip
-from bertviewer.ui.switch import Switch
+from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.layouts import Gap, in_row
+from bertviewer.ui.widgets.segmented_control import Switch
 
 _HEIGHT = 22
 

@@ -10,10 +10,10 @@ from PySide6.QtGui import QImage
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import Theme
-from bertviewer.ui.background.requests import Request
+from bertviewer.ui.jobs.recorded_run import RecordedRun
+from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.map.jobs import heads_job
-from bertviewer.ui.recorded_run import RecordedRun
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
 
 if TYPE_CHECKING:
     from bertviewer.charts.levels import Levels, Values

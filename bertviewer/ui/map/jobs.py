@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.util.progress import Progress
-    from bertviewer.ui.recorded_run import RecordedRun
+    from bertviewer.ui.jobs.recorded_run import RecordedRun
 
 MOST_CELLS = 96
 """A tile is small: more rows or columns than these are put together."""

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from bertviewer.charts.map.coloring import Legend, Scale
 from bertviewer.charts.theme import SMALL
 from bertviewer.plots.fonts import grown, sized, tabular
-from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.theme.theme_of import theme_of
 
 _SQUARE, _BETWEEN, _NEAR, _BAR = 9.0, 18.0, 6.0, 110.0
 _HEIGHT = 22

@@ -9,8 +9,8 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.file_names import LONGEST
-from bertviewer.charts.flow.layout import CANVAS
-from bertviewer.charts.flow.tints import Tint
+from bertviewer.charts.graph.layout import CANVAS
+from bertviewer.charts.graph.tints import Tint
 from bertviewer.charts.map.camera import Camera
 from bertviewer.charts.map.coloring import Coloring
 from bertviewer.charts.map.part import Part
@@ -19,15 +19,15 @@ from bertviewer.charts.theme import Theme
 from bertviewer.plots.fonts import window_font
 from bertviewer.plots.painted import PaintedPlot
 from bertviewer.plots.treemap_painting import paint_cells
-from bertviewer.ui.charts.chart_menu import choose_picture, copy_picture
-from bertviewer.ui.map.dressing import Dress
+from bertviewer.ui.map.drawing_cache import Sheets
+from bertviewer.ui.map.map_style import Dress
 from bertviewer.ui.map.painting import Tiles, paint_levels
 from bertviewer.ui.map.picture import FlowPicture
-from bertviewer.ui.map.sheets import Sheets
-from bertviewer.ui.map.sight import Level
 from bertviewer.ui.map.treemap_page import TreemapPage
 from bertviewer.ui.map.treemap_view import TreemapView
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.map.viewport import Level
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_menu import choose_picture, copy_picture
 
 _MARGIN = 8.0
 

@@ -16,9 +16,9 @@ from bertviewer.charts.map.measures import (
     Measure,
 )
 from bertviewer.charts.map.values import Known
-from bertviewer.ui.layouts import named
-from bertviewer.ui.quiet_choice import QuietChoice
-from bertviewer.ui.translation import translate
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.widgets.layouts import named
+from bertviewer.ui.widgets.menu_button import QuietChoice
 
 
 def capitalised(title: str) -> str:

@@ -6,14 +6,14 @@ from msgspec import Struct
 from PySide6.QtCore import QCoreApplication, QPointF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
-from bertviewer.charts.flow.bounds import box_of
-from bertviewer.charts.flow.drawing import MIDDLE, Placed
+from bertviewer.charts.graph.bounds import box_of
+from bertviewer.charts.graph.drawing import MIDDLE, Placed
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import SMALL, Theme
 from bertviewer.plots.fonts import weighted, window_font
-from bertviewer.ui.map.pointed import as_qt
-from bertviewer.ui.map.sheets import Sheets
-from bertviewer.ui.map.sight import Level
+from bertviewer.ui.map.drawing_cache import Sheets
+from bertviewer.ui.map.hover import as_qt
+from bertviewer.ui.map.viewport import Level
 
 _LEAST_LETTERS = 6.0
 """Letters of fewer pixels say nothing."""

@@ -7,19 +7,19 @@ from PySide6.QtGui import (
     QResizeEvent,
 )
 
-from bertviewer.charts.flow.drawing import Placed
+from bertviewer.charts.graph.drawing import Placed
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import SMALL
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.map.dressing import Dress
-from bertviewer.ui.map.motion import Motion
+from bertviewer.ui.map.animation import Motion
+from bertviewer.ui.map.drawing_cache import Sheets
+from bertviewer.ui.map.hover import Pointed
+from bertviewer.ui.map.map_style import Dress
 from bertviewer.ui.map.painting import Marked, Tiles, paint_levels, paint_names, paint_ring
-from bertviewer.ui.map.pointed import Pointed
-from bertviewer.ui.map.sheets import Sheets
-from bertviewer.ui.map.sight import Sight
-from bertviewer.ui.translation import translate
+from bertviewer.ui.map.viewport import Sight
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.theme.theme_of import theme_of
 
 
 class FlowPicture(Pointed):

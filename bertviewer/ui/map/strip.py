@@ -14,17 +14,17 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy
 
-from bertviewer.charts.flow.drawing import Rect
-from bertviewer.charts.flow.tints import Tint
+from bertviewer.charts.graph.drawing import Rect
+from bertviewer.charts.graph.tints import Tint
 from bertviewer.charts.map.blocks import Block, Strip
 from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import grown, sized, weighted
-from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.map.pointed import Pointed, as_qt
+from bertviewer.ui.map.hover import Pointed, as_qt
 from bertviewer.ui.map.strip_layout import Seat, room_for, seats_of
 from bertviewer.ui.map.strip_painting import Look, paint_seat, paint_thread
-from bertviewer.ui.translation import translate
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.theme.theme_of import theme_of
 
 _HIGH, _TWO_HIGH, _CAPTION, _APART = 44.0, 36.0, 24.0, 6.0
 _LOW, _TWO_LOW = 24.0, 20.0

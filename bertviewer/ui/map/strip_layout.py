@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.charts.flow.drawing import Rect
+from bertviewer.charts.graph.drawing import Rect
 from bertviewer.charts.map.blocks import MOST_SIDE_BY_SIDE, Block
 from bertviewer.core.util.text import printable
 

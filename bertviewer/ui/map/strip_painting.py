@@ -6,12 +6,12 @@ from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
-from bertviewer.charts.flow.tints import Tint
+from bertviewer.charts.graph.tints import Tint
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.theme import NORMAL, RADIUS, SMALL, Theme, mixed
 from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import grown, monospaced, sized, weighted
-from bertviewer.ui.map.pointed import as_qt
+from bertviewer.ui.map.hover import as_qt
 from bertviewer.ui.map.strip_layout import Seat
 
 _TWO_LINES = 30.0

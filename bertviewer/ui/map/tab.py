@@ -11,18 +11,18 @@ from bertviewer.charts.map.values import Known
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import LIGHT
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.canvas import FlowCanvas, Hit
 from bertviewer.ui.map.card import MapCard
-from bertviewer.ui.map.dressing import Dressing, dressing, known_of
-from bertviewer.ui.map.following import followed
 from bertviewer.ui.map.frame import MapFrame
 from bertviewer.ui.map.head import MapHead
 from bertviewer.ui.map.heads import HeadPictures
+from bertviewer.ui.map.map_style import Dressing, dressing, known_of
+from bertviewer.ui.map.selection_sync import followed
 from bertviewer.ui.map.treemap_page import TreemapPage
-from bertviewer.ui.map.walking import Walking
-from bertviewer.ui.staleness import StaleLabel
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.map.walkthrough import Walking
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.views.staleness import StaleLabel
 
 if TYPE_CHECKING:
     from bertviewer.plots.painted import PaintedPlot

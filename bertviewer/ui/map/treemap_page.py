@@ -5,7 +5,7 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction
 
-from bertviewer.charts.flow.tints import Tint
+from bertviewer.charts.graph.tints import Tint
 from bertviewer.charts.map.areas import AREA_KINDS, AreaKind, areas_of
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.coloring import Coloring
@@ -16,8 +16,8 @@ from bertviewer.charts.treemap import Area
 from bertviewer.core.util.numbers import short_count
 from bertviewer.ui.map.measure_choice import capitalised
 from bertviewer.ui.map.treemap_view import TreemapView
-from bertviewer.ui.quiet_choice import QuietChoice
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.widgets.menu_button import QuietChoice
 
 _TITLES: dict[AreaKind, str] = {
     "parameters": QT_TRANSLATE_NOOP("map", "parameters"),

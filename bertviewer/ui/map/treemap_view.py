@@ -15,16 +15,16 @@ from PySide6.QtGui import (
     QResizeEvent,
 )
 
-from bertviewer.charts.flow.drawing import Rect
-from bertviewer.charts.flow.tints import Tint
+from bertviewer.charts.graph.drawing import Rect
+from bertviewer.charts.graph.tints import Tint
 from bertviewer.charts.map.neighbours import Way
 from bertviewer.charts.map.treemap_cells import cell_at, next_cell
 from bertviewer.charts.treemap import Area, Cell, treemap
 from bertviewer.plots.fonts import tabular
 from bertviewer.plots.treemap_painting import paint_cells
-from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.map.pointed import Pointed, as_qt
-from bertviewer.ui.translation import translate
+from bertviewer.ui.map.hover import Pointed, as_qt
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.theme.theme_of import theme_of
 
 _WAYS: dict[int, Way] = {
     Qt.Key.Key_Left: "left",

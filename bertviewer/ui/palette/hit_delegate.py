@@ -16,10 +16,10 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from bertviewer.charts.theme import GRID, RADIUS, ROW, SMALL
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.ui.marked_line import marked_line
 from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
 from bertviewer.ui.palette.sources import BETWEEN
-from bertviewer.ui.tables import Index
+from bertviewer.ui.widgets.highlighted_line import marked_line
+from bertviewer.ui.widgets.tables import Index
 
 PADDING = 3 * GRID
 MOST_NAME = 0.7

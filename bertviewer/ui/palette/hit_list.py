@@ -6,11 +6,11 @@ from typing import Any
 from msgspec import Struct
 from PySide6.QtCore import QAbstractListModel, QObject, Qt
 
-from bertviewer.ui.palette.haystack import Hit
 from bertviewer.ui.palette.search import Group
+from bertviewer.ui.palette.search_index import Hit
 from bertviewer.ui.palette.sources import BETWEEN, Item
-from bertviewer.ui.tables import Index
-from bertviewer.ui.translation import translate
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.widgets.tables import Index
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 

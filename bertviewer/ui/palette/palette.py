@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.action import Commands, Entry, keys_of
+from bertviewer.ui.actions.action import Commands, Entry, keys_of
 
 if TYPE_CHECKING:
     from bertviewer.ui.palette.popup import PalettePopup

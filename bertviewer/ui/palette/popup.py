@@ -7,14 +7,14 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QListView, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.card import CardPopup
-from bertviewer.ui.labels import muted, plain_label
-from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.palette.hit_delegate import HitDelegate
 from bertviewer.ui.palette.hit_list import HitList
 from bertviewer.ui.palette.matching import LONGEST_QUERY
 from bertviewer.ui.palette.search import Search
 from bertviewer.ui.palette.sources import Source
+from bertviewer.ui.widgets.card import CardPopup
+from bertviewer.ui.widgets.labels import muted, plain_label
+from bertviewer.ui.widgets.layouts import in_column, named
 
 WIDTH, LINES = 640, 16
 """In pixels, and in lines of the list."""

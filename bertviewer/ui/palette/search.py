@@ -7,9 +7,9 @@ from functools import partial
 
 from msgspec import Struct
 
-from bertviewer.ui.action import HELP
-from bertviewer.ui.palette.haystack import Hit
+from bertviewer.ui.actions.action import HELP
 from bertviewer.ui.palette.matching import Match, begins, folded, match, words_of
+from bertviewer.ui.palette.search_index import Hit
 from bertviewer.ui.palette.sources import Source, name_of
 
 FEW = 7

@@ -11,7 +11,7 @@ from bertviewer.core.analysis.attention_modules import attentions_at
 from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.presets import PRESETS
-from bertviewer.ui.action import (
+from bertviewer.ui.actions.action import (
     COMMANDS,
     HELP,
     SETTINGS,
@@ -28,13 +28,13 @@ from bertviewer.ui.action import (
     why_not,
     written_keys,
 )
-from bertviewer.ui.guide_sections import VIEWS_CHAPTER, guide_sections, table_rows
-from bertviewer.ui.links import show_tensor
+from bertviewer.ui.help.guide_sections import VIEWS_CHAPTER, guide_sections, table_rows
 from bertviewer.ui.palette import topics
-from bertviewer.ui.palette.haystack import Haystack
+from bertviewer.ui.palette.search_index import Haystack
 from bertviewer.ui.palette.topics import Topic
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.links import show_tensor
 
 BETWEEN = "   "
 """Between what a thing is called and what is said of it."""

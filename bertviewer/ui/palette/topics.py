@@ -27,8 +27,8 @@ from bertviewer.core.sources.families import is_cross_attention
 from bertviewer.core.sources.length_limits import position_table_length
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.costs import memory_sizes, size_text
-from bertviewer.ui.translation import translate
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.state.workspace import Workspace
 
 MOST_HEADS = 20_000
 MOST_MODULES = 300

@@ -1,1 +1,1 @@
-"""What is seen of a run below the sentence: its tokens and its views."""
+"""Views of a run: the sentence, its tokens, attention, layers, predictions; saved runs."""

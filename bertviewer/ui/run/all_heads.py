@@ -11,16 +11,16 @@ from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import Measure, RankedHead
 from bertviewer.plots.pair_grid import PairGrid
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.choice_box import ChoiceBox, offer
-from bertviewer.ui.layouts import in_column, tool_button
-from bertviewer.ui.recorded_run import RecordedRun
+from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run.head_survey import HeadSurvey
 from bertviewer.ui.run.offers import after_error
 from bertviewer.ui.run.view import View
-from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.translation import translate
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.choice_box import ChoiceBox, offer
+from bertviewer.ui.widgets.layouts import in_column, tool_button
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 TOLD = 5
 """So many of the heads with the highest figures are named."""

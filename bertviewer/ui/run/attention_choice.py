@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSignalBlocker, Signal
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.ui.charts.choice_box import ChoiceBox, offer
-from bertviewer.ui.translation import translate
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.views.choice_box import ChoiceBox, offer
 
 
 class AttentionChoice(ChoiceBox):

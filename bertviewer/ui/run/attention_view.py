@@ -9,11 +9,7 @@ from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, shown_layer
 from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.ui.attention_request import AttentionRequest
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.message import Offer
-from bertviewer.ui.layouts import in_column, stacked, tool_button
-from bertviewer.ui.recorded_run import RecordedRun
+from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.head_panel import HeadPanel
@@ -21,8 +17,12 @@ from bertviewer.ui.run.offers import another_view, retry
 from bertviewer.ui.run.picture_choice import PictureChoice, RootColors
 from bertviewer.ui.run.shown_attention import ShownAttention
 from bertviewer.ui.run.view import InSight, View
-from bertviewer.ui.turning_splitter import TurningSplitter
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.attention_request import AttentionRequest
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.message import Offer
+from bertviewer.ui.widgets.layouts import in_column, stacked, tool_button
+from bertviewer.ui.widgets.responsive_splitter import TurningSplitter
 
 
 class AttentionView(View):

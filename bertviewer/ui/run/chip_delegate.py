@@ -14,7 +14,7 @@ from bertviewer.core.analysis.tokens import text_starts
 from bertviewer.core.schema.activation_run import Token
 from bertviewer.core.util.text import isolated
 from bertviewer.plots.fonts import weighted
-from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.theme.theme_of import theme_of
 
 LONGEST = 24  # letters of a chip; its tip has the whole
 PADDING, LEAST_PADDING = 9, 5

@@ -9,11 +9,11 @@ from bertviewer.core.analysis.predictions import ClassScores
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_column, in_row, named, split
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.figure_view import FigureView
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import in_column, in_row, named, split
 
 Said = tuple[ActivationRun, ClassScores]
 """A run, and what the head says of it."""

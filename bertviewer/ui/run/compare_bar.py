@@ -2,13 +2,13 @@
 
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.kept_comparison import short_name
-from bertviewer.ui.layouts import in_row, named, tool_button
-from bertviewer.ui.switch import Switch
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.state.model_comparison import short_name
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.layouts import in_row, named, tool_button
+from bertviewer.ui.widgets.segmented_control import Switch
 
 CHOICES = (
     ("overlay", QT_TRANSLATE_NOOP("CompareBar", "A and B")),

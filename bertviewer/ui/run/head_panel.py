@@ -15,11 +15,11 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.token_matrix import TokenMatrix
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.layouts import in_column, stacked
 from bertviewer.ui.run.picture_choice import Picture
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.layouts import in_column, stacked
 
 MOST = 5
 """So many tokens are named."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.ui import attention_request
-from bertviewer.ui.run_request import RunRequest
+from bertviewer.ui.views import attention_request
+from bertviewer.ui.views.run_request import RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure, RankedHead
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.util.progress import Progress
-    from bertviewer.ui.recorded_run import RecordedRun
-    from bertviewer.ui.workspace import Workspace
+    from bertviewer.ui.jobs.recorded_run import RecordedRun
+    from bertviewer.ui.state.workspace import Workspace
 
 
 class HeadPiece(Struct, frozen=True, eq=False):

@@ -12,15 +12,15 @@ from bertviewer.charts.statistics_table import statistics_table
 from bertviewer.core.analysis.histogram import Histogram
 from bertviewer.core.schema.activation_run import ModuleActivation
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.charts.message import Offer
-from bertviewer.ui.layouts import in_row, named, split
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.offers import retry
 from bertviewer.ui.run.view import View
-from bertviewer.ui.run_request import RunRequest
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.figure_view import FigureView
+from bertviewer.ui.views.message import Offer
+from bertviewer.ui.views.run_request import RunRequest
+from bertviewer.ui.widgets.layouts import in_row, named, split
 
 SINGLE, DOUBLE = 240, 370  # pixels of the table, without run A and with it
 LISTS = ("ModuleList", "ModuleDict")

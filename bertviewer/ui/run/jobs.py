@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bertviewer.core.schema.activation_run import ActivationRun
     from bertviewer.core.schema.architecture import Architecture
     from bertviewer.core.util.progress import Progress
-    from bertviewer.ui.recorded_run import RecordedRun
+    from bertviewer.ui.jobs.recorded_run import RecordedRun
     from bertviewer.ui.run.view import InSight
 
 
@@ -96,7 +96,7 @@ def received_job(
 ) -> Received:
     """Calculate what share of each head's attention the tokens receive."""
     from bertviewer.core.analysis.attention_maps import received_attention
-    from bertviewer.ui.attention_request import attention_job
+    from bertviewer.ui.views.attention_request import attention_job
 
     return received_attention(attention_job(layer, model, watched, progress).maps)
 

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.layers import BAND, SPREAD, STATISTICS
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.tokens import TokenClass
-from bertviewer.ui.charts.choice_box import ChoiceBox, offer
-from bertviewer.ui.layouts import in_row
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.views.choice_box import ChoiceBox, offer
+from bertviewer.ui.widgets.layouts import in_row
 
 ALL = "all"
 EACH = "each"

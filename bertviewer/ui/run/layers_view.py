@@ -21,10 +21,7 @@ from bertviewer.core.analysis.layers import Series, layer_series, part_names
 from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.message import Offer
-from bertviewer.ui.layouts import in_column
-from bertviewer.ui.recorded_run import RecordedRun
+from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run.equal_note import EqualNote
 from bertviewer.ui.run.layer_controls import ALL, LayerControls
 from bertviewer.ui.run.norms_grid import NormsGrid
@@ -33,8 +30,11 @@ from bertviewer.ui.run.offers import after_error, another_view
 from bertviewer.ui.run.outlier_bar import OutlierBar
 from bertviewer.ui.run.part_measures import PartMeasures
 from bertviewer.ui.run.view import View
-from bertviewer.ui.turning_splitter import TurningSplitter
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.message import Offer
+from bertviewer.ui.widgets.layouts import in_column
+from bertviewer.ui.widgets.responsive_splitter import TurningSplitter
 
 Made = TypeVar("Made")
 

@@ -9,16 +9,16 @@ from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.choice_box import ChoiceBox
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.charts.message import Message
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import STRETCH, in_column, in_row, stacked, tool_button
-from bertviewer.ui.switch import Switch
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
-from bertviewer.ui.turning_splitter import TurningSplitter
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.choice_box import ChoiceBox
+from bertviewer.ui.views.figure_view import FigureView
+from bertviewer.ui.views.message import Message
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, stacked, tool_button
+from bertviewer.ui.widgets.responsive_splitter import TurningSplitter
+from bertviewer.ui.widgets.segmented_control import Switch
 
 Predicted = tuple[ActivationRun, Predictions]
 """A run, and what is predicted at one place of it."""

@@ -6,10 +6,10 @@ from PySide6.QtWidgets import QSizePolicy
 
 from bertviewer.charts.naming import shortened
 from bertviewer.charts.token_measures import MEASURES, MeasureName
-from bertviewer.ui.layouts import named
-from bertviewer.ui.quiet_choice import ARROW, QuietChoice
-from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.widgets.layouts import named
+from bertviewer.ui.widgets.menu_button import ARROW, QuietChoice
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 _TITLES: Mapping[MeasureName, str] = {
     "norm": QT_TRANSLATE_NOOP("MeasureChoice", "Norm ‖h‖ after the selected layer"),

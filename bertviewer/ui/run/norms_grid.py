@@ -11,11 +11,11 @@ from bertviewer.charts.naming import norm_after
 from bertviewer.charts.token_norms import has_norms, norms_chart, part_norms_chart
 from bertviewer.core.analysis.layers import Series, layer_series
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.message import Offer
-from bertviewer.ui.recorded_run import RecordedRun
+from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run.part_measures import PartMeasures
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.message import Offer
 
 
 class NormsGrid(ChartPanel):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bertviewer.charts.layers import NotFinite
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 
 _RANDOM = QT_TRANSLATE_NOOP("notes", "Random weights – results are meaningless.")
 _STAND_IN = QT_TRANSLATE_NOOP("notes", "No vocabulary: tokens come from a placeholder tokenizer.")

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from bertviewer.ui.background.requests import Request
-from bertviewer.ui.charts.message import Offer
-from bertviewer.ui.recorded_run import FROM_FILE
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.jobs.recorded_run import FROM_FILE
+from bertviewer.ui.jobs.requests import Request
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.message import Offer
 
 _AGAIN = QT_TRANSLATE_NOOP("offers", "Run here")
 _TRY = QT_TRANSLATE_NOOP("offers", "Try again")

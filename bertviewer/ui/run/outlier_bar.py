@@ -12,11 +12,11 @@ from bertviewer.core.analysis.outliers import DEVIATIONS, MeanStd, OutlierFeatur
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.core.util.text import isolated
-from bertviewer.ui.background.requests import Request
-from bertviewer.ui.layouts import STRETCH, in_row, named
+from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.run import jobs
-from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.widgets.layouts import STRETCH, in_row, named
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 Features = tuple[OutlierFeature, ...]
 Levels = tuple[MeanStd | None, ...]

@@ -9,13 +9,13 @@ from bertviewer.charts.sentence_tables import padding_line, padding_table
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.padding import MOST_TOKENS, Padding, usual_length
 from bertviewer.core.sources.length_limits import position_table_length
-from bertviewer.ui.labels import heading_label, quiet_label
-from bertviewer.ui.layouts import in_column, in_row, named, number_field
-from bertviewer.ui.recorded_run import RecordedRun
+from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.sentence_part import SentencePart
-from bertviewer.ui.translation import translate
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.widgets.labels import heading_label, quiet_label
+from bertviewer.ui.widgets.layouts import in_column, in_row, named, number_field
 
 
 class PaddingPanel(SentencePart[Padding]):

@@ -13,13 +13,13 @@ from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_w
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.text import isolated
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.choice_box import ChoiceBox
-from bertviewer.ui.charts.message import Offer
-from bertviewer.ui.layouts import in_row, tool_button
 from bertviewer.ui.run.offers import beside
-from bertviewer.ui.switch import Switch
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.choice_box import ChoiceBox
+from bertviewer.ui.views.message import Offer
+from bertviewer.ui.widgets.layouts import in_row, tool_button
+from bertviewer.ui.widgets.segmented_control import Switch
 
 TOKENS = "twoTokens"
 

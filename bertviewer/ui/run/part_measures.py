@@ -6,10 +6,10 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.charts.layers import Measured
-from bertviewer.ui.recorded_run import RecordedRun
+from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.view import View
-from bertviewer.ui.run_request import RunRequest
+from bertviewer.ui.views.run_request import RunRequest
 
 
 class PartMeasures(QObject):

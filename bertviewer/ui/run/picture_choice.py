@@ -6,10 +6,10 @@ from PySide6.QtCore import QSettings, QSize, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox
 
-from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.settings import store
-from bertviewer.ui.switch import Switch
-from bertviewer.ui.translation import translate
+from bertviewer.ui.settings.settings import store
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.segmented_control import Switch
 
 Picture = Literal["matrix", "arcs"]
 SETTING = "headPicture"

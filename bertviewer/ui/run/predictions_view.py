@@ -19,14 +19,14 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import ModelSource, find_task
 from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.fonts import weighted
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import STRETCH, in_column, named, split
-from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run.classes_panel import ClassesPanel, Said
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.words_panel import WordsPanel
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import STRETCH, in_column, named, split
 
 _OWN_HEADS = (
     ("ForMaskedLM", "masked-lm"),

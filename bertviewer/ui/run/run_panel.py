@@ -5,14 +5,14 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_column, in_row, named, stacked
-from bertviewer.ui.run.shown_line import ShownLine
+from bertviewer.ui.run.shown_run_line import ShownLine
 from bertviewer.ui.run.token_line import TokenLine
 from bertviewer.ui.run.views import RunViews
 from bertviewer.ui.run.why_button import WhyButton
-from bertviewer.ui.staleness import paint_stripe
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.staleness import paint_stripe
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import in_column, in_row, named, stacked
 
 
 class RunPanel(QWidget):

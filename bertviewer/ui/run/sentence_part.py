@@ -6,12 +6,12 @@ from typing import Generic, TypeVar
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.charts.figures import FigureTable
-from bertviewer.ui.background.requests import ModelWork, Request
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.labels import quiet_label
-from bertviewer.ui.layouts import named
-from bertviewer.ui.recorded_run import FROM_FILE, RecordedRun
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.jobs.recorded_run import FROM_FILE, RecordedRun
+from bertviewer.ui.jobs.requests import ModelWork, Request
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.figure_view import FigureView
+from bertviewer.ui.widgets.labels import quiet_label
+from bertviewer.ui.widgets.layouts import named
 
 Found = TypeVar("Found")
 

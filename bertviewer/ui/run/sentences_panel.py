@@ -7,12 +7,12 @@ from bertviewer.charts.sentence_tables import sentence_line, sentence_table
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.util.text import isolated
-from bertviewer.ui.labels import heading_label, quiet_label
-from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.sentence_part import SentencePart
-from bertviewer.ui.translation import translate
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.widgets.labels import heading_label, quiet_label
+from bertviewer.ui.widgets.layouts import in_column, named
 
 
 class SentencesPanel(SentencePart[SentenceComparison]):

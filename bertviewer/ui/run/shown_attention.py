@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from bertviewer.charts.attentions import Attended, AttentionPair, attention_pair
 from bertviewer.core.analysis.attention_maps import AttentionMaps, mean_of_heads, without_tokens
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.ui.charts.choice_box import ChoiceBox, offer
-from bertviewer.ui.translation import translate
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.views.choice_box import ChoiceBox, offer
 
 MOST_NAMED = 3
 """So many kinds of special tokens are named."""

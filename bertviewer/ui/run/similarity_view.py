@@ -8,13 +8,13 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.pair_matrix import PairMatrix
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.layouts import in_row, split, tool_button
 from bertviewer.ui.run.offers import another_view
 from bertviewer.ui.run.pair_panel import PairPanel
 from bertviewer.ui.run.state_choice import StateChoice
 from bertviewer.ui.run.view import InSight, View
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.widgets.layouts import in_row, split, tool_button
 
 
 class SimilarityView(View):

@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QLabel, QSlider, QWidget
 
 from bertviewer.charts.naming import names_of_states
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.ui.layouts import in_row, named
+from bertviewer.ui.widgets.layouts import in_row, named
 
 LONGEST_SLIDER = 160  # pixels
 

@@ -11,11 +11,11 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID, ROW
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
 from bertviewer.ui.run.chip_delegate import ChipDelegate, chips_of
-from bertviewer.ui.table_copies import offer_copies
-from bertviewer.ui.tables import Index
-from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.token_rows import TOKEN, TokenRows, joined
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.run.token_rows import TOKEN, TokenRows, joined
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.widgets.table_export import offer_copies
+from bertviewer.ui.widgets.tables import Index
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 SCROLL_BAR = 6
 MOST_FITTED = 80

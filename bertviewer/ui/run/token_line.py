@@ -21,13 +21,13 @@ from bertviewer.charts.token_measures import (
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, shown_layer
 from bertviewer.core.analysis.attention_maps import Received
 from bertviewer.core.analysis.predictions import predicted_positions
-from bertviewer.ui.background.requests import Request
-from bertviewer.ui.layouts import in_column, in_row
-from bertviewer.ui.recorded_run import RecordedRun
+from bertviewer.ui.jobs.recorded_run import RecordedRun
+from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.measure_choice import MeasureChoice
 from bertviewer.ui.run.token_chips import TokenChips
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.widgets.layouts import in_column, in_row
 
 
 class TokenLine(QWidget):

@@ -11,14 +11,14 @@ from bertviewer.core.analysis.tokens import align
 from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.message import Offer
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.layouts import Gap, in_column, in_row, named, tool_button
 from bertviewer.ui.run.offers import another_view, beside
 from bertviewer.ui.run.view import View
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.message import Offer
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.layouts import Gap, in_column, in_row, named, tool_button
 
 MOST_PINS = 5
 """With the selected token these are as many as there are colours."""

@@ -4,12 +4,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabBar, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.layouts import in_column, in_row, named, split, stacked
 from bertviewer.ui.run.padding_panel import PaddingPanel
 from bertviewer.ui.run.sentences_panel import SentencesPanel
+from bertviewer.ui.run.token_table import TokenTable
 from bertviewer.ui.run.view import InSight, View
-from bertviewer.ui.token_table import TokenTable
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.widgets.layouts import in_column, in_row, named, split, stacked
 
 WIDEST = 560  # pixels
 

@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.comparison import Partners
 from bertviewer.charts.figures import FigureTable
 from bertviewer.core.analysis.tokens import align
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.run.sentence_part import SentencePart
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.figure_view import FigureView
 
 if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_maps import AttentionMaps

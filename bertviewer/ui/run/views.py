@@ -1,6 +1,5 @@
 """The views of a run: the one list of them, and when each is drawn anew."""
 
-from bertviewer.ui.pages import PageKind, PageTabs, State
 from bertviewer.ui.run.attention_view import AttentionView
 from bertviewer.ui.run.histogram_view import HistogramView
 from bertviewer.ui.run.layers_view import LayersView
@@ -9,8 +8,9 @@ from bertviewer.ui.run.similarity_view import SimilarityView
 from bertviewer.ui.run.token_view import TokenView
 from bertviewer.ui.run.tokens_view import TokensView
 from bertviewer.ui.run.view import InSight, View
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.pages import PageKind, PageTabs, State
 
 RUNS: frozenset[State] = frozenset({"run", "comparison"})
 

@@ -6,11 +6,11 @@ from functools import partial
 from PySide6.QtWidgets import QToolButton
 
 from bertviewer.core.explain.explanation import Answer
-from bertviewer.ui.background.requests import Request
+from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.view import InSight
 from bertviewer.ui.run.why_page import WhyPage
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
 
 
 class WhyButton(QToolButton):

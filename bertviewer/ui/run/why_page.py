@@ -6,11 +6,11 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.explain.explanation import Answer
-from bertviewer.ui.card import CardPopup, holds
-from bertviewer.ui.labels import blank_page, quiet_label
-from bertviewer.ui.layouts import STRETCH, in_column, named, scrolled
-from bertviewer.ui.questions import Questions
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.questions import Questions
+from bertviewer.ui.widgets.card import CardPopup, holds
+from bertviewer.ui.widgets.labels import blank_page, quiet_label
+from bertviewer.ui.widgets.layouts import STRETCH, in_column, named, scrolled
 
 WIDTH, MOST_HEIGHT = 420, 460  # pixels
 

@@ -18,17 +18,17 @@ from bertviewer.core.analysis.predictions import (
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.families import MASK_TOKENS
-from bertviewer.ui.busy_bar import thin_bar
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.charts.message import Message, Offer
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_column, in_row, named, split
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.lens_panel import LensPanel, title_height
 from bertviewer.ui.run.offers import retry
 from bertviewer.ui.run.view import View
-from bertviewer.ui.run_request import RunRequest
+from bertviewer.ui.views.figure_view import FigureView
+from bertviewer.ui.views.message import Message, Offer
+from bertviewer.ui.views.run_request import RunRequest
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import in_column, in_row, named, split
+from bertviewer.ui.widgets.progress_bar import thin_bar
 
 MOST_MASKS = 8
 """Masks that have a button; further ones are found in the table of tokens."""

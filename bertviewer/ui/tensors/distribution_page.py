@@ -8,13 +8,13 @@ from bertviewer.charts.histograms import histogram_chart
 from bertviewer.charts.statistics_table import tensor_statistics_table
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.ui.background.requests import ModelWork
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.layouts import named, split
+from bertviewer.ui.jobs.requests import ModelWork
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.figure_view import FigureView
+from bertviewer.ui.widgets.layouts import named, split
 
 TABLE = 190  # pixels
 

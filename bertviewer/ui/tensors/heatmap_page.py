@@ -10,13 +10,13 @@ from bertviewer.core.tensors.axes import Axis
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.tensors.reduction import TensorMap
 from bertviewer.plots.zoom_plot import ZoomPlot
-from bertviewer.ui.background.requests import ModelWork
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.layouts import named
+from bertviewer.ui.jobs.requests import ModelWork
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.layouts import named
 
 STEP = 1.5
 """By what a notch of the wheel goes nearer."""

@@ -9,15 +9,15 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.tensors.axes import Axis, TokenIndex
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.tensors.values import NamedValues
-from bertviewer.ui.background.requests import Request
-from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.layouts import in_column, in_row, named
+from bertviewer.ui.jobs.requests import Request
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.part_choice import PartChoice
 from bertviewer.ui.tensors.subject import Subject
 from bertviewer.ui.tensors.title import TensorTitle
 from bertviewer.ui.tensors.views import TensorViews
 from bertviewer.ui.tensors.worst_line import WorstLine
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.layouts import in_column, in_row, named
 
 
 class Inspector(QWidget):

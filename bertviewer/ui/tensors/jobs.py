@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bertviewer.core.tensors.spectrum import Spectrum
     from bertviewer.core.tensors.values import NamedValues
     from bertviewer.core.util.progress import Progress
-    from bertviewer.ui.recorded_run import RecordedRun
+    from bertviewer.ui.jobs.recorded_run import RecordedRun
 
 
 def tensor_values_job(name: str, model: LoadedModel, progress: Progress) -> NamedValues | None:

@@ -10,7 +10,7 @@ from bertviewer.charts.cell_words import cell_text
 from bertviewer.charts.table import Cell, Table
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.tensors.scan import Norms
-from bertviewer.ui.tables import SHARE_ROLE, Index, alignment
+from bertviewer.ui.widgets.tables import SHARE_ROLE, Index, alignment
 
 NUMBER, NAME, NORM = range(3)
 

@@ -7,16 +7,16 @@ from PySide6.QtWidgets import QComboBox, QHeaderView, QPushButton, QWidget
 
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.tensors.scan import MatrixStatistics
-from bertviewer.ui.background.requests import ModelWork
-from bertviewer.ui.charts.chart_menu import choose_data
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.layouts import in_column, in_row, named
-from bertviewer.ui.share_bar import ShareBarDelegate
-from bertviewer.ui.tables import make_table
+from bertviewer.ui.jobs.requests import ModelWork
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
 from bertviewer.ui.tensors.page import ComputedPage
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.views.chart_menu import choose_data
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.layouts import in_column, in_row, named
+from bertviewer.ui.widgets.share_bar import ShareBarDelegate
+from bertviewer.ui.widgets.tables import make_table
 
 WIDTHS = {NUMBER: 96, NAME: 150}  # pixels; a title has its arrow beside it
 

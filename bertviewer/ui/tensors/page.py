@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util import libraries
-from bertviewer.ui.background.requests import ModelWork, Request
-from bertviewer.ui.charts.message import Message, Offer
-from bertviewer.ui.layouts import in_column, stacked
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.jobs.requests import ModelWork, Request
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.message import Message, Offer
+from bertviewer.ui.widgets.layouts import in_column, stacked
 
 
 class TensorPage(QWidget):

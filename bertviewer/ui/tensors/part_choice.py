@@ -6,9 +6,9 @@ from PySide6.QtWidgets import QComboBox, QSpinBox, QWidget
 from bertviewer.core.analysis.heads import HeadLayout
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.values import TensorValues
-from bertviewer.ui.charts.choice_box import offer
-from bertviewer.ui.layouts import in_row, named, number_field
 from bertviewer.ui.tensors.token_choice import TokenChoice
+from bertviewer.ui.views.choice_box import offer
+from bertviewer.ui.widgets.layouts import in_row, named, number_field
 
 ALL = -1
 HEADS_AT = 1

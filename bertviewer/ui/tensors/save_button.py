@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
 from bertviewer.core.saving.atomic_files import check_writable
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError
-from bertviewer.ui.error_bar import show_error
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors import jobs
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.widgets.error_bar import show_error
 
 
 class SaveButton(QToolButton):

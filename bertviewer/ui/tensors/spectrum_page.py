@@ -8,14 +8,14 @@ from bertviewer.charts.tensor_charts import spectrum_chart
 from bertviewer.core.tensors.matrix import Matrix, TensorPart
 from bertviewer.core.tensors.spectrum import SHARE, Spectrum, svd_cost
 from bertviewer.plots.line_plot import SpectrumPlot
-from bertviewer.ui.background.requests import ModelWork
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.charts.message import Offer
-from bertviewer.ui.layouts import split
+from bertviewer.ui.jobs.requests import ModelWork
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.figure_view import FigureView
+from bertviewer.ui.views.message import Offer
+from bertviewer.ui.widgets.layouts import split
 
 MOST_COST = 20_000_000_000
 """Multiplications that take a second or two: what takes more is not begun unasked."""

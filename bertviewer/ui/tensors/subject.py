@@ -12,10 +12,10 @@ from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.tensors.axes import TokenIndex
 from bertviewer.core.tensors.values import NamedValues
-from bertviewer.ui.background.requests import ModelWork
-from bertviewer.ui.recorded_run import RecordedRun
+from bertviewer.ui.jobs.recorded_run import RecordedRun
+from bertviewer.ui.jobs.requests import ModelWork
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.tensors import jobs
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 Shape = tuple[int, ...]
 

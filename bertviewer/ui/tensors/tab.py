@@ -13,16 +13,16 @@ from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.util.numbers import count_text
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_column, in_row
-from bertviewer.ui.tables import make_sortable, make_table
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors import subject
 from bertviewer.ui.tensors.inspector import Inspector
-from bertviewer.ui.tensors.seen_list import SeenList
+from bertviewer.ui.tensors.preference import Wish, place_of, wish_of
+from bertviewer.ui.tensors.recorded_tensor_list import SeenList
 from bertviewer.ui.tensors.tensor_table import Group, Listed, TensorTableModel
-from bertviewer.ui.tensors.wish import Wish, place_of, wish_of
-from bertviewer.ui.turning_splitter import TurningSplitter
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import in_column, in_row
+from bertviewer.ui.widgets.responsive_splitter import TurningSplitter
+from bertviewer.ui.widgets.tables import make_sortable, make_table
 
 LIST, TENSOR = 10_000, 15_000
 """How the list and the open tensor share the tab."""

@@ -14,9 +14,9 @@ from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.report.numbers import deviation
-from bertviewer.ui.sorting import sorted_order
-from bertviewer.ui.table_copies import PATH_ROLE
-from bertviewer.ui.tables import Column, Index, Row, TableModel
+from bertviewer.ui.widgets.natural_sort import sorted_order
+from bertviewer.ui.widgets.table_export import PATH_ROLE
+from bertviewer.ui.widgets.tables import Column, Index, Row, TableModel
 
 Listed = TensorInfo | ModuleTensor | CheckStep
 """What a row can be of."""

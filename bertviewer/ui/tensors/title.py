@@ -7,12 +7,12 @@ from PySide6.QtGui import QPalette
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.tensors.values import NamedValues
 from bertviewer.core.util.text import isolated
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.staleness import why_stale
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.subject import Subject
-from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.views.staleness import why_stale
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 _Role = QPalette.ColorRole
 LONGEST_TIP = 1000

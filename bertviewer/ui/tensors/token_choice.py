@@ -6,8 +6,8 @@ from PySide6.QtWidgets import QComboBox
 from bertviewer.charts.naming import LONGEST, shortened, visible
 from bertviewer.core.checkpoints.reading import Span
 from bertviewer.core.tensors.axes import Axis
-from bertviewer.ui.charts.choice_box import offer
-from bertviewer.ui.layouts import named
+from bertviewer.ui.views.choice_box import offer
+from bertviewer.ui.widgets.layouts import named
 
 
 class TokenChoice(QComboBox):

@@ -11,7 +11,7 @@ from bertviewer.core.checkpoints.reading import Values
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.text import isolated
-from bertviewer.ui.tables import Index, alignment
+from bertviewer.ui.widgets.tables import Index, alignment
 
 ROWS, COLUMNS = 128, 256
 """The size of a piece that is read at once."""

@@ -10,16 +10,16 @@ from bertviewer.charts.cell_words import exact_text, place_text
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.numbers import count_text
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.layouts import in_column, in_row, named
-from bertviewer.ui.table_copies import Cells, offer_copies
-from bertviewer.ui.tables import make_table
-from bertviewer.ui.tensors.even_header import EvenHeader
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.go_to import GoTo
 from bertviewer.ui.tensors.page import TensorPage
+from bertviewer.ui.tensors.uniform_header import EvenHeader
 from bertviewer.ui.tensors.values_model import MOST, ValuesModel
-from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.layouts import in_column, in_row, named
+from bertviewer.ui.widgets.table_export import Cells, offer_copies
+from bertviewer.ui.widgets.tables import make_table
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 GO_TO = 170  # pixels
 NAME = 84  # pixels that a token has beside its number

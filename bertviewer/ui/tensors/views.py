@@ -3,9 +3,8 @@
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QWidget
 
 from bertviewer.core.tensors.matrix import TensorPart
-from bertviewer.ui.charts.message import Message
-from bertviewer.ui.layouts import STRETCH, in_column, in_row, stacked, tool_button
-from bertviewer.ui.pages import PageKind, Pages
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.distribution_page import DistributionPage
 from bertviewer.ui.tensors.heatmap_page import HeatmapPage
 from bertviewer.ui.tensors.norms_page import NormsPage
@@ -13,8 +12,9 @@ from bertviewer.ui.tensors.page import TensorPage
 from bertviewer.ui.tensors.save_button import SaveButton
 from bertviewer.ui.tensors.spectrum_page import SpectrumPage
 from bertviewer.ui.tensors.values_page import ValuesPage
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.views.message import Message
+from bertviewer.ui.views.pages import PageKind, Pages
+from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, stacked, tool_button
 
 PAGES: tuple[PageKind[TensorPage], ...] = (
     PageKind(QT_TRANSLATE_NOOP("TensorViews", "Values"), ValuesPage),

@@ -8,9 +8,9 @@ from bertviewer.charts.theme import GRID
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.tensors.values import NamedValues
 from bertviewer.core.util.numbers import number_text
-from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_row, named
+from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import in_row, named
 
 
 class WorstLine(QWidget):

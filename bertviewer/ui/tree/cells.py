@@ -4,7 +4,7 @@ import re
 
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.util.numbers import number_text, with_minus
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.tree.rows import TreeItem
 
 COLUMNS = 9

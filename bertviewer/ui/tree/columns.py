@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHeaderView
 
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.util.numbers import short_count
-from bertviewer.ui.settings import store
+from bertviewer.ui.settings.settings import store
 from bertviewer.ui.tree.cells import (
     CHANGE,
     CLASS,

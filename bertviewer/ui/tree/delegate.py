@@ -16,8 +16,7 @@ from bertviewer.charts.theme import LARGE, MEDIUM, NORMAL, SMALL, STRONG, mixed
 from bertviewer.core.util.numbers import count_text, short_count
 from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import monospaced, sized, tabular, weighted
-from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.marked_line import marked_line
+from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.tree.cells import (
     CLASS,
     MACS,
@@ -32,6 +31,7 @@ from bertviewer.ui.tree.cells import (
 )
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.rows import TreeItem
+from bertviewer.ui.widgets.highlighted_line import marked_line
 
 SQUARE, NAME_LEFT = 8, 18
 """Pixels: a part's square, and where a name begins."""

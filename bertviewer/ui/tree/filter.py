@@ -13,7 +13,7 @@ from msgspec import Struct
 from bertviewer.charts.naming import shortened
 from bertviewer.charts.translation import translate
 from bertviewer.core.util.text import printable
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.tree.terms import Not, Sizes, Term, TreeFilter, Truth, Within, Words, Written
 
 LONGEST = 40

@@ -9,15 +9,15 @@ from PySide6.QtGui import QKeyEvent, QPalette
 from PySide6.QtWidgets import QLineEdit, QMenu, QToolButton, QWidget
 
 from bertviewer.core.util.numbers import count_text
-from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_column, in_row, named
-from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.tree.examples import FilterExamples
 from bertviewer.ui.tree.filter import KEYS
 from bertviewer.ui.tree.offers import TreeOffers
 from bertviewer.ui.tree.rows import TreeItem
+from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import in_column, in_row, named
 
 DELAY = 150  # milliseconds
 

@@ -7,8 +7,7 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
 from bertviewer.core.schema.statistics import STATISTIC_NAMES
-from bertviewer.ui.layouts import named
-from bertviewer.ui.settings import store
+from bertviewer.ui.settings.settings import store
 from bertviewer.ui.tree.cells import (
     CHANGE,
     NUMBERS,
@@ -21,6 +20,7 @@ from bertviewer.ui.tree.cells import (
 from bertviewer.ui.tree.columns import NAMES, STATISTIC_SETTING, TreeColumns
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.view import ModuleTreeView
+from bertviewer.ui.widgets.layouts import named
 
 FALLING = (*NUMBERS, SHAPE, OUTPUT_SHAPE)
 """Columns that a first click orders from the largest on."""

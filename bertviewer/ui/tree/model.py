@@ -19,8 +19,6 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.util.memory import gc_paused
 from bertviewer.plots.fonts import sized
-from bertviewer.ui.tables import Index, alignment
-from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.tree.cells import (
     CLASS,
     COLUMNS,
@@ -41,6 +39,8 @@ from bertviewer.ui.tree.figures import TreeFigures
 from bertviewer.ui.tree.filter import parse_filter
 from bertviewer.ui.tree.rows import TreeItem, TreeRows
 from bertviewer.ui.tree.terms import TreeFilter
+from bertviewer.ui.widgets.tables import Index, alignment
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 __all__ = (
     "CLASS",

@@ -7,9 +7,9 @@ from PySide6.QtGui import QKeyEvent, QPalette
 from PySide6.QtWidgets import QLineEdit, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.tables import Column, Index, Row, TableModel, make_table
 from bertviewer.ui.tree.completion import Completion, Offer, Typed, typed_at
 from bertviewer.ui.tree.rows import TreeItem
+from bertviewer.ui.widgets.tables import Column, Index, Row, TableModel, make_table
 
 LINES, LEAST, MOST = 10, 240, 460
 """Lines in sight, and pixels of the list's width."""

@@ -12,10 +12,8 @@ from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.util.memory import gc_paused
 from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.fonts import sized
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.labels import muted
-from bertviewer.ui.layouts import in_column, in_row, named
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tree.cells import CHANGE, MACS, STATISTIC
 from bertviewer.ui.tree.columns import TreeColumns
 from bertviewer.ui.tree.filter_bar import FilterResult, TreeFilterBar
@@ -24,7 +22,9 @@ from bertviewer.ui.tree.model import MODULE, ModuleTreeModel
 from bertviewer.ui.tree.rows import TreeItem
 from bertviewer.ui.tree.terms import TreeFilter
 from bertviewer.ui.tree.view import ModuleTreeView
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.labels import muted
+from bertviewer.ui.widgets.layouts import in_column, in_row, named
 
 MOST_OPEN = 3_000
 """Hits of a filter that are all brought into sight."""

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QTreeView
 
 from bertviewer.charts.theme import mixed
 from bertviewer.core.util.memory import gc_paused
-from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.tree.delegate import TreeDelegate
 from bertviewer.ui.tree.model import MODULE, ModuleTreeModel
 

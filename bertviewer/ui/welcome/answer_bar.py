@@ -6,11 +6,11 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.plots.fonts import weighted
-from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_column, in_row, named
-from bertviewer.ui.translation import translate
+from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.welcome.asking import Asking
+from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import in_column, in_row, named
 
 
 class AnswerBar(QWidget):

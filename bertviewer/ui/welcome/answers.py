@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from bertviewer.charts.place import Place
 from bertviewer.core.util.errors import UserError
-from bertviewer.ui.translation import translate
+from bertviewer.ui.settings.translation import translate
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.util.progress import Progress
-    from bertviewer.ui.recorded_run import RecordedRun
+    from bertviewer.ui.jobs.recorded_run import RecordedRun
 
 
 class Answer(Struct, frozen=True):

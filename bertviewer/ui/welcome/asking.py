@@ -6,12 +6,12 @@ from typing import Protocol, TypeVar
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QAbstractButton, QComboBox
 
-from bertviewer.ui.background.requests import Request
-from bertviewer.ui.pages import PageTabs
-from bertviewer.ui.translation import translate
+from bertviewer.ui.jobs.requests import Request
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.pages import PageTabs
 from bertviewer.ui.welcome.answers import Answer
 from bertviewer.ui.welcome.questions import Question
-from bertviewer.ui.workspace import Workspace
 
 Child = TypeVar("Child", bound=QObject)
 

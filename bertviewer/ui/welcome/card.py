@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL, ROUND, mixed
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.labels import muted
-from bertviewer.ui.layouts import in_column
-from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.labels import muted
+from bertviewer.ui.widgets.layouts import in_column
 
 PADDING = 3 * GRID
 

@@ -19,12 +19,9 @@ from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.text import as_sentence
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.ui.labels import muted, plain_label
-from bertviewer.ui.layouts import STRETCH, in_column, in_row, named
-from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.settings import opens_last, set_opens_last
-from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.translation import translate
+from bertviewer.ui.settings.settings import opens_last, set_opens_last
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.card import Card, CardGrid
 from bertviewer.ui.welcome.drop_place import DropPlace, Opens
@@ -32,6 +29,9 @@ from bertviewer.ui.welcome.legend import Legend
 from bertviewer.ui.welcome.model_card import model_cards
 from bertviewer.ui.welcome.questions import QUESTIONS, Question
 from bertviewer.ui.welcome.recent_list import RecentList
+from bertviewer.ui.widgets.labels import muted, plain_label
+from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, named
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 
 class QuestionCard(Card):

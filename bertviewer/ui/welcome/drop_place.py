@@ -7,9 +7,9 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID, ROUND
-from bertviewer.ui.labels import muted, plain_label
-from bertviewer.ui.layouts import STRETCH, Gap, in_column, in_row, named
-from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.widgets.labels import muted, plain_label
+from bertviewer.ui.widgets.layouts import STRETCH, Gap, in_column, in_row, named
 
 
 class Opens(Protocol):

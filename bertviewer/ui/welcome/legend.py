@@ -7,10 +7,10 @@ from PySide6.QtWidgets import QLabel, QWidget
 from bertviewer.charts.theme import GRID, SMALL, Part
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.stack_picture import STRENGTH
-from bertviewer.ui.labels import muted
-from bertviewer.ui.layouts import in_row
-from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.widgets.labels import muted
+from bertviewer.ui.widgets.layouts import in_row
 
 PARTS: tuple[tuple[Part, str], ...] = (
     ("embeddings", QT_TRANSLATE_NOOP("legend", "embeddings")),

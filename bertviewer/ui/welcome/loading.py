@@ -6,10 +6,10 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID, TITLE
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.ui.background.scheduler import Scheduler
-from bertviewer.ui.busy_bar import BusyBar
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.layouts import in_column, named
+from bertviewer.ui.jobs.scheduler import Scheduler
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.layouts import in_column, named
+from bertviewer.ui.widgets.progress_bar import BusyBar
 
 WIDTH = 320
 

@@ -10,10 +10,10 @@ from bertviewer.charts.theme import GRID
 from bertviewer.core.schema.outline import Outline, bundled_outlines
 from bertviewer.core.sources.presets import PRESETS
 from bertviewer.plots.stack_picture import paint_stack
-from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.welcome.card import Card
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 PICTURE_HEIGHT = 11 * GRID
 DEMO = "demo"

@@ -6,10 +6,10 @@ from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QStackedWidget
 
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.drop_place import Opens
 from bertviewer.ui.welcome.loading import LoadingPage
-from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
     from bertviewer.ui.welcome.choices import Choices

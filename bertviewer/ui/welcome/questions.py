@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.progress import Progress
-from bertviewer.ui.recorded_run import RecordedRun
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.jobs.recorded_run import RecordedRun
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.welcome import answers
 from bertviewer.ui.welcome.answers import Answer
 

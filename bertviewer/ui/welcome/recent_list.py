@@ -9,14 +9,14 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QLabel, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.layouts import in_column, in_row
-from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.recent import forget, is_there, opened_at, recent_names
-from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.translation import translate
+from bertviewer.ui.settings.recent_models import forget, is_there, opened_at, recent_names
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.welcome.card import Card, card_text
 from bertviewer.ui.welcome.drop_place import Opens
+from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.layouts import in_column, in_row
+from bertviewer.ui.widgets.tooltips import plain_tip
 
 
 class Whereabouts(QObject):

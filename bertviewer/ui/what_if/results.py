@@ -11,12 +11,12 @@ from bertviewer.core.schema.costs import BITS, FLOPS_PER_MAC, bytes_by_dtype
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.what_if.scenario import Figure, Outcome
-from bertviewer.ui.labels import blank_page, heading_label, plain_label, quiet_label
-from bertviewer.ui.layouts import STRETCH, in_column, named
 from bertviewer.ui.what_if.figures import FigureGrid, FigureLine
 from bertviewer.ui.what_if.parts import Part, PartBars
 from bertviewer.ui.what_if.shapes import TensorShapes
 from bertviewer.ui.what_if.texts import bytes_text, difference_text, domain_text, ratio_text
+from bertviewer.ui.widgets.labels import blank_page, heading_label, plain_label, quiet_label
+from bertviewer.ui.widgets.layouts import STRETCH, in_column, named
 
 _LETTER = re.compile(r"[^\W\d]\w*")
 _CACHE_DTYPE = "float16"

@@ -5,9 +5,9 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.what_if.scenario import Outcome
-from bertviewer.ui.labels import heading_label
-from bertviewer.ui.layouts import in_column
-from bertviewer.ui.tables import Column, Row, TableModel, make_table
+from bertviewer.ui.widgets.labels import heading_label
+from bertviewer.ui.widgets.layouts import in_column
+from bertviewer.ui.widgets.tables import Column, Row, TableModel, make_table
 
 _ROWS_IN_SIGHT = 10
 

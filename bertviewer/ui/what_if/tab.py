@@ -22,15 +22,15 @@ from bertviewer.core.what_if.scenario import (
     remedies,
 )
 from bertviewer.core.what_if.sheet import ScenarioError, Sheet
-from bertviewer.ui import jobs
-from bertviewer.ui.background.requests import Request
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import STRETCH, in_column, in_row, named
-from bertviewer.ui.turning_splitter import TurningSplitter
-from bertviewer.ui.what_if.knobs import KnobPanel
+from bertviewer.ui.jobs import model_jobs as jobs
+from bertviewer.ui.jobs.requests import Request
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.what_if.config_controls import KnobPanel
 from bertviewer.ui.what_if.results import ResultsView
 from bertviewer.ui.what_if.texts import problems_text
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.widgets.labels import plain_label
+from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, named
+from bertviewer.ui.widgets.responsive_splitter import TurningSplitter
 
 _SHARES, _NARROW = (16_000, 25_000), 36
 """Of fields and figures; and lines of text, as of ``TurningSplitter``."""

@@ -7,7 +7,7 @@ from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.what_if.scenario import Figure
 from bertviewer.core.what_if.sheet import Problem
 from bertviewer.report.costs import FEW_BYTES
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 
 _TEXTS = {
     "positive": QT_TRANSLATE_NOOP("what_if", "{0} must be at least 1."),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.charts.flow.layout import draw
+from bertviewer.charts.graph.layout import draw
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.part import Part
 from bertviewer.core.schema.flow import Node

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.charts.flow.drawing import Rect
+from bertviewer.charts.graph.drawing import Rect
 from bertviewer.charts.map.camera import Camera, fitted, placed_in
 
 NEAR = pytest.approx

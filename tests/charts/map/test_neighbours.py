@@ -2,11 +2,11 @@
 
 import pytest
 
-from bertviewer.charts.flow.drawing import Drawing
-from bertviewer.charts.flow.layout import draw
+from bertviewer.charts.graph.drawing import Drawing
+from bertviewer.charts.graph.layout import draw
 from bertviewer.charts.map.neighbours import Way, first_node, last_node, neighbour
-from tests.charts.flow import blocks
-from tests.charts.flow.checks import measure
+from tests.charts.graph import blocks
+from tests.charts.graph.checks import measure
 from tests.core.walkthrough.small_walkthroughs import small
 
 WAYS: tuple[Way, ...] = ("left", "right", "up", "down")

@@ -10,11 +10,11 @@ from safetensors.torch import load_file, save_file
 
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.random_words import random_words
-from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.checkpoint.banner import RandomBanner
-from bertviewer.ui.checkpoint.dialog import KeyReportDialog
 from bertviewer.ui.checkpoint.facts import checkpoint_facts
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.checkpoint.load_report_dialog import KeyReportDialog
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn
 

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QDialog, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.checkpoint.banner import NoticeBanner
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn
 

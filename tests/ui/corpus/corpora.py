@@ -5,7 +5,7 @@ from pathlib import Path
 from pytestqt.qtbot import QtBot
 
 from bertviewer.ui.corpus.window import CorpusWindow
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import find
 
 LINES = "The bank of the river was steep.\nA sentence.\n\nThe cat sat on the mat.\n"

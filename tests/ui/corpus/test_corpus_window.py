@@ -25,10 +25,10 @@ from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.corpus.window import CorpusWindow
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.facts import FactsView
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.pill import Pill
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.widgets.badge import Pill
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.facts import FactsView
 from tests.ui.corpus.corpora import shown
 from tests.ui.finding import find
 

@@ -4,8 +4,8 @@ from PySide6.QtCore import QSettings
 
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.corpus.pace import Pace
-from bertviewer.ui.corpus.wishes import SETTING, Wishes, proposed_folder, remember, remembered
+from bertviewer.ui.corpus.eta_estimator import Pace
+from bertviewer.ui.corpus.options import SETTING, Wishes, proposed_folder, remember, remembered
 
 
 def test_wishes_are_kept() -> None:

@@ -8,15 +8,15 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QLineEdit, QListWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.action import shortcut_keys, title_of
-from bertviewer.ui.actions import ENTRIES
-from bertviewer.ui.guide_sections import guide_folder, guide_sections
+from bertviewer.ui.actions.action import shortcut_keys, title_of
 from bertviewer.ui.help.guide import GuideDialog
+from bertviewer.ui.help.guide_sections import guide_folder, guide_sections
 from bertviewer.ui.help.page import MARGIN, GuidePage
-from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.views import VIEWS
+from bertviewer.ui.shell.action_table import ENTRIES
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.views import PAGES
+from bertviewer.ui.theme.appearance import DARK_NAME, LIGHT_NAME
 from bertviewer.ui.tree.filter import parse_filter
 from tests.ui.finding import activate, find
 

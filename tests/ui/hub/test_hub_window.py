@@ -14,10 +14,10 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.hub.dialog import HubDialog
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.core.hub.hub_server import Fault, HubServer
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, has_error, is_drawn, last_run, show_tab, shown_error

@@ -8,11 +8,11 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import fold
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.look.appearance import apply_appearance
-from bertviewer.ui.map import motion
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.map import animation as motion
 from bertviewer.ui.map.tab import MapTab
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import apply_appearance
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.map.shown import LAYER
 

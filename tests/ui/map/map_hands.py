@@ -4,11 +4,11 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.charts.flow.drawing import Placed
+from bertviewer.charts.graph.drawing import Placed
 from bertviewer.ui.map.canvas import FlowCanvas
-from bertviewer.ui.map.sight import Sight
 from bertviewer.ui.map.strip import ModelStrip
 from bertviewer.ui.map.tab import MapTab
+from bertviewer.ui.map.viewport import Sight
 from tests.ui.finding import find
 
 

@@ -1,7 +1,7 @@
 """What of the map is selected and marked."""
 
 from bertviewer.ui.map.tab import MapTab
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
 from tests.ui.map.map_hands import canvas_of
 
 LAYER = "encoder.layer.1"

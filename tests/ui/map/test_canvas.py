@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.map.atlas import WHOLE
 from bertviewer.charts.map.part import Part
 from bertviewer.ui.map.tab import MapTab
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import activate
 from tests.ui.map.conftest import ShowMap
@@ -136,7 +136,7 @@ def test_a_theme_is_followed_at_once(layer: MapTab) -> None:
     from PySide6.QtWidgets import QApplication
 
     from bertviewer.charts.theme import DARK, LIGHT
-    from bertviewer.ui.look.appearance import apply_appearance
+    from bertviewer.ui.theme.appearance import apply_appearance
 
     application = QApplication.instance()
     assert isinstance(application, QApplication)
@@ -187,7 +187,7 @@ def test_names_of_strangers_are_shown_as_they_are(show_map: ShowMap) -> None:
 def test_what_moves_can_be_told_not_to(monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
     from PySide6.QtCore import QObject
 
-    from bertviewer.ui.map import motion
+    from bertviewer.ui.map import animation as motion
 
     parent = QObject()
     steps: list[float] = []

@@ -7,7 +7,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.map.atlas import WHOLE
 from bertviewer.charts.map.part import Part
 from bertviewer.ui.map.tab import MapTab
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.map.conftest import ShowMap
 from tests.ui.map.map_hands import canvas_of, middle, sight_of, wheel

@@ -16,11 +16,11 @@ from bertviewer.core.replay.attention import attention_of
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.color_scale import ColorScale, color_table
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.tab import MapTab
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.core.formulas.formula_models import TINY
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run

@@ -5,10 +5,10 @@ from itertools import pairwise
 import pytest
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.flow.drawing import Drawing
-from bertviewer.ui.map.sheets import ALMOST, LEAST_LETTERS, LEAST_SUBSCRIPT
+from bertviewer.charts.graph.drawing import Drawing
+from bertviewer.ui.map.drawing_cache import ALMOST, LEAST_LETTERS, LEAST_SUBSCRIPT
 from bertviewer.ui.map.tab import MapTab
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.map.conftest import ShowMap
 from tests.ui.map.map_hands import canvas_of, sight_of

@@ -12,7 +12,7 @@ from bertviewer.charts.map.measures import PARAMETERS
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.map.treemap_view import TreemapView
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import find
 from tests.ui.map.conftest import ShowMap

@@ -11,7 +11,7 @@ from bertviewer.charts.map.part import Part
 from bertviewer.ui.map.strip import ModelStrip
 from bertviewer.ui.map.strip_layout import seats_of
 from bertviewer.ui.map.strip_painting import card_number, fitting
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import flowing, small
 from tests.ui.map.conftest import ShowMap
 from tests.ui.map.map_hands import canvas_of, strip_of
@@ -93,7 +93,7 @@ def test_many_layers_are_a_deck_through_which_one_goes(show_map: ShowMap, qtbot:
 
 
 def test_a_name_is_whole_where_the_row_has_room() -> None:
-    from bertviewer.charts.flow.drawing import Rect
+    from bertviewer.charts.graph.drawing import Rect
 
     blocks = [Block(name, Part(name), "plain", name) for name in ("patch_embeddings", "stages")]
     for room, is_whole in ((600, True), (120, False)):
@@ -116,7 +116,7 @@ def test_a_figure_keeps_its_number_and_its_unit(figure: str, forms: set[str]) ->
 
 
 def test_blocks_never_stand_beside_the_row() -> None:
-    from bertviewer.charts.flow.drawing import Rect
+    from bertviewer.charts.graph.drawing import Rect
 
     ends = [Block(f"{name} of a very long name indeed", Part(name), "plain", name) for name in "ab"]
     for count in (1, 6, 12, 13, 24, 100, 1000):
@@ -135,7 +135,7 @@ def test_blocks_never_stand_beside_the_row() -> None:
 
 
 def test_long_names_give_way_before_layers_become_cards() -> None:
-    from bertviewer.charts.flow.drawing import Rect
+    from bertviewer.charts.graph.drawing import Rect
 
     ends = [Block(f"{name} of a very long name indeed", Part(name), "plain", name) for name in "ab"]
     layers = [Block(f"l {n}", Part(f"l.{n}"), "plain", "n", True) for n in range(12)]

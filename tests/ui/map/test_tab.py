@@ -13,7 +13,7 @@ from bertviewer.core.schema.flow import Flows
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.treemap_view import TreemapView
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import find
 from tests.ui.map.conftest import ShowMap

@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.treemap import Cell
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.map.treemap_view import TreemapView
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import find
 from tests.ui.map.conftest import ShowMap

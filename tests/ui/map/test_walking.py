@@ -8,9 +8,9 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.tour import Stop, tour_of
 from bertviewer.core.walkthrough.build import build_walkthrough
+from bertviewer.ui.map.step_player import WalkBar
 from bertviewer.ui.map.tab import MapTab
-from bertviewer.ui.map.walk_bar import WalkBar
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
 from tests.core.opened import derived
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import find

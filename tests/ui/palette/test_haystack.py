@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.ui.palette.haystack import LONGEST, MOST, Haystack, Hit
 from bertviewer.ui.palette.matching import match, words_of
+from bertviewer.ui.palette.search_index import LONGEST, MOST, Haystack, Hit
 
 
 def found(haystack: Haystack, query: str) -> list[Hit]:

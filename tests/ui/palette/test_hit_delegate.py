@@ -3,10 +3,10 @@
 from PySide6.QtGui import QColor, QFont
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.ui.palette.haystack import Hit
 from bertviewer.ui.palette.hit_delegate import _laid_out
 from bertviewer.ui.palette.hit_list import HitRow
 from bertviewer.ui.palette.matching import match, words_of
+from bertviewer.ui.palette.search_index import Hit
 from bertviewer.ui.palette.sources import BETWEEN, Item
 
 

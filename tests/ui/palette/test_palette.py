@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListView, QTable
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
-from bertviewer.ui.look.appearance import stored_appearance
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
 from bertviewer.ui.palette.popup import PalettePopup
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.theme.appearance import stored_appearance
 from tests.ui.finding import activate, find, is_drawn
 
 Type = Callable[[str], None]

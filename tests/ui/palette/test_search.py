@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.ui.palette.haystack import Haystack
 from bertviewer.ui.palette.search import FEW, Search
+from bertviewer.ui.palette.search_index import Haystack
 from bertviewer.ui.palette.sources import Item, Source
 
 

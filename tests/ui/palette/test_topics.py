@@ -8,16 +8,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QListView, QTableView, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.guide_sections import VIEWS_CHAPTER, table_rows
 from bertviewer.ui.help.guide import GuideDialog
+from bertviewer.ui.help.guide_sections import VIEWS_CHAPTER, table_rows
 from bertviewer.ui.help.page import GuidePage
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.palette import topics
 from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
 from bertviewer.ui.palette.popup import PalettePopup
 from bertviewer.ui.palette.topics import VIEWS, plain_symbol
 from bertviewer.ui.run import views
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.state.workspace import Workspace
 from tests.core.opened import derived
 from tests.ui.finding import activate, find, is_drawn
 

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QComboBox, QLabel
 from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.core.sources.presets import demo_folder
 from bertviewer.plots.token_matrix import TokenMatrix
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.attention_view import AttentionView
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.chart_panel import ChartPanel
 from tests.ui.finding import bring_view, find
 
 Settle = Callable[[], None]

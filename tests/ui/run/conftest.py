@@ -9,9 +9,9 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.schema.module_tree import fold
-from bertviewer.ui import jobs
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs import model_jobs as jobs
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import find, is_drawn
 from tests.ui.run import two_runs
 from tests.ui.run.layers_window import run

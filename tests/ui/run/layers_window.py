@@ -6,9 +6,9 @@ from PySide6.QtWidgets import QApplication, QComboBox
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.chart_panel import ChartPanel
 from tests.ui.finding import find, is_drawn
 
 TEXT = "the cat sat on the mat"

@@ -7,10 +7,10 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.modules import ModuleNode
-from bertviewer.ui.jobs import Ran
-from bertviewer.ui.recorded_run import RecordedRun
+from bertviewer.ui.jobs.model_jobs import Ran
+from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run.view import View
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
 from tests.charts.runs import LAYERS
 
 

@@ -8,8 +8,8 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.figures import FigureTable
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.figure_view import FigureView
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import bring_view, find
 

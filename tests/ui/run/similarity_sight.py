@@ -5,9 +5,9 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import Line
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.similarity_view import SimilarityView
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.state.workspace import Workspace
 from tests.ui.finding import find
 from tests.ui.run.made_up import Sight
 

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QComboBox, QToolButton
 from bertviewer.charts.attentions import AllHeadsChart
 from bertviewer.core.util.errors import UserError
 from bertviewer.plots.pair_grid import PairGrid
-from bertviewer.ui import attention_request
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views import attention_request
 from tests.plots.looking import colors_of, pixel
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (

@@ -17,8 +17,8 @@ from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.plots.token_matrix import TokenMatrix
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.core.formulas.formula_models import TINY
 from tests.plots.looking import click, pixel
 from tests.ui.conftest import OPEN_TIMEOUT

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QToolButton, QWidget
 
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.token_matrix import TokenMatrix
-from bertviewer.ui import attention_request
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views import attention_request
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (
     A,

@@ -14,9 +14,9 @@ from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.plots.token_matrix import TokenMatrix
-from bertviewer.ui import attention_request
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run import head_survey
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views import attention_request
 from tests.plots.looking import click, pixel
 from tests.ui.finding import find, last_run
 from tests.ui.run.attention_window import (

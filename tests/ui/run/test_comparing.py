@@ -14,9 +14,9 @@ from bertviewer.charts.chart import GridChart, LineChart
 from bertviewer.charts.place import Place
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.chart_panel import ChartPanel
 from tests.ui.finding import find, last_run, shown_error
 from tests.ui.run.two_runs import A, run, settle
 

@@ -9,9 +9,9 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.runs.device import Device, available_devices, chosen_device, find_device
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
-from bertviewer.ui.application import make_window
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.app.application import make_window
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import is_drawn, last_run
 

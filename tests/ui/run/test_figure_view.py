@@ -21,10 +21,10 @@ from bertviewer.charts.figures import (
     words,
 )
 from bertviewer.charts.place import Place
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.charts.figure_rows import FigureRows
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.figure_rows import FigureRows
+from bertviewer.ui.views.figure_view import FigureView
 from tests.ui.finding import find
 
 THIRD = 1 / 3

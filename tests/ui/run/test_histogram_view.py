@@ -14,12 +14,12 @@ from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.levels import Values
 from bertviewer.core.sources.presets import demo_folder
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.histogram_view import HistogramView
-from bertviewer.ui.run_request import RunRequest
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.figure_view import FigureView
+from bertviewer.ui.views.run_request import RunRequest
 from tests.ui.finding import bring_view, find, is_drawn
 
 A, B = "the cat sat on the mat", "the river by the bank was closed"

@@ -19,12 +19,12 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.jobs import Ran
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.recorded_run import RecordedRun
+from bertviewer.ui.jobs.model_jobs import Ran
+from bertviewer.ui.jobs.recorded_run import RecordedRun
+from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.part_measures import PartMeasures
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run

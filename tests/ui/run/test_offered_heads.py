@@ -13,11 +13,11 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.checkpoint.banner import RandomBanner
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.predictions_view import offered_heads
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run
 from tests.ui.run.predictions_window import MASKED, Run, runner, table, text

@@ -10,9 +10,9 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.outliers import outlier_features
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.outlier_bar import OutlierBar
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import find, last_run
 from tests.ui.run.layers_window import choose, panels, run, settle, shown_grid, shown_lines
 

@@ -14,9 +14,9 @@ from bertviewer.charts.place import Place
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
 from bertviewer.core.util.text import as_sentence
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.words_panel import WordsPanel
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import find
 from tests.ui.run.predictions_window import MASKED, runner, text
 

@@ -16,10 +16,10 @@ from bertviewer.charts.chart import LineChart
 from bertviewer.charts.place import Place
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.predictions_view import PredictionsView
 from bertviewer.ui.run.words_panel import WordsPanel
-from bertviewer.ui.run_request import RunRequest
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.run_request import RunRequest
 from tests.ui.finding import find, last_run
 from tests.ui.run.predictions_window import MASKED, Run, runner, table, text
 from tests.ui.run.trained import train

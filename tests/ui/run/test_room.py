@@ -6,10 +6,10 @@ import pytest
 from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.charts.choice_box import ChoiceBox
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run.shown_line import ShownLine
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.run.shown_run_line import ShownLine
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.choice_box import ChoiceBox
 from tests.ui.finding import bring_view, find
 from tests.ui.run import two_runs
 

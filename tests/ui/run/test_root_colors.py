@@ -14,9 +14,9 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.plots import export
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.token_matrix import TokenMatrix
-from bertviewer.ui import attention_request
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.picture_choice import RootColors
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views import attention_request
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (
     A,

@@ -7,7 +7,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.similarity import token_pair_path
-from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.jobs.worker import Worker
 from tests.charts.runs import made_up
 from tests.ui.finding import find
 from tests.ui.run.made_up import Sight

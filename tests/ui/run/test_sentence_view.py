@@ -5,12 +5,12 @@ from PySide6.QtWidgets import QLabel, QSpinBox, QTabBar, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.util.errors import UserError
-from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.padding_panel import PaddingPanel
 from bertviewer.ui.run.sentences_panel import SentencesPanel
 from bertviewer.ui.run.tokens_view import TokensView
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.figure_view import FigureView
 from tests.ui.finding import bring_view, find, is_drawn
 
 FIRST, SECOND = "The bank raised its rates.", "The lender increased interest."

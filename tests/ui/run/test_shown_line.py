@@ -10,13 +10,13 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.runs.device import Device
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.jobs import Ran
-from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.recorded_run import RecordedRun
+from bertviewer.ui.jobs.model_jobs import Ran
+from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run.run_panel import RunPanel
-from bertviewer.ui.run.shown_line import ShownLine
+from bertviewer.ui.run.shown_run_line import ShownLine
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.widgets.elided_label import ElidedLabel
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run
 from tests.ui.run.layers_window import TEXT

@@ -19,9 +19,9 @@ from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.token_matrix import TokenMatrix
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.charts.side_by_side import Column, SideBySide
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.side_by_side import Column, SideBySide
 from tests.plots.looking import colors_of
 from tests.plots.test_token_matrix import chart_of
 from tests.ui.finding import find

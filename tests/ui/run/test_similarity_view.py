@@ -11,9 +11,9 @@ from bertviewer.charts.place import Place
 from bertviewer.core.analysis.similarity import cosine_matrix, token_pair_path
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.pair_matrix import PairMatrix
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.chart_panel import ChartPanel
 from tests.charts.runs import LAYERS, made_up
 from tests.core.analysis.runs import demo_run, plain_cosine
 from tests.ui.finding import bring_view, find, is_drawn

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run_area import RunArea
+from bertviewer.ui.run.run_area import RunArea
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run
 

@@ -12,10 +12,10 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import DARK, LIGHT, Theme, mixed
 from bertviewer.core.schema.activation_run import Token
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.recorded_run import RecordedRun
+from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run.chip_delegate import DEEPEST, KIND, PALE, PALEST
 from bertviewer.ui.run.token_chips import TokenChips
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.charts.colors import contrast
 from tests.ui.finding import find, last_run
 

@@ -13,11 +13,11 @@ from bertviewer.charts.place import Place
 from bertviewer.core.analysis.similarity import token_path
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.token_view import MOST_PINS, TokenView
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.chart_panel import ChartPanel
 from tests.charts.runs import made_up
 from tests.core.analysis.runs import demo_run, plain_cosine
 from tests.ui.finding import bring_view, find, is_drawn

@@ -5,10 +5,10 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.views import VIEWS, RunViews
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.chart_panel import ChartPanel
 from tests.ui.finding import bring_view, find, is_drawn
 
 

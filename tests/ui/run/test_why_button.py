@@ -9,13 +9,13 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.explain.answers import EXPLANATIONS
 from bertviewer.core.util.errors import UserError
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.prose import Prose
-from bertviewer.ui.questions import Questions
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.view import QUESTIONED
 from bertviewer.ui.run.views import VIEWS
 from bertviewer.ui.run.why_button import WhyButton
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.questions import Questions
+from bertviewer.ui.views.rich_label import Prose
 from tests.ui.finding import activate, bring_view, find, is_drawn
 
 

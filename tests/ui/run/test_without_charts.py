@@ -11,12 +11,12 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
 from bertviewer.core.util.errors import UserError
-from bertviewer.ui import attention_request
-from bertviewer.ui.busy_bar import BusyBar
-from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.recorded_run import FROM_FILE, RecordedRun
+from bertviewer.ui.jobs.recorded_run import FROM_FILE, RecordedRun
 from bertviewer.ui.run import head_survey, jobs
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views import attention_request
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.widgets.progress_bar import BusyBar
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import bring_view, find, last_run
 from tests.ui.run.layers_window import choose

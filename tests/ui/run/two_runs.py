@@ -2,8 +2,8 @@
 
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import is_drawn
 
 A, B = "the cat sat on the mat", "the cat sat on the old mat"

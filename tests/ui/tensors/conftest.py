@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import show_tab
 from tests.ui.tensors.seen_window import LAYER, ran
 from tests.ui.tensors.tensor_window import open_named

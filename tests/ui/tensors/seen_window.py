@@ -9,8 +9,8 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.replay.module_tensors import module_tensors
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.views import TensorViews
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn

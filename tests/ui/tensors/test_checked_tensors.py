@@ -16,8 +16,8 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.cell_words import cell_text
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.views import TensorViews
 from tests.ui.finding import bring_view, find, show_tab
 from tests.ui.tensors.seen_window import ACROSS, LAYER, cell, given, has_values, look, shown

@@ -15,8 +15,8 @@ from safetensors.numpy import load_file
 from bertviewer.charts.cell_words import cell_text
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.heads import HeadLayout
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.part_choice import PartChoice
 from tests.core.tensors.made_up import in_memory
 from tests.ui.finding import find

@@ -4,8 +4,8 @@ from pytestqt.modeltest import ModelTester
 
 from bertviewer.core.tensors.axes import Axis, TokenIndex
 from bertviewer.core.tensors.matrix import Matrix, TensorPart
-from bertviewer.ui.tables import SHARE_ROLE
 from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
+from bertviewer.ui.widgets.tables import SHARE_ROLE
 from tests.core.tensors.made_up import in_memory
 
 DOWN, UP = Qt.SortOrder.DescendingOrder, Qt.SortOrder.AscendingOrder

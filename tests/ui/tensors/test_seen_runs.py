@@ -13,8 +13,8 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.cell_words import cell_text
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.tab import TensorsTab
 from bertviewer.ui.tensors.views import TensorViews
 from tests.ui.finding import find, show_tab

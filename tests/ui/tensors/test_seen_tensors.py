@@ -18,8 +18,8 @@ from safetensors import safe_open
 from bertviewer.charts.cell_words import cell_text
 from bertviewer.charts.place import Place
 from bertviewer.plots.zoom_plot import ZoomPlot
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.save_button import SaveButton
 from tests.ui.finding import find
 from tests.ui.tensors.seen_window import (

@@ -16,10 +16,10 @@ from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.scan import MatrixStatistics, scan
 from bertviewer.core.util.progress import Progress
 from bertviewer.plots.line_plot import SpectrumPlot
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.charts.message import Message
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors import jobs, spectrum_page
+from bertviewer.ui.views.message import Message
 from tests.ui.finding import find
 from tests.ui.tensors.tensor_window import (
     HEATMAP,

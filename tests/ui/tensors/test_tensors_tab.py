@@ -24,8 +24,8 @@ from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.plots.zoom_plot import ZoomPlot
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.inspector import Inspector
 from bertviewer.ui.tensors.save_button import SaveButton
 from bertviewer.ui.tensors.views import TensorViews

@@ -4,9 +4,9 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.module_tree import fold
-from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tree.panel import ModuleTreePanel
-from bertviewer.ui.workspace import Workspace
 from tests.core.opened import plain
 
 

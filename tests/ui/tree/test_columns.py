@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.util.numbers import short_count
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tree.cells import (
     CLASS,
     COLUMNS,

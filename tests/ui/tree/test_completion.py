@@ -8,12 +8,12 @@ from PySide6.QtWidgets import QLineEdit, QTableView, QTreeView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.module_tree import fold
-from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tree.completion import Completion, typed_at
 from bertviewer.ui.tree.filter import KEYS, parse_filter
 from bertviewer.ui.tree.panel import ModuleTreePanel
 from bertviewer.ui.tree.rows import TreeRows
-from bertviewer.ui.workspace import Workspace
 from tests.core.opened import plain
 from tests.ui.finding import find
 

@@ -9,7 +9,7 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.selection import find
+from bertviewer.ui.state.selection import find
 from bertviewer.ui.tree.figures import TreeFigures
 from bertviewer.ui.tree.filter import parse_filter
 from bertviewer.ui.tree.rows import TreeRows

@@ -10,7 +10,6 @@ from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.fonts import weighted
-from bertviewer.ui.tables import Column, Row, TableModel
 from bertviewer.ui.tensors.tensor_table import Group, TensorTableModel
 from bertviewer.ui.tree.model import (
     COLUMNS,
@@ -19,6 +18,7 @@ from bertviewer.ui.tree.model import (
     SHARE,
     ModuleTreeModel,
 )
+from bertviewer.ui.widgets.tables import Column, Row, TableModel
 from tests.core.opened import derived, plain
 
 NOWHERE = QModelIndex()

@@ -7,11 +7,11 @@ from PySide6.QtWidgets import QHeaderView, QLabel, QMenu, QTreeView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.module_tree import fold
-from bertviewer.ui.main_window import OF_A_ROW, MainWindow
+from bertviewer.ui.shell.main_window import OF_A_ROW, MainWindow
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tree.cells import PARAMETERS
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.panel import ModuleTreePanel, TreeHeading
-from bertviewer.ui.workspace import Workspace
 from tests.core.opened import plain
 from tests.ui.finding import find
 from tests.ui.tree.looking import in_sight

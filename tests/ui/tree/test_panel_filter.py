@@ -6,10 +6,10 @@ from PySide6.QtWidgets import QLineEdit, QMenu, QTreeView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.module_tree import fold
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tree.filter import parse_filter
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.panel import ModuleTreePanel
-from bertviewer.ui.workspace import Workspace
 from tests.core.opened import plain
 from tests.ui.finding import find
 from tests.ui.tree.looking import filter_by, in_sight, press, said, selected

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.theme import DARK, LIGHT, Part, Theme
 from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.schema.modules import ModuleNode
-from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME, apply_appearance
+from bertviewer.ui.theme.appearance import DARK_NAME, LIGHT_NAME, apply_appearance
 from bertviewer.ui.tree.columns import TreeColumns
 from bertviewer.ui.tree.delegate import LONGEST, shortened
 from bertviewer.ui.tree.model import PARAMETERS, ModuleTreeModel

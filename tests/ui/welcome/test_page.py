@@ -10,16 +10,16 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import preset_names
-from bertviewer.ui import busy_bar
-from bertviewer.ui.application import make_window
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.busy_bar import BusyBar
+from bertviewer.ui.app.application import make_window
 from bertviewer.ui.hub.dialog import HubDialog
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.recent import recent_names, remember
-from bertviewer.ui.settings import opens_last
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.settings.recent_models import recent_names, remember
+from bertviewer.ui.settings.settings import opens_last
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.welcome.card import CardGrid
 from bertviewer.ui.welcome.page import WelcomePage
+from bertviewer.ui.widgets import progress_bar as busy_bar
+from bertviewer.ui.widgets.progress_bar import BusyBar
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
 

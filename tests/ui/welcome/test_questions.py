@@ -14,10 +14,10 @@ from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import no_progress
-from bertviewer.ui.application import make_window
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.recorded_run import RecordedRun
+from bertviewer.ui.app.application import make_window
+from bertviewer.ui.jobs.recorded_run import RecordedRun
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.welcome import choices
 from bertviewer.ui.welcome.questions import QUESTIONS, Question
 from tests.ui.conftest import OPEN_TIMEOUT

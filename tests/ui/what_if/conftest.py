@@ -3,9 +3,9 @@
 import pytest
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.what_if.tab import WhatIfTab
-from bertviewer.ui.workspace import Workspace
 from tests.ui.what_if.looking import bert, open_in
 
 

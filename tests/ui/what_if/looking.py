@@ -16,9 +16,9 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.what_if.figures import FigureGrid
 from bertviewer.ui.what_if.tab import WhatIfTab
-from bertviewer.ui.workspace import Workspace
 from tests.ui.finding import find
 
 

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.what_if.tab import WhatIfTab
+from bertviewer.ui.widgets.elided_label import ElidedLabel
 from tests.ui.finding import find
 from tests.ui.what_if.looking import (
     bert,

@@ -14,8 +14,8 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
-from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.what_if.tab import WhatIfTab
 from tests.ui.finding import find, is_drawn, show_tab
 from tests.ui.what_if.looking import (

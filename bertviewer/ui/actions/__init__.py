@@ -1,0 +1,1 @@
+"""Actions: one record per command, for menus, palette, shortcuts and tooltips."""

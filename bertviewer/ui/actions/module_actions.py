@@ -1,0 +1,86 @@
+"""What can be done with the module that is selected: its path taken along, a look elsewhere."""
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QApplication
+
+from bertviewer.charts.place import Place
+from bertviewer.core.expressions.symbols import shape_text
+from bertviewer.core.schema.module_tree import TreeRow
+from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views import links
+
+if TYPE_CHECKING:
+    from bertviewer.charts.table import Table  # takes long to import, as does what writes one
+
+
+class RowTable:
+    """One row of the tree as a table to take along."""
+
+    def __init__(self, row: TreeRow) -> None:
+        self._row = row
+
+    def table(self) -> "Table":
+        """Return a header and the row."""
+        row = self._row
+        titles = ("Module", "Class", "Parameters", "Share", "Shape")
+        header = tuple(translate("ModuleTreeModel", title) for title in titles)
+        shape = shape_text(row.shape)
+        return header, [(path_of(row), row.class_label, row.parameters, row.share, shape)]
+
+
+def path_of(row: TreeRow) -> str:
+    """Return the path to take along; that of the list around them for folded layers."""
+    return (row.node.parent or "") if row.is_folded else row.node.path
+
+
+def copy_path(workspace: Workspace) -> None:
+    """Copy the path, the model's class for the model itself."""
+    if (row := workspace.selection.row) is not None:
+        QApplication.clipboard().setText(path_of(row) or row.node.class_name)
+
+
+def copy_python(workspace: Workspace) -> None:
+    """Copy the expression that gives the module in Python."""
+    from bertviewer.core.util.text import python_expression
+
+    if (row := workspace.selection.row) is not None:
+        QApplication.clipboard().setText(python_expression(path_of(row)))
+
+
+def copy_csv(workspace: Workspace) -> None:
+    """Copy what the tree says of it as CSV."""
+    from bertviewer.charts.table import csv_text
+
+    if (row := workspace.selection.row) is not None:
+        QApplication.clipboard().setText(csv_text(RowTable(row)))
+
+
+def copy_markdown(workspace: Workspace) -> None:
+    """Copy what the tree says of it as a table in Markdown."""
+    from bertviewer.core.util.text import markdown_table
+
+    if (row := workspace.selection.row) is not None:
+        header, _ = RowTable(row).table()
+        cells = (path_of(row), row.class_label, f"{row.parameters:,}", f"{row.share:.2%}")
+        lines = markdown_table(header, [(*cells, shape_text(row.shape))])
+        QApplication.clipboard().setText("\n".join(lines))
+
+
+def show_values(workspace: Workspace) -> None:
+    """Show what it gave in the last run, number by number."""
+    links.show_values(workspace, Place())
+
+
+def check(workspace: Workspace) -> None:
+    """Check what it gave in the last run, and show what comes of it."""
+    if (row := workspace.selection.row) is not None:
+        workspace.page_wanted.emit("Formula")
+        workspace.check(row.node.path)
+
+
+def was_called(workspace: Workspace) -> bool:
+    """Return whether the last run called the module, so that there is something to check."""
+    run, row = workspace.runs.run, workspace.selection.row
+    return run is not None and row is not None and run.activation(row.node.path) is not None

@@ -1,0 +1,268 @@
+"""Starts the window, and ends the process cleanly whatever the worker is doing."""
+
+import argparse
+import os
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import NoReturn
+
+from msgspec.structs import replace
+from PySide6.QtCore import QCoreApplication, QLocale, QObject, QSettings, QSocketNotifier
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication
+
+from bertviewer import __version__
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.tokenization.sentence import optional_sentence
+from bertviewer.core.util import libraries
+from bertviewer.core.util.errors import TooLongError, UserError
+from bertviewer.core.util.files import remove_unfinished, resources_folder
+from bertviewer.core.util.helper_process import end_helpers
+from bertviewer.core.util.log import write_log
+from bertviewer.ui.app.crash_log import CrashLog, open_crash_log
+from bertviewer.ui.app.display import checked_display
+from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.run.sentence_bar import EXAMPLE
+from bertviewer.ui.settings.recent_models import is_there
+from bertviewer.ui.settings.settings import mend_settings, note_start
+from bertviewer.ui.settings.translation import install_translations, translate
+from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.shell.session import Session
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import apply_appearance, stored_appearance
+from bertviewer.ui.widgets.error_bar import Remedy, show_error
+from bertviewer.ui.widgets.message_dialogs import show_failure
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class EndSignals(QObject):
+    """Calls ``end`` once in the window's thread, when the first of the signals has come.
+
+    While Qt waits for events no Python runs that could handle a signal. Python writes each one's
+    number into a socket, and that is an event. A second signal ends the process, whatever the
+    window is waiting for.
+    """
+
+    def __init__(self, end: Callable[[], object], parent: QObject) -> None:
+        super().__init__(parent)
+        self._end = end
+        self._read, self._written = socket.socketpair()
+        for one in (self._read, self._written):
+            one.setblocking(False)
+        self._before_fd = signal.set_wakeup_fd(self._written.fileno(), warn_on_full_buffer=False)
+        self._before = {number: signal.signal(number, _leave_to_the_socket) for number in SIGNALS}
+        self._notifier = QSocketNotifier(self._read.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._on_activated)
+
+    def close(self) -> None:
+        """Handle signals as before."""
+        self._notifier.setEnabled(False)
+        signal.set_wakeup_fd(self._before_fd)
+        for number, before in self._before.items():
+            signal.signal(number, before)
+        self._read.close()
+        self._written.close()
+
+    def _on_activated(self) -> None:
+        if not set(self._read.recv(4096)) & set(SIGNALS):
+            return
+        self._notifier.setEnabled(False)
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        self._end()
+
+
+def _leave_to_the_socket(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing: Python only writes into the socket what has a handler of its own."""
+
+
+PATIENCE = 1.0  # seconds that the worker is given to stop after the window is closed
+
+
+def run_window(options: argparse.Namespace) -> int:
+    """Open the window on the model that was asked for, and return the exit status.
+
+    Raises:
+        UserError: the model is unknown, or there is no display.
+    """
+    asked = None if options.model is None else _asked_for(options)
+    sentence = optional_sentence(options.sentence, options.pair)
+    with checked_display():
+        application = QApplication([sys.argv[0]])
+    # Qt takes its own end back if a widget is shown in the same turn, by what is still drawn.
+    application.lastWindowClosed.connect(lambda: application.exit(0))
+    configure(application)
+    install_translations(application, QLocale.system().uiLanguages())
+    crash_log = open_crash_log()
+    damaged = mend_settings()
+    worker = Worker()
+    window = make_window(worker)
+    sys.excepthook = _Excepthook(window)
+    end_signals = EndSignals(application.closeAllWindows, window)
+    session = Session(window, window.workspace)
+    session.restore()
+    source = asked or _open_last(session, window)
+    shown, is_run = first_sentence(asked, sentence, session.last.sentence)
+    window.set_sentence(shown.text, shown.pair)
+    if is_run:
+        window.run_area.run_when_open()
+    if source is not None:
+        window.welcome.expect(source.name, by_itself=asked is None)
+        # torch takes seconds to import: the window is on screen before that begins.
+        window.painted.connect(lambda: window.open_source(source))
+    window.painted.connect(lambda: _tell_of_last_time(window, crash_log, damaged))
+    window.show()
+    status = application.exec()
+    end_signals.close()
+    in_time = (
+        worker.stop(PATIENCE) and window.run_area.bar.stop(PATIENCE) and not libraries.are_loading()
+    )
+    if crash_log is not None:
+        crash_log.close()
+    if not session.is_saved and sys.stderr is not None:
+        sys.stderr.write(f"bertviewer: {QSettings().fileName()} could not be written\n")
+    if not in_time:
+        # The worker is inside a library, in an import or a large file. The user's files are
+        # written by rename, so nothing is lost by leaving without it.
+        leave(status)
+    return status
+
+
+def first_sentence(
+    asked: ModelSource | None, given: Sentence | None, last: Sentence
+) -> tuple[Sentence, bool]:
+    """Return the sentence in the field at the start, and whether it is run at once.
+
+    The demo runs an example where there is none: it is opened to be looked at.
+
+    Args:
+        asked: the model of the command line, if it names one.
+        given: the sentence of the command line.
+        last: the sentence of the last session.
+    """
+    if given is None and not last.text and asked is not None and asked.kind == "demo":
+        return EXAMPLE, True
+    return given or last, given is not None
+
+
+def _asked_for(options: argparse.Namespace) -> ModelSource:
+    source = parse_source(options.model, options.task)
+    return replace(source, pickle_allowed=options.allow_pickle, offload=options.offload)
+
+
+def _open_last(session: Session, window: MainWindow) -> ModelSource | None:
+    """Return what is to be opened again; one that is gone is said on the first page."""
+    try:
+        return session.source
+    except UserError as error:
+        name = "" if session.last.model is None else session.last.model.name
+        text = translate("Application", "The model opened last, {0}, no longer exists.")
+        window.welcome.say(str(error) if is_there(name) or name == "demo" else text.format(name))
+        return None
+
+
+def leave(status: int) -> NoReturn:
+    """End the process after its window, without a word of Python's to torch and Qt.
+
+    They would take each other apart in an order that nobody has tried: now and then that crashes.
+    """
+    QSettings().sync()
+    remove_unfinished()
+    end_helpers()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    os._exit(status)
+
+
+def configure(application: QApplication) -> None:
+    """Give the application its names, under which settings are stored."""
+    QCoreApplication.setOrganizationName("bertviewer")
+    QCoreApplication.setApplicationName("bertviewer")
+    QCoreApplication.setApplicationVersion(__version__)
+    application.setDesktopFileName("io.github.bertviewer.Bertviewer")
+
+
+def make_window(worker: Worker) -> MainWindow:
+    """Return the main window over a workspace of its own."""
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    # First: a font that comes when there are widgets already does not get to all of them.
+    apply_appearance(application, stored_appearance())
+    icon = QIcon(str(resources_folder() / "icons" / "bertviewer.svg"))
+    workspace = Workspace(worker)
+    window = MainWindow(workspace, icon)
+    workspace.setParent(window)
+    workspace.scheduler.errored.connect(lambda error: tell(window, error))
+    return window
+
+
+def tell(window: MainWindow, error: BaseException) -> None:
+    """Show an error: the user's as it is, ours with the path of the log."""
+    if isinstance(error, UserError):
+        if window.welcome.opens_by_itself:
+            window.welcome.say(str(error))
+        else:
+            # A dialog that blocks the window would hide what is shown there.
+            place = QApplication.activeModalWidget() or window
+            show_error(place, str(error), *_remedies(window, error))
+        return
+    trace = "".join(traceback.format_exception(error))
+    message = translate(
+        "Application", "An internal error occurred in bertviewer. You can keep working."
+    )
+    title = translate("Application", "Internal error")
+    details = translate("Application", "Details were saved to {0}").format(write_log(trace))
+    show_failure(window, title, message, details)
+
+
+def _remedies(window: MainWindow, error: UserError) -> list[Remedy]:
+    """Return what can be done about an error of a job."""
+    if isinstance(error, TooLongError):
+        cut = translate("Application", "Truncate the sentence and run it")
+        return [(cut, window.run_area.bar.run_cut)]
+    retry = window.workspace.scheduler.retry
+    return [] if retry is None else [(translate("Application", "Try again"), retry)]
+
+
+def _tell_of_last_time(
+    window: MainWindow, crash_log: CrashLog | None, damaged: Path | None
+) -> None:
+    """Say that the program died last time, or that its settings were damaged."""
+    note_start()
+    if damaged is not None:
+        message = translate(
+            "Application",
+            "The settings file was damaged, so the default settings are used. The old file is {0}",
+        )
+        show_error(window, message.format(damaged), lasts=True)
+    if crash_log is not None and crash_log.last_crash:
+        title = translate("Application", "Unexpected exit")
+        message = translate("Application", "The program quit unexpectedly last time.")
+        details = translate("Application", "Details were saved to {0}").format(
+            write_log(crash_log.last_crash)
+        )
+        show_failure(window, title, message, details).setDetailedText(crash_log.last_crash)
+
+
+class _Excepthook:
+    """Exceptions in slots become a dialog and a log entry."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+
+    def __call__(
+        self,
+        _kind: type[BaseException],
+        error: BaseException,
+        trace: TracebackType | None,
+    ) -> None:
+        tell(self._window, error.with_traceback(trace))

@@ -1,1 +1,0 @@
-"""What is done in the background: the worker, what it is asked for, and in which order."""

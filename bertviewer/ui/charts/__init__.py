@@ -1,1 +1,0 @@
-"""Charts and tables of figures on screen, with what one can do with each."""

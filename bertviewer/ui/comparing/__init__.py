@@ -1,1 +1,0 @@
-"""The window in which two models stand side by side."""

@@ -1,0 +1,1 @@
+"""Dock panes: closing, floating, maximizing and keyboard focus."""

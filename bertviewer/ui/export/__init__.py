@@ -1,0 +1,1 @@
+"""The report dialog: options, preview and the written file."""

@@ -1,1 +1,0 @@
-"""The window's frame: the bar above, and the panes around the middle."""

@@ -1,1 +1,0 @@
-"""What the selected module is, beside everything else that shows it."""

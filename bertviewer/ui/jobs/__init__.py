@@ -1,0 +1,1 @@
+"""Jobs for the worker thread: the queue, its priorities, and what jobs return."""

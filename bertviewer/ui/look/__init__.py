@@ -1,1 +1,0 @@
-"""How the window looks: its palette, and the style sheet of its controls."""

@@ -1,0 +1,1 @@
+"""Views of the selected module: formula, counts, source, walkthrough, facts."""

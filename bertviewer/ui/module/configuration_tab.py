@@ -1,0 +1,100 @@
+"""The model's configuration, with the keys of the selected node set off."""
+
+import json
+import textwrap
+
+from PySide6.QtWidgets import QHeaderView, QWidget
+
+from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.sources.config_keys import KEY_MEANINGS, Effect, effect_of
+from bertviewer.plots.fonts import grown
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.widgets.layouts import in_column
+from bertviewer.ui.widgets.tables import Column, Row, TableModel, make_sortable, make_table
+
+VALUE, WIDEST = 2, 150
+"""The column of values, and how wide it is at first: a list of labels is in its tip."""
+SHORT, WIDE, MOST_LINES = 10, 100, 20  # characters of a value and of a line of its tip; lines
+
+
+class ConfigurationTab(QWidget):
+    """The whole configuration as a table; keys that bear on the selected node are bold."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        columns = (
+            Column(self.tr("Key")),
+            Column(self.tr("Symbol")),
+            Column(self.tr("Value")),
+            Column(self.tr("Effect")),
+            Column(self.tr("Meaning")),
+        )
+        self._model = TableModel(columns, self)
+        layout = in_column(on=self)
+        table = make_table(self._model, "configurationTable", self.tr("Configuration"))
+        make_sortable(table)
+        header = table.horizontalHeader()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Interactive)
+        self._table = table
+        layout.addWidget(table)
+        workspace.config_key_wanted.connect(self._show_key)
+
+    def refresh(self) -> None:
+        """List the configuration of the open model."""
+        row, architecture = self._workspace.selection.row, self._workspace.architecture
+        if row is None or architecture is None:
+            return
+        symbols = {symbol.key: symbol for symbol in architecture.symbols}
+        formula = formula_of(row.node, architecture)
+        marked = formula.config_keys if formula else ()
+        config, unused = architecture.whole_config, architecture.unused
+        effects: dict[Effect, str] = {
+            "": "",
+            "unused": self.tr("no effect here"),
+            "none": self.tr("no effect on the computation"),
+        }
+        # The numbers that formulas are made of come first, then what this model does not read.
+        keys = sorted(config, key=lambda key: (key not in symbols, key not in unused))
+        self._model.set_rows(
+            [
+                Row(
+                    _cells(key, value, symbols.get(key), effects[effect_of(key, unused)]),
+                    _hint(value),
+                    is_bold=key in marked,
+                )
+                for key, value in ((key, config[key]) for key in keys)
+            ]
+        )
+        self._table.resizeColumnToContents(VALUE)
+        width = min(grown(WIDEST), self._table.columnWidth(VALUE))
+        self._table.setColumnWidth(VALUE, width)
+
+    def _show_key(self, key: str) -> None:
+        """Select the row of a key."""
+        rows = self._table.model()
+        for number in range(rows.rowCount()):
+            if rows.index(number, 0).data() == key:
+                self._table.setCurrentIndex(rows.index(number, 0))
+                self._table.scrollTo(rows.index(number, 0))
+
+
+def _hint(value: object) -> str:
+    """Return a value that is too long for its cell; a tip in one line would leave the screen."""
+    text = _text(value)
+    if len(text) <= SHORT:
+        return ""
+    return "\n".join(textwrap.wrap(text, WIDE, max_lines=MOST_LINES, placeholder=" …"))
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _cells(key: str, value: object, symbol: Symbol | None, effect: str) -> tuple[str, ...]:
+    text = _text(value)
+    if symbol is None:
+        return key, "", text, effect, KEY_MEANINGS.get(key, "")
+    return key, symbol.name, text, effect, symbol.meaning

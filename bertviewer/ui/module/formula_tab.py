@@ -1,0 +1,83 @@
+"""The forward maths of the selected node, with its own values and notes in plain words."""
+
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout
+
+from bertviewer.charts.theme import TITLE
+from bertviewer.core.formulas.catalogue import formula_of, formula_of_parts
+from bertviewer.core.formulas.formula import Formula
+from bertviewer.ui.module.check_panel import CheckPanel
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.rich_label import Prose
+from bertviewer.ui.widgets.formula_view import FormulaView
+from bertviewer.ui.widgets.labels import blank_page, heading_label, plain_label, quiet_label
+from bertviewer.ui.widgets.layouts import in_column
+
+
+class FormulaTab(QScrollArea):
+    """A formula, its legend, and the notes that a learner asks for."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self._check: CheckPanel | None = None
+        workspace.runs.check_changed.connect(self._show_check)
+
+    def refresh(self) -> None:
+        """Show the formula of the selected row."""
+        row, architecture = self._workspace.selection.row, self._workspace.architecture
+        if row is None or architecture is None:
+            return
+        page = blank_page()
+        layout = in_column(on=page, margins=(16, 12, 16, 16), spacing=8)
+        formula = formula_of(row.node, architecture)
+        if formula is None:
+            self._without_formula(layout, formula_of_parts(row.node, architecture))
+        else:
+            self._fill(layout, formula)
+        self._check = CheckPanel(self._workspace, row)
+        layout.addWidget(self._check)
+        layout.addStretch(1)
+        self.setWidget(page)
+
+    def _show_check(self) -> None:
+        """Have in sight what came of a check; it stands at the end of a long page."""
+        row = self._workspace.selection.row
+        if row is None or self._check is None or not self.isVisible():
+            return
+        if row.node.path in self._workspace.runs.checks:
+            self._workspace.draw_queue.later(self._scroll_to_check)
+
+    def _scroll_to_check(self) -> None:
+        page = self.widget()
+        layout = None if page is None else page.layout()
+        if page is None or layout is None or self._check is None:
+            return
+        # As high as it is with what came of the check, which Qt would see to only later.
+        layout.activate()
+        page.resize(page.width(), layout.totalHeightForWidth(page.width()))
+        self.verticalScrollBar().setValue(self._check.y())
+
+    def _fill(self, layout: QVBoxLayout, formula: Formula) -> None:
+        self._maths(layout, formula)
+        for note in formula.notes:
+            layout.addWidget(Prose(note, self._workspace))
+        layout.addWidget(quiet_label(self.tr("Source: {0}").format(formula.source)))
+
+    def _without_formula(self, layout: QVBoxLayout, parts: Formula) -> None:
+        self._maths(layout, parts)
+        for note in parts.notes:
+            layout.addWidget(Prose(note, self._workspace))
+        if parts.source == parts.title:
+            return  # no class is known, only the names of tensors
+        text = self.tr("For how {0} combines its parts, see its code in the Source tab.")
+        layout.addWidget(plain_label(text.format(parts.title)))
+        layout.addWidget(quiet_label(self.tr("Defined in {0}").format(parts.source)))
+
+    def _maths(self, layout: QVBoxLayout, formula: Formula) -> None:
+        layout.addWidget(heading_label(formula.title, TITLE))
+        layout.addWidget(Prose(formula.summary, self._workspace))
+        layout.addSpacing(6)
+        layout.addWidget(FormulaView(formula))
+        layout.addSpacing(6)

@@ -1,0 +1,88 @@
+"""The pane beside the middle, of the selected module: light, until there is one to show."""
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette, QShowEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.widgets.layouts import in_column, named
+
+if TYPE_CHECKING:
+    from bertviewer.ui.module.inspector_page import InspectorPage
+
+
+class Inspector(QWidget):
+    """Written anew whenever something about the selected row changes, while it is in sight.
+
+    The tree and the middle are drawn first: what a page takes to import comes after them. Below
+    what scrolls stands what checks the module.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._page: InspectorPage | None = None
+        self._is_stale = self._can_set_formulas = False
+        self.setObjectName("inspector")
+        self.setMinimumWidth(240)
+        self._scroll = named(QScrollArea(), "inspectorPage", says=self.tr("The selected module"))
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.viewport().setBackgroundRole(QPalette.ColorRole.Base)
+        self._layout = in_column((self._scroll, 1), on=self, spacing=0)
+        workspace.selection.row_changed.connect(self._on_change)
+        workspace.formulas_changed.connect(self._on_change)
+        workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_change))
+        workspace.overview_ready.connect(self._build)
+        workspace.question_wanted.connect(self._on_question)
+        # In a turn of its own: the run's views are built in this one.
+        workspace.views_wanted.connect(lambda: workspace.draw_queue.later(self._on_views))
+
+    def refresh(self) -> None:
+        """Write what is known of the selected row."""
+        self._is_stale = False
+        if self._page is not None:
+            self._page.refresh()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Write what changed while this was out of sight; Qt calls it."""
+        super().showEvent(event)
+        if self._is_stale:
+            self.refresh()
+
+    def _build(self) -> None:
+        """Take what was imported meanwhile into use."""
+        if self._page is None:
+            from bertviewer.ui.module.check_summary import CheckSummary
+            from bertviewer.ui.module.inspector_page import InspectorPage
+
+            self._page = InspectorPage(self._workspace)
+            self._page.can_set_formulas = self._can_set_formulas
+            self._scroll.setWidget(self._page)
+            self._layout.addWidget(CheckSummary(self._workspace, self._page.stale))
+            self._on_change()
+
+    def _on_question(self, view: str, name: str) -> None:
+        """Open a question of the selected module, and scroll to its answer."""
+        if view or self._page is None:
+            return
+        if self._is_stale:  # the pane may come into sight only now
+            self.refresh()
+        row = self._page.open_question(name)
+        if row is not None:
+            self._workspace.draw_queue.later(lambda: self._scroll.ensureWidgetVisible(row))
+
+    def _on_change(self) -> None:
+        if self.isVisible():
+            self.refresh()
+        else:
+            self._is_stale = True
+
+    def _on_views(self) -> None:
+        self._build()
+        if self._page is not None and not self._can_set_formulas:
+            self._can_set_formulas = self._page.can_set_formulas = True
+            self._on_change()

@@ -1,1 +1,0 @@
-"""Runs as files: saved, opened again, and marked as what they are."""

@@ -1,0 +1,1 @@
+"""Persistent settings, recent models and the language of the window."""

@@ -1,0 +1,1 @@
+"""The main window: bars, menus, tabs, session and dialogs around the views."""

@@ -1,0 +1,118 @@
+"""All ways to take along what is open: the report, the modules, and the runs that are kept."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from bertviewer.core.util.errors import UserError
+from bertviewer.ui.run.saved_run_dialogs import SavesRuns
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.widgets.error_bar import show_error
+
+if TYPE_CHECKING:
+    from bertviewer.ui.export.dialog import ReportDialog
+    from bertviewer.ui.export.drawer import Drawer
+    from bertviewer.ui.export.maker import Order, ReportMaker
+    from bertviewer.ui.export.save_dialog import Target
+
+
+class Exporting(QObject):
+    """Asks for files and has them written.
+
+    ``statistic`` says which one is plotted per layer, ``None`` before there is a plot: the report
+    shows the same. ``corpus`` gives the folder of the corpus that is shown, ``""`` for none.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        window: QWidget,
+        statistic: Callable[[], str | None],
+        corpus: Callable[[], str],
+    ) -> None:
+        super().__init__(window)
+        self._workspace = workspace
+        self._window = window
+        self._statistic, self._corpus = statistic, corpus
+        self._made_drawer: Drawer | None = None
+
+    def choose_report(self) -> None:
+        """Show the report as it will be, and what can be chosen of it."""
+        if self._workspace.architecture is None:
+            return
+        from bertviewer.ui.export.dialog import ReportDialog
+
+        self._workspace.prepare_drawing()
+        dialog = ReportDialog(
+            *(self._workspace, self._statistic(), self._drawer(), self._window),
+            corpus=self._corpus(),
+        )
+        dialog.export_wanted.connect(partial(self._ask, dialog))
+        dialog.open()
+        dialog.begin()
+
+    def write_report(self, path: Path) -> None:
+        """Write the report of the open model and of its last run, as it was chosen last."""
+        if self._workspace.source is None:
+            return
+        from bertviewer.ui.export.dialog import order_of
+        from bertviewer.ui.export.maker import ReportMaker
+        from bertviewer.ui.export.options import remembered
+        from bertviewer.ui.export.report_inputs import material_of
+        from bertviewer.ui.export.save_dialog import Target, find_format, typed_format
+
+        material = material_of(self._workspace, self._statistic())
+        wishes = remembered(material.source.name)
+        target = Target(path, typed_format(path) or find_format(wishes.form))
+        order = order_of(material, wishes, path.name)
+        self._write(target, ReportMaker(material, self._drawer()), order, self._window)
+
+    def _ask(self, dialog: "ReportDialog") -> None:
+        """Ask for a file, and write the report to it that a dialog shows."""
+        from bertviewer.ui.export.dialog import order_of
+        from bertviewer.ui.export.options import remember_folder
+        from bertviewer.ui.export.save_dialog import ask_file, find_format
+
+        source = dialog.maker.material.source
+        target = ask_file(dialog, source, find_format(dialog.wishes.form))
+        if target is not None:
+            dialog.show_form(target.form.name)
+            remember_folder(target.path.parent)
+            order = order_of(dialog.maker.material, dialog.wishes, target.path.name)
+            self._write(target, dialog.maker, order, dialog)
+
+    def _write(
+        self, target: "Target", maker: "ReportMaker", order: "Order", parent: QWidget
+    ) -> None:
+        from bertviewer.report.formats.saving import check_report
+
+        workspace = self._workspace
+        try:
+            check_report(target.path, target.form, workspace.models)
+        except UserError as error:
+            show_error(parent, str(error))
+            return
+        workspace.export(partial(maker.write, target.path, target.form, order, workspace.models))
+
+    def _drawer(self) -> "Drawer":
+        """Return the one who draws for the worker, for as long as there is a window."""
+        from bertviewer.ui.export.drawer import Drawer
+
+        if self._made_drawer is None:
+            self._made_drawer = Drawer(self)
+        return self._made_drawer
+
+    def choose_modules(self) -> None:
+        """Ask for a file and write the module tree to it, as ``summary --format csv`` does."""
+        title, kind = self.tr("Export modules as CSV"), self.tr("CSV (*.csv)")
+        name, _ = QFileDialog.getSaveFileName(self._window, title, "modules.csv", kind)
+        if name:
+            self._workspace.export_modules(Path(name))
+
+    def choose_runs(self) -> None:
+        """Ask for a file and save the last run and run A to it."""
+        SavesRuns(self._workspace, self._window).choose()

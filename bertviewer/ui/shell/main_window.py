@@ -1,0 +1,297 @@
+"""The main window: the tree, the details, the sentence and its plots, laid out."""
+
+from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QIcon
+from PySide6.QtWidgets import (
+    QApplication,
+    QLineEdit,
+    QMainWindow,
+    QMenu,
+    QTreeView,
+    QWidget,
+)
+
+from bertviewer.charts.theme import DARK
+from bertviewer.core.runs.device import CPU
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.ui.actions.action import shortcut_keys
+from bertviewer.ui.checkpoint.banner import NoticeBanner, RandomBanner
+from bertviewer.ui.compare.model_dialog import Comparing
+from bertviewer.ui.corpus.opening import CorpusOpening
+from bertviewer.ui.docks.dock import Pane
+from bertviewer.ui.docks.panes import Panes
+from bertviewer.ui.docks.tab_order import TabOrder
+from bertviewer.ui.hub.bar import HubBar
+from bertviewer.ui.module.inspector import Inspector
+from bertviewer.ui.palette.field import PaletteField
+from bertviewer.ui.palette.palette import Palette
+from bertviewer.ui.run.run_area import RunArea
+from bertviewer.ui.run.saved_run_banner import SavedBanner
+from bertviewer.ui.settings.settings import store
+from bertviewer.ui.shell.action_table import ENTRIES
+from bertviewer.ui.shell.breadcrumb import Breadcrumb
+from bertviewer.ui.shell.drop_hint import DropHint
+from bertviewer.ui.shell.exporting import Exporting
+from bertviewer.ui.shell.history_buttons import HistoryButtons
+from bertviewer.ui.shell.menus import Menus
+from bertviewer.ui.shell.opening import Opening
+from bertviewer.ui.shell.status_bar import Status
+from bertviewer.ui.shell.tabs import TABS, DetailTabs
+from bertviewer.ui.shell.top_bar import BannerBar, BarParts, TopBar
+from bertviewer.ui.shell.window_geometry import LeastSize, room_on
+from bertviewer.ui.shell.window_shortcuts import WindowShortcuts
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import (
+    DARK_NAME,
+    LIGHT_NAME,
+    SETTING,
+    apply_appearance,
+    stored_appearance,
+)
+from bertviewer.ui.theme.text_size import next_scale, store_scale
+from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.tree.panel import ModuleTreePanel, TreeHeading
+from bertviewer.ui.welcome.answer_bar import AnswerBar
+from bertviewer.ui.welcome.asking import Asking
+from bertviewer.ui.welcome.page import WelcomePage
+from bertviewer.ui.widgets.error_bar import ErrorBar
+from bertviewer.ui.widgets.layouts import in_column, stacked
+from bertviewer.ui.widgets.message_dialogs import show_about
+
+DEVICE_SETTING = "device"
+_WISHED_SIZE = QSize(1440, 900)
+MODELS = ("openModel", "openRecent", "openFolder", "openFile", "openHub", "", "head")
+"""What the chip of the open model offers."""
+OF_A_ROW = (
+    *("showMap", "showTensors", "showSource", "checkModule", ""),
+    *("copyPath", "copyPython", "copyRowCsv", "copyRowMarkdown"),
+)
+"""What a row of the tree offers."""
+LEAST_MIDDLE = 200
+
+
+class MainWindow(QMainWindow):
+    """Lays the panels out and carries out the menus' actions.
+
+    ``painted`` is emitted once, when the window has drawn itself for the first time.
+    """
+
+    painted = Signal()
+
+    def __init__(self, workspace: Workspace, icon: QIcon) -> None:
+        super().__init__()
+        self.workspace = workspace
+        self._is_painted = False
+        self.setWindowTitle("bertviewer")
+        self.setWindowIcon(icon)
+        LeastSize(self)
+        self.resize(_WISHED_SIZE.boundedTo(room_on(self.screen().availableGeometry()).size()))
+        self.run_area = RunArea(workspace)
+        self.opening = Opening(workspace, self)
+        self.asking = Asking(workspace, self, self)
+        self.welcome = WelcomePage(workspace, self.opening, self.asking, icon)
+        self.welcome.left.connect(self._leave_welcome)
+        self._pages = stacked(self.welcome, self._make_middle())
+        self.setCentralWidget(self._pages)
+        self.panes = self._make_panes()
+        self.run_area.opened.connect(self.panes.set_run_open)
+        self.run_area.bar.run_button.device_chosen.connect(self.set_device)
+        self.comparing = Comparing(workspace, self)
+        self.corpora = CorpusOpening(workspace, self)
+        self.opening.corpus_wanted.connect(self.corpora.open)
+        self.opening.dragged.connect(DropHint(self).show_over)
+        self.exporting = Exporting(
+            workspace, self, lambda: self.run_area.statistic, lambda: self.corpora.folder
+        )
+        self.finder = Palette(ENTRIES, self, self)
+        self._menus = Menus(self, self)
+        WindowShortcuts(self, shortcut_keys(ENTRIES))
+        self._make_bar(icon)
+        self.setStatusBar(Status(workspace, self))
+        TabOrder(self, self._regions)
+        workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
+
+        workspace.architecture_changed.connect(self._on_architecture)
+        workspace.page_wanted.connect(self._bring_pane)
+        workspace.question_wanted.connect(self._bring_question)
+        # Later: the choice may come from the menu that is filled anew then.
+        workspace.device_chosen.connect(lambda: workspace.draw_queue.later(self._menus.update))
+        QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
+
+    def open_source(self, source: ModelSource) -> None:
+        """Open a model in place of the one that is open."""
+        self.opening.open_source(source)
+
+    def open_named(self, name: str) -> None:
+        """Open a preset, the demo or a path with the base task."""
+        self.opening.open_named(name)
+
+    def show_welcome(self) -> None:
+        """Show what there is to open; what is open stays."""
+        self.panes.set_shown(False)
+        self._pages.setCurrentWidget(self.welcome)
+
+    def set_sentence(self, text: str, pair: str | None) -> None:
+        """Fill the sentence in."""
+        self.run_area.bar.set_sentence(text, pair)
+
+    def run(self) -> None:
+        """Run the sentence that is filled in."""
+        self.run_area.bar.run()
+
+    def set_appearance(self, name: str) -> None:
+        """Make the window light or dark, or as the system is, and remember it."""
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        store(SETTING, name)
+        apply_appearance(application, name)
+        self._menus.update()
+
+    def set_device(self, name: str) -> None:
+        """Run sentences on another device from now on, and remember it."""
+        store(DEVICE_SETTING, name)
+        self.workspace.set_device(name)
+
+    def step_text_size(self, step: int) -> None:
+        """Make all type a step larger or smaller, 0 as it is usually, and remember it."""
+        store_scale(next_scale(step))
+        self.set_appearance(stored_appearance())
+
+    def toggle_theme(self) -> None:
+        """Make a light window dark, and a dark one light."""
+        self.set_appearance(LIGHT_NAME if theme_of(self) is DARK else DARK_NAME)
+
+    def focus(self, name: str) -> None:
+        """Put the cursor into the field of that object name."""
+        edit = self.findChild(QLineEdit, name)
+        if isinstance(edit, QLineEdit):
+            self.panes.bring_parent(edit)
+            edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            edit.selectAll()
+
+    def show_guide(self, address: str = "") -> None:
+        """Show the user guide, at a chapter or section by its address if given."""
+        from bertviewer.ui.help.guide import show_guide
+
+        show_guide(self, address)
+
+    def show_about(self) -> None:
+        """Say what this program is."""
+        show_about(self)
+
+    def event(self, event: QEvent) -> bool:
+        """Notice the first time that the window is drawn; Qt calls it."""
+        handled = super().event(event)
+        if not self._is_painted and event.type() == QEvent.Type.UpdateRequest:
+            self._is_painted = True
+            QTimer.singleShot(0, self, self.painted.emit)
+        return handled
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Stop what is going on; Qt calls it."""
+        self.workspace.requests.clear()  # nobody is there to be told
+        self.workspace.scheduler.cancel()
+        self.run_area.bar.stop(0)
+        super().closeEvent(event)
+
+    def _make_middle(self) -> QWidget:
+        middle = QWidget()
+        layout = in_column(
+            AnswerBar(self.asking), SavedBanner(self.workspace, self.opening), on=middle, spacing=0
+        )
+        tabs = DetailTabs(self.workspace)
+        # In a low window all pages give way, for the plots of a run.
+        tabs.setMinimumHeight(LEAST_MIDDLE)
+        layout.addWidget(tabs, 1)
+        return middle
+
+    def _make_panes(self) -> Panes:
+        lower = QWidget()
+        in_column(HubBar(self.workspace), (self.run_area, 1), on=lower, spacing=0)
+        tree = ModuleTreePanel(self.workspace)
+        tree.opened.connect(self._look_closely)
+        tree.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))
+        self.workspace.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))
+        panes = (
+            Pane("structure", self.tr("Structure"), tree, TreeHeading(self.workspace)),
+            Pane("module", self.tr("Module"), Inspector(self.workspace)),
+            Pane("run", self.tr("Run"), lower, has_title=False),
+        )
+        made = Panes(self, panes)
+        made.set_shown(False)
+        return made
+
+    def _look_closely(self, key: str) -> None:
+        """Show a module of the tree in the first tab, which draws it."""
+        self.workspace.selection.select(key)
+        self.workspace.page_wanted.emit(TABS[0].title)
+
+    def _make_bar(self, icon: QIcon) -> None:
+        menu = QMenu(self)
+        for each in self._menus.all:
+            menu.addMenu(each)
+        models = QMenu(self)
+        self._menus.offer(models, MODELS)
+        path = (
+            HistoryButtons(self.workspace),
+            Breadcrumb(self.workspace),
+            PaletteField(self.finder),
+        )
+        parts = BarParts(
+            models, menu, path, self.panes, self.toggle_theme, self.exporting.choose_report
+        )
+        bar = TopBar(self.workspace, icon, parts)
+        self._bar = bar
+        self.addToolBar(bar)
+        self.addToolBarBreak()
+        # Above everything: it is to be seen whichever pane has all the room.
+        self._errors = ErrorBar()
+        notices, random = NoticeBanner(self.workspace), RandomBanner(self.workspace)
+        banners = notices, random, self._errors
+        self._banners = BannerBar(*banners)
+        self.addToolBar(self._banners)
+        self.workspace.scheduler.activity_changed.connect(self._on_activity)
+        self.menuBar().hide()
+
+    def _regions(self) -> tuple[QWidget, ...]:
+        """Return what Tab goes through, in this order."""
+        dock = self.panes.dock
+        panes = dock("structure"), self._pages, dock("run"), dock("module")
+        return self._bar, self._banners, *panes
+
+    def _on_architecture(self) -> None:
+        architecture = self.workspace.architecture
+        assert architecture is not None
+        self._leave_welcome()
+        self.setWindowTitle(f"{architecture.source.name} — bertviewer")
+
+    def _on_activity(self) -> None:
+        """Take back what failed before, now that something else is going on."""
+        if self.workspace.scheduler.activity and not self._errors.lasts:
+            self._errors.close()
+
+    def _leave_welcome(self) -> None:
+        if self._pages.currentWidget() is self.welcome:
+            self._pages.setCurrentIndex(1)
+            self.panes.set_shown(True)
+            self._focus_tree()
+
+    def _bring_pane(self, title: str) -> None:
+        """Have the pane in sight that a page stands in, if another one has all the room."""
+        is_in_middle = any(kind.title == title for kind in TABS)
+        self.panes.bring(None if is_in_middle else "run")
+
+    def _bring_question(self, view: str, _name: str) -> None:
+        """Show the pane of the module for a question that is answered there."""
+        if not view:
+            self.panes.bring("module")
+
+    def _follow_system(self) -> None:
+        if stored_appearance() == "system":
+            self.set_appearance("system")
+
+    def _focus_tree(self) -> None:
+        """Have the keys go to the tree, if they go nowhere yet."""
+        tree = self.findChild(QTreeView, "moduleTree")
+        if isinstance(tree, QTreeView) and not isinstance(self.focusWidget(), QLineEdit):
+            tree.setFocus(Qt.FocusReason.OtherFocusReason)

@@ -1,0 +1,138 @@
+"""The status bar: what goes on, how large the model is, and what its weights are."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
+
+from bertviewer.charts.counts import tensors_text
+from bertviewer.core.util import libraries
+from bertviewer.core.util.numbers import count_text
+from bertviewer.ui.settings.settings import refusals
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.layouts import named
+from bertviewer.ui.widgets.tooltips import plain_tip
+
+
+class WeightsLabel(QLabel):
+    """A label of the status bar; its tooltip has the notices, and tensors that are random."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self.setObjectName("statusWeights")
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        workspace.architecture_changed.connect(self._update)
+        workspace.runs.run_changed.connect(self._update)
+        workspace.formulas_changed.connect(self._update)
+
+    def _update(self) -> None:
+        if self._workspace.architecture is None:
+            return
+        source = self._workspace.architecture.source
+        random = source.random_tensors
+        text = {
+            "none": self.tr("No weights"),
+            "pretrained": self.tr("Pretrained weights"),
+            "random": self.tr("Random weights (seed 0)"),
+        }[source.weights]
+        if source.quantization is not None and source.weights == "pretrained":
+            text = self.tr("Quantized weights: {0}").format(source.quantization.title)
+        elif random:
+            text = count_text(
+                len(random),
+                self.tr("Pretrained, 1 tensor random"),
+                self.tr("Pretrained, {0} tensors random"),
+            )
+        if source.offloaded:
+            text = self.tr("{0}, loaded layer by layer").format(text)
+        self.setText(text)
+        self.setToolTip(plain_tip("\n".join((*source.notices, *random[:30]))))
+        is_qualified = bool(random or source.notices) or source.weights == "random"
+        role = WARNING if is_qualified else QPalette.ColorRole.WindowText
+        self.setForegroundRole(role)
+
+
+MESSAGE_TIME = 10_000  # milliseconds that the end of a report stays in sight
+
+
+class Status(QStatusBar):
+    """Follows the workspace."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.setSizeGripEnabled(False)
+        self._totals = ElidedLabel()
+        self._totals.setContentsMargins(0, 0, 16, 0)
+        self._refused = named(QLabel(self.tr("Settings cannot be saved")), "settingsRefused")
+        self._refused.setForegroundRole(WARNING)
+        self._refused.setContentsMargins(0, 0, 16, 0)
+        self._refused.hide()
+        self.addPermanentWidget(self._refused)
+        self.addPermanentWidget(self._totals)
+        weights = WeightsLabel(workspace)
+        weights.setContentsMargins(0, 0, 12, 0)
+        self.addPermanentWidget(weights)
+        workspace.architecture_changed.connect(self._on_architecture)
+        workspace.scheduler.activity_changed.connect(self._on_activity)
+        workspace.scheduler.progressed.connect(self._on_progress)
+        workspace.exported.connect(self._on_exported)
+        workspace.saved.connect(self._on_saved)
+        workspace.scheduler.cancelled.connect(self._on_cancelled)
+        refusals.told.connect(self._on_refused)
+
+    def _on_architecture(self) -> None:
+        architecture = self._workspace.architecture
+        assert architecture is not None
+        parameters = architecture.root.parameters
+        modules = len(architecture.modules)
+        self._totals.setText(
+            " · ".join(
+                (
+                    count_text(parameters, self.tr("1 parameter"), self.tr("{0} parameters")),
+                    tensors_text(architecture.parameters),
+                    count_text(modules, self.tr("1 module"), self.tr("{0} modules")),
+                )
+            )
+        )
+
+    def _on_activity(self) -> None:
+        activity = self._workspace.scheduler.activity
+        if not activity:
+            self.clearMessage()
+        elif activity == "run" and not libraries.are_loaded():
+            self.showMessage(self.tr("Loading torch and transformers… Your run will follow."))
+
+    def _on_progress(self, _done: int, _total: int, label: str) -> None:
+        if label == libraries.LABEL and self._workspace.scheduler.activity == "run":
+            return  # it is said already, and that the wish is kept
+        # Deriving formulas goes on in the background, and is nobody's activity.
+        # A download is told where it was asked for, and a first model in the middle.
+        activity = self._workspace.scheduler.activity
+        is_first = activity == "open" and self._workspace.architecture is None
+        if activity not in ("", "download") and not is_first:
+            self.showMessage(f"{label}…")
+
+    def _on_exported(self, path: str) -> None:
+        self.showMessage(self.tr("Report saved to {0}").format(path), MESSAGE_TIME)
+
+    def _on_saved(self, path: str) -> None:
+        self.showMessage(self.tr("Saved to {0}").format(path), MESSAGE_TIME)
+
+    def _on_refused(self, path: str) -> None:
+        text = self.tr("Cannot write {0}. Your settings will not be remembered.")
+        self._refused.setToolTip(plain_tip(text.format(path)))
+        self._refused.setVisible(bool(path))
+
+    def _on_cancelled(self, activity: str) -> None:
+        if activity == "corpus":
+            text = self.tr(
+                "Corpus run stopped. To resume, run again with the same files and folder."
+            )
+            self.showMessage(text, MESSAGE_TIME)
+        elif activity == "export":
+            self.showMessage(self.tr("Export cancelled. No report was written."), MESSAGE_TIME)
+        elif activity == "save":
+            self.showMessage(self.tr("Saving cancelled. No file was written."), MESSAGE_TIME)

@@ -1,0 +1,1 @@
+"""State of the window: the workspace with model, selection and runs."""

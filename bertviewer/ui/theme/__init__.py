@@ -1,0 +1,1 @@
+"""Appearance: palette, style sheet, icons, text size."""

@@ -1,0 +1,1 @@
+"""What views of any kind share: chart panels, empty states, pages, links, stale marks."""

@@ -1,0 +1,47 @@
+"""A table of figures as rows of a Qt table."""
+
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QGuiApplication
+
+from bertviewer.charts.figures import Figure, FigureTable
+from bertviewer.plots.fonts import weighted
+from bertviewer.ui.widgets.tables import SHARE_ROLE, Column, Index, Row, TableModel
+from bertviewer.ui.widgets.tooltips import plain_tip
+
+
+class FigureRows(TableModel):
+    """Shows one table after the other; its columns change with it."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__((), parent)
+        self.shown = FigureTable((), ())
+
+    def show_table(self, table: FigureTable) -> None:
+        """Show a table in place of the one before."""
+        self.beginResetModel()
+        self.shown = table
+        self._columns = tuple(
+            Column(column.title, column.kind in ("number", "bar"), plain_tip(column.name))
+            for column in table.columns
+        )
+        self._rows = tuple(Row(tuple(figure.text for figure in row)) for row in table.rows)
+        self.endResetModel()
+
+    def figure(self, index: Index) -> Figure:
+        """Return the figure of a cell."""
+        return self.shown.rows[index.row()][index.column()]
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return what a cell shows; Qt calls it."""
+        if not index.isValid():
+            return None
+        figure = self.figure(index)
+        if role == SHARE_ROLE:
+            return figure.share
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(figure.tip) or None
+        if role == Qt.ItemDataRole.FontRole and figure.is_bold:
+            return weighted(QGuiApplication.font())
+        return super().data(index, role)

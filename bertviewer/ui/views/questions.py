@@ -1,0 +1,145 @@
+"""Questions that people ask here: each opens its answer below it, with its source."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+from bertviewer.charts.theme import GRID, SMALL
+from bertviewer.core.explain.explanation import Answer
+from bertviewer.plots.fonts import sized
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.rich_label import Prose
+from bertviewer.ui.widgets.labels import quiet_label
+from bertviewer.ui.widgets.layouts import in_column, named
+from bertviewer.ui.widgets.link_button import WordLink
+from bertviewer.ui.widgets.tooltips import plain_tip
+
+
+class QuestionLink(WordLink):
+    """A question as a link, in as many lines as it needs."""
+
+    alignment = WordLink.alignment | int(Qt.TextFlag.TextWordWrap)
+    spacing = GRID
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"question-{name}")
+        self.setCheckable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.setMinimumWidth(1)
+
+    def hasHeightForWidth(self) -> bool:
+        """Tell that a narrow pane has more lines; Qt calls it."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """Return the height of its lines; Qt calls it."""
+        metrics = self.fontMetrics()
+        room = metrics.boundingRect(0, 0, max(width, 1), 10_000, self.alignment, self.text())
+        return room.height() + self.spacing
+
+
+class Questions(QWidget):
+    """Some questions below one another, each with its answer once that is opened.
+
+    What stays the same keeps its place and is not closed: a run gives answers new numbers.
+    ``resized`` says that it needs more room, or less.
+    """
+
+    resized = Signal()
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._rows: dict[str, _Question] = {}
+        self._layout = in_column(on=self, spacing=0)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the explanations that are asked for, in order."""
+        return tuple(self._rows)
+
+    def show_answers(self, answers: Sequence[Answer]) -> None:
+        """Show these in place of those before."""
+        wanted = {answer.name: answer for answer in answers}
+        for name in [name for name in self._rows if name not in wanted]:
+            row = self._rows.pop(name)
+            self._layout.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        rows = {}
+        for place, (name, answer) in enumerate(wanted.items()):
+            row = self._rows.get(name) or _Question(name, self._workspace, self)
+            if name not in self._rows:
+                row.toggled.connect(self.resized)
+            if self._layout.indexOf(row) != place:
+                self._layout.insertWidget(place, row)
+            row.show_answer(answer)
+            row.show()
+            rows[name] = row
+        self._rows = rows
+
+    def open(self, name: str) -> QWidget | None:
+        """Open the answer of that explanation and return its row, ``None`` if it is not there."""
+        row = self._rows.get(name)
+        if row is not None:
+            row.open()
+        return row
+
+    def focus_first(self) -> None:
+        """Put the focus on the first question, for those who came by the keyboard."""
+        for row in list(self._rows.values())[:1]:
+            row.link.setFocus(Qt.FocusReason.TabFocusReason)
+
+
+class _Question(QWidget):
+    toggled = Signal()
+
+    def __init__(self, name: str, workspace: Workspace, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.link = QuestionLink(name)
+        self._answer: Prose | None = None
+        self._source: QLabel | None = None
+        self._shown: Answer | None = None
+        self._layout = in_column(self.link, on=self, spacing=0)
+        self.link.toggled.connect(self._on_toggled)
+
+    def open(self) -> None:
+        self.link.setChecked(True)
+
+    def show_answer(self, answer: Answer) -> None:
+        self._shown = answer
+        self.link.setText(answer.question)
+        self.link.setAccessibleName(answer.question)
+        self.link.updateGeometry()
+        self.link.setToolTip(self.tr("Show or hide the answer (Enter)"))
+        if self._answer is not None:
+            self._write()
+
+    def _on_toggled(self, is_open: bool) -> None:
+        if self._answer is None:
+            self._answer = named(Prose("", self._workspace), f"{self.link.objectName()}-answer")
+            self._source = quiet_label("")
+            self._source.setFont(sized(self._source.font(), SMALL))
+            self._source.setContentsMargins(0, 0, 0, 2 * GRID)
+            self._source.setMinimumWidth(1)
+            self._layout.addWidget(self._answer)
+            self._layout.addWidget(self._source)
+            self._write()
+        assert self._source is not None
+        self._answer.setVisible(is_open)
+        self._source.setVisible(is_open and bool(self._source.text()))
+        self.toggled.emit()
+
+    def _write(self) -> None:
+        answer = self._shown
+        assert answer is not None
+        assert self._answer is not None
+        assert self._source is not None
+        self._answer.show_text("\n".join(filter(None, (answer.text, answer.measured))))
+        self._source.setText(answer.source)
+        self._source.setToolTip(plain_tip("\n".join(one.text for one in answer.references)))

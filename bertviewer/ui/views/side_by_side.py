@@ -1,0 +1,144 @@
+"""Plots of two runs side by side, which share what is the same for both."""
+
+from collections.abc import Sequence
+from functools import partial
+from math import inf
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtWidgets import QLabel, QWidget
+
+from bertviewer.charts.chart import Chart, GridChart, HeadsChart
+from bertviewer.charts.comparison import common_title
+from bertviewer.charts.theme import SMALL
+from bertviewer.plots.arc_plot import ArcPlot
+from bertviewer.plots.fonts import sized
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.histogram_plot import HistogramPlot
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.painted import PaintedPlot
+from bertviewer.plots.token_matrix import TokenMatrix
+from bertviewer.plots.token_plot import TokenPlot
+from bertviewer.ui.widgets.layouts import in_column, in_row
+
+LEAST_SHARE = 0.4
+"""A plot of few cells has so much of the width of the one beside it."""
+
+ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid | TokenMatrix | ArcPlot
+
+
+class Column(QWidget):
+    """A plot under the name of its run, which is hidden where there is but one."""
+
+    def __init__(self, plot: ChartPlot, name: str) -> None:
+        super().__init__()
+        self.plot = plot
+        self.name = QLabel(name)
+        self.name.setFont(sized(self.name.font(), SMALL))
+        self.name.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.name.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        in_column(self.name, (plot, 1), on=self, spacing=0)
+
+
+class SideBySide(QWidget):
+    """A row of plots, A's to the left of B's.
+
+    Where colours mean the same in both, A has the title at the left, B the bar of colours, and
+    their cells are as wide.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.columns: list[Column] = []
+        self._row = in_row(on=self)
+
+    def add(self, column: Column) -> None:
+        """Put a plot to the left of those that are there."""
+        self.columns.append(column)
+        self._row.insertWidget(0, column, 1)
+        if isinstance(column.plot, TokenPlot):
+            column.plot.looked.connect(partial(self._couple, column.plot))
+
+    def show_charts(self, b: Chart | None, a: Chart | None) -> None:
+        """Draw B's chart, and A's if there is one, in place of those before."""
+        self._share(_common(b, a))
+        is_double = a is not None
+        for column, chart in zip(self.columns, (b, a), strict=False):
+            # To clear a plot that is empty takes as long as to draw one.
+            if chart is not None or column.plot.chart is not None:
+                column.plot.show_chart(chart)  # type: ignore[arg-type]
+            column.name.setVisible(is_double)
+        for column in self.columns[1:]:
+            column.setVisible(is_double)
+        if isinstance(of_b := self.columns[0].plot, TokenPlot):
+            self._couple(of_b)
+        self._balance()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the width anew; Qt calls it."""
+        super().resizeEvent(event)
+        self._balance()
+
+    def _couple(self, plot: TokenPlot) -> None:
+        """Have the others see what one of them does: what is compared stands at the same place."""
+        for column in self.columns:
+            if isinstance(other := column.plot, TokenPlot) and other is not plot:
+                other.look_like(plot)
+
+    def _share(self, title: str | None) -> None:
+        """Have both plots share a title of their values, or nothing."""
+        b, *others = (column.plot for column in self.columns)
+        for a in others:
+            if isinstance(a, GridPlot | PaintedPlot) and isinstance(b, GridPlot | PaintedPlot):
+                a.share(None if title is None else "right", title or "")
+                b.share(None if title is None else "left", title or "")
+            _align(a, b, title is not None)
+            _align(b, a, title is not None)
+
+    def _balance(self) -> None:
+        """Make each plot so wide that their cells are as wide, and look alike."""
+        columns = [column for column in self.columns if not column.isHidden()]
+        plots = [column.plot for column in columns]
+        taken = [p.beside_cells() for p in plots if isinstance(p, GridPlot | PaintedPlot)]
+        if len(taken) != len(plots):
+            return
+        room = self.width() - self._row.spacing() * (len(plots) - 1) - sum(taken)
+        counts = _counts(plots)
+        shares = [max(count, max(counts) * LEAST_SHARE) for count in counts]
+        cells = [room * share / sum(shares) for share in shares]
+        for column, wide, own in zip(columns, cells, taken, strict=True):
+            self._row.setStretchFactor(column, max(1, round(wide + own)))
+        least = min(wide / count for wide, count in zip(cells, counts, strict=True))
+        for plot in plots:
+            if isinstance(plot, GridPlot):
+                plot.look_like_cells_of(least if len(plots) > 1 else inf)
+        # Else they would be drawn twice.
+        self._row.activate()
+
+
+def _counts(plots: Sequence[ChartPlot]) -> list[int]:
+    """Return how many cells there are in a row of each grid; of other plots all are as wide."""
+    return [p.chart.values.shape[1] if isinstance(p, GridPlot) and p.chart else 1 for p in plots]
+
+
+def _align(plot: ChartPlot, other: ChartPlot, are_alike: bool) -> None:
+    """Have a plot leave as much room for its names as one beside it, of the same kind."""
+    beside: Any = other if are_alike and type(plot) is type(other) else None
+    if isinstance(plot, GridPlot | TokenMatrix | HeadGrid):
+        plot.align(beside)
+
+
+def _common(b: Chart | None, a: Chart | None) -> str | None:
+    """Return what the values of both are, where a colour and a row mean the same in both."""
+    if isinstance(a, GridChart) and isinstance(b, GridChart) and a.y_title == b.y_title:
+        return common_title(b, a) if _colors(a) == _colors(b) else None
+    if isinstance(a, HeadsChart) and isinstance(b, HeadsChart):
+        return common_title(b, a) if _colors(a) == _colors(b) else None
+    return None
+
+
+def _colors(chart: GridChart | HeadsChart) -> object:
+    # A chart without levels has its own.
+    return (chart.levels or chart, chart.is_signed, chart.is_root)

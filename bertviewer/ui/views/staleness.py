@@ -1,0 +1,78 @@
+"""Whether what is shown is still what would come of the next run, and how it is marked if not."""
+
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.charts.theme import NORMAL
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.plots.fonts import sized
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.state.run_input import RunInput
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.widgets.elided_label import ElidedLabel
+
+STRIPE = 3  # pixels
+
+_NOTHING_TYPED = QT_TRANSLATE_NOOP("staleness", "Results are for a cleared sentence:")
+_SENTENCE = QT_TRANSLATE_NOOP("staleness", "Results are for an earlier sentence:")
+_WEIGHTS = QT_TRANSLATE_NOOP("staleness", "Results are for random weights, now deselected:")
+_DEVICE = QT_TRANSLATE_NOOP("staleness", "Computed on {0}, {1} is now selected:")
+
+
+def why_stale(run: ActivationRun, next_run: RunInput, device: str) -> str:
+    """Return what has changed since a run, as words before its sentence; "" if nothing has."""
+    typed = next_run.sentence
+    if not typed.text.strip():
+        return translate("staleness", _NOTHING_TYPED)
+    if (typed.text, typed.pair) != (run.sentence.text, run.sentence.pair):
+        return translate("staleness", _SENTENCE)
+    if run.source.weights == "random" and not next_run.random_weights:
+        return translate("staleness", _WEIGHTS)
+    if device != run.device:
+        return translate("staleness", _DEVICE).format(run.device, device)
+    return ""
+
+
+class StaleLabel(ElidedLabel):
+    """Says what the last run is of where that is no longer chosen, and marks a widget with it.
+
+    ``marked`` is drawn again when that changes: it calls ``mark`` as it paints itself.
+    """
+
+    def __init__(self, name: str, workspace: Workspace, marked: QWidget | None = None) -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setFont(sized(self.font(), NORMAL))
+        self._workspace, self._marked = workspace, marked
+        for signal in (
+            workspace.next_run.changed,
+            workspace.device_chosen,
+            workspace.devices_changed,
+            workspace.runs.run_changed,
+        ):
+            signal.connect(self._update)
+        self._update()
+
+    def mark(self, painter: QPainter, away: int = 0) -> None:
+        """Mark the widget along its left edge, so far away from its corners, if it is stale."""
+        if self.text() and self._marked is not None:
+            paint_stripe(painter, self._marked, away)
+
+    def _update(self) -> None:
+        workspace, run = self._workspace, self._workspace.runs.run
+        why = "" if run is None else why_stale(run, workspace.next_run, workspace.device)
+        self.setText(why.rstrip(":"))
+        self.setToolTip(self.text())
+        if self.parent() is not None or not self.text():
+            self.setVisible(bool(self.text()))  # one without a parent would be a window
+        if self._marked is not None:
+            self._marked.setAccessibleDescription(self.text())
+            self._marked.update()
+
+
+def paint_stripe(painter: QPainter, widget: QWidget, away: int = 0) -> None:
+    """Mark what is stale along its left edge, so far away from the corners."""
+    edge = QRect(0, away, STRIPE, widget.height() - 2 * away)
+    painter.fillRect(edge, widget.palette().color(WARNING))

@@ -1,1 +1,0 @@
-"""What a person left is there again."""
