@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
         told = check_summary(checks) if checks else trace_summary(traces) if traces else ""
         print(told or _summary(counts))  # noqa: T201
     wrong = any(finding.mistakes for finding in counts) or any(it.failed for it in checks)
-    return int(wrong)
+    return int(wrong or any(trace.faults for trace in traces))
 
 
 def _examiner(options: argparse.Namespace) -> Callable[[str, Path], AnyFinding]:

@@ -25,7 +25,8 @@ _NAME = '"Attention"'
 _MASKS = ("masked_fill", "where")
 _MASKINGS = ("add", "sub", "rsub", *_MASKS)
 _LARGEST = ("max", "amax")
-_KNOWN = ("softmax", "scaled_dot_product_attention")
+_FUSED = "scaled_dot_product_attention"
+_KNOWN = ("softmax", _FUSED)
 _RAISED = re.compile(r"\^\(\(\d+\)\)$")
 _CLOSE = 1e-4
 
@@ -62,7 +63,7 @@ def scores_of(step: Step, biases: Collection[str] = ()) -> Scores | None:
     """
     masks = {o.node for role, o in step.roles.items() if role == "mask" and o.node not in biases}
     words = [each.operation for each in step.inner]
-    if words == ["scaled_dot_product_attention"]:
+    if words == [_FUSED]:
         given = [_number_of(each) for each in step.inner[0].operands if each.key == "scale"]
         size = step.node.details.get("head_size")
         usual = size**-0.5 if isinstance(size, int) else None
@@ -233,6 +234,15 @@ def attention(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     return found
 
 
+def learned_query(attention: Step) -> Operand | None:
+    """Return the parameter that an attention uses as its query."""
+    if "query" in attention.roles:
+        return None
+    products = (step for step in attention.inner if step.operation in (*PRODUCTS, _FUSED))
+    first = next(products, None)
+    return None if first is None else next((o for o in first.operands[:2] if o.parameter), None)
+
+
 def _written(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     scores, roles, inner = scores_of(step), step.roles, step.inner
     ids = [each.node.id for each in inner]
@@ -245,9 +255,12 @@ def _written(writer: Writer, step: Step, of: WriteOperand) -> Expression:
         return writer.group(inner, of, {"matmul": product})
     if scores.factor is None:
         writer.legend.add("c", "constants of the code, which do not depend on the text")
-    query = of(roles["query"]) if "query" in roles else Expression("X")
-    # Queries, keys and values may be the same states.
-    key, value = (of(roles[role]) if role in roles else query for role in ("key", "value"))
+    known = {role: of(roles[role]) for role in ("query", "key", "value") if role in roles}
+    # Queries, keys and values may be the same states, and queries may be learned.
+    same = next(iter(known.values()), Expression("X"))
+    query, key, value = (known.get(role, same) for role in ("query", "key", "value"))
+    if (learned := learned_query(step)) is not None:
+        query = of(learned)
 
     def added(change: Change) -> Expression:
         node = change.operand.node

@@ -138,11 +138,22 @@ def _target(writer: Writer, step: Step) -> str:
         legend.add_value(symbol, _meaning(node), node)
         return symbol
     outputs = [part.node for part in step.parts if part.node.id in step.outputs]
-    targets = {names.symbols[each.id, ()]: each for each in outputs}
-    targets = targets or names.step_results.get(node.id, {symbol: node})
-    for each, given in targets.items():
-        legend.add_value(each, _meaning(given if outputs else node), given)
-    return ", ".join(legend.sized(*each) for each in targets.items())
+    if not outputs:
+        targets = names.step_results.get(node.id, {symbol: node})
+        for each, given in targets.items():
+            legend.add_value(each, _meaning(node), given)
+        return ", ".join(legend.sized(*each) for each in targets.items())
+    return ", ".join(_output_symbol(writer, output) for output in outputs)
+
+
+def _output_symbol(writer: Writer, output: Node) -> str:
+    """Return the symbol of one of a step's outputs, or of its parts if only these are read."""
+    names, legend = writer.names, writer.legend
+    if symbols := names.splits.get(output.id):
+        return writer.split_symbols(symbols, f"the {_meaning(output)}")
+    symbol = names.symbols[output.id, ()]
+    legend.add_value(symbol, _meaning(output), output)
+    return legend.sized(symbol, output)
 
 
 def _layer_lines(writer: Writer, step: Step, count: int) -> Iterator[str]:

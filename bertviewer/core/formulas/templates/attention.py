@@ -16,7 +16,7 @@ from bertviewer.core.formulas.formula import (
 )
 from bertviewer.core.formulas.module_view import ModuleView, drops_probabilities, has_positions
 from bertviewer.core.formulas.norm import Norm
-from bertviewer.core.formulas.steps.attention import ROOT, Change, score_maths
+from bertviewer.core.formulas.steps.attention import ROOT, Change, learned_query, score_maths
 from bertviewer.core.formulas.steps.expression import PRODUCT, Expression
 from bertviewer.core.formulas.steps.graph_analysis import ROLES
 from bertviewer.core.formulas.steps.lines import TRACED, formula_of_steps
@@ -36,6 +36,10 @@ from bertviewer.core.formulas.templates.positions import bias_of, pair_lines
 from bertviewer.core.sources.families import is_cross_attention
 from bertviewer.core.util.numbers import count_text
 
+_POSITIONS_ATTEND = "Positions attend to each other and form weighted means of their values"
+_LEARNED_QUERY_ATTENDS = (
+    "A learned query attends to all positions and forms a weighted mean of their values"
+)
 _BASES = ("rope_parameters", "rope_theta", "rope_scaling", "rotary_emb_base")
 """Keys for the base of the angles; it is 10000 in all code that has none of them."""
 
@@ -249,9 +253,13 @@ def _by_steps(view: ModuleView) -> Match | None:
     query, key = (input_of(graph, own[0].roles.get(role)) for role in ("query", "key"))
     is_cross = len(graph.inputs) > 1 and query != key and "" not in (query, key)
     heads = count_text(count, ", in one head", ", in {0} heads") if isinstance(count, int) else ""
+    kind, attend = "cross-attention" if is_cross else "self-attention", _POSITIONS_ATTEND
+    if learned_query(own[0]) is not None:
+        kind, attend = "attention with a learned query", _LEARNED_QUERY_ATTENDS
     values = {
-        "kind": "cross-attention" if is_cross else "self-attention",
+        "kind": kind,
         "after": " with convolution" if graph.of("convolution") else "",
+        "attend": attend,
         "in_heads": heads,
         "is_causal": own[0].node.details.get("causal") and not is_cross,
         "traced": steps.notes[0],
@@ -294,8 +302,8 @@ ATTENTION = (
         "self-attention",
         _by_steps,
         title="Multi-head {kind}{after}",
-        summary="Positions attend to each other and form weighted means of their values{in_heads}; "
-        "the formula lists the steps of this variant as the code executes them.",
+        summary="{attend}{in_heads}; the formula lists the steps of this variant as the code "
+        "executes them.",
         notes=(texts.CAUSAL, *texts.LANDMARKS, texts.DROPOUT, "{traced}"),
         keys=("width", "heads", "key/value heads", "head size", "distances"),
         source=TRACED,

@@ -152,7 +152,7 @@ def own_attentions(view: ModuleView) -> tuple[Step, ...]:
 def sole_heads(view: ModuleView) -> Heads | None:
     """Return the parts of a module with one attention, ``None`` for unknown operations."""
     own, graph = own_attentions(view), view.graph
-    if len(own) != 1 or len(graph.of("attention")) > 1:
+    if len(own) != 1 or len(graph.of("attention")) > 1 or "query" not in own[0].roles:
         return None
     (step,) = own
     details, roles = step.node.details, step.roles

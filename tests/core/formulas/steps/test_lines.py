@@ -1,17 +1,27 @@
 """What is written for a module is what its code does."""
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.expression import Expression, operation
 from bertviewer.core.formulas.steps.lines import formula_of_steps
+from bertviewer.core.graph.flow_reader import FlowReader
+from bertviewer.core.graph.tracing_models import LENGTHS, trace_model
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.serialization import encode_floats
 from tests.core.formulas.flow_models import traced, with_flows
 from tests.core.formulas.found_formulas import formula_at, node_at, values
 from tests.core.graph.readers import config_of
+from tests.small_models import configurations
 
 
 def read_off(name: str, path: str, **changes: Any) -> Formula:
@@ -235,3 +245,31 @@ def test_weights_of_a_network_and_those_around_it_have_different_numbers() -> No
     assert "“intermediate.dense”" in meanings["W_1"]
     assert "“bottleneck.input.dense”" in meanings["W_3"]
     assert set(re.findall(r"W_\d", " ".join(formula.maths))) <= meanings.keys()
+
+
+def test_a_learned_query_is_named() -> None:
+    architecture = with_flows(
+        {
+            "model_type": "aimv2_vision_model",
+            "hidden_size": 24,
+            "intermediate_size": 40,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 3,
+            "image_size": 28,
+        }
+    )
+    head = formula_at(architecture, "head")
+    assert head.title == "Multi-head attention with a learned query"
+    assert 'op("softmax")(("cls_token" K^top) / sqrt(d_k)) V' in "\n".join(head.maths)
+    assert values(head)['"cls_token"'] == "[1, 1, 24]"
+
+
+def test_a_result_read_in_parts_next_to_one_read_whole(tmp_path: Path) -> None:
+    config = next(iter(configurations("vits")))
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(encode_floats(config)), encoding="utf-8")
+    opened = open_model(parse_source(str(path)))
+    traced_model = trace_model(opened.source, opened.architecture.config)
+    flows = FlowReader(traced_model.trace, opened.architecture).flows(LENGTHS)
+    architecture = with_formulas(replace(opened.architecture, flows=flows))
+    assert ", (H_2, H_3) = " in formula_at(architecture, "").maths[0]
