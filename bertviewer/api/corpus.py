@@ -191,9 +191,9 @@ class Corpus:
         """
         if not isinstance(layer, str):
             from bertviewer.api.closer_look import chosen_attention
-            from bertviewer.charts.corpora import heads_of
+            from bertviewer.charts.corpus import corpus_heads
 
-            known, _ = heads_of(self._opened.architecture, self.data)
+            known, _ = corpus_heads(self._opened.architecture, self.data)
             one = chosen_attention(known, layer, call)
             layer, call = one.path, one.call
         found = self.data.heads.get((layer, call))

@@ -30,32 +30,32 @@ def picture_of_corpus(
 
 
 def _layers(architecture: Architecture, corpus: Corpus, _path: str, _measure: str) -> Picture:
-    from bertviewer.charts.corpora import quantile_chart
+    from bertviewer.charts.corpus import quantile_chart
 
     return Picture(quantile_chart(architecture, corpus))
 
 
 def _heads(architecture: Architecture, corpus: Corpus, _path: str, measure: str) -> Picture:
-    from bertviewer.charts.attentions import figures_chart
-    from bertviewer.charts.corpora import heads_of
+    from bertviewer.charts.attention import head_measures_chart
+    from bertviewer.charts.corpus import corpus_heads
 
     chosen = next((known for known in get_args(HeadMeasure) if known == measure), None)
     if chosen is None:
         known = ", ".join(get_args(HeadMeasure))
         raise UserError(f"the heads of a corpus have no measure {measure!r}; available: {known}")
-    layers, figures = heads_of(architecture, corpus)
+    layers, figures = corpus_heads(architecture, corpus)
     if not layers:
         raise UserError("this corpus has no attention to show")
-    return Picture(figures_chart(layers, figures, chosen), 680, 90 + 22 * len(layers))
+    return Picture(head_measures_chart(layers, figures, chosen), 680, 90 + 22 * len(layers))
 
 
 def _histogram(_architecture: Architecture, corpus: Corpus, path: str, _measure: str) -> Picture:
-    from bertviewer.charts.corpora import value_chart
+    from bertviewer.charts.corpus import corpus_histogram
 
     sums = corpus.of(path)
     if sums is None:
         raise UserError(f"{path or 'the model'} was not measured in this corpus")
-    chart = value_chart(sums)
+    chart = corpus_histogram(sums)
     if chart is None:
         raise UserError(f"{path or 'the model'} has no two distinct values to plot")
     return Picture(chart)

@@ -110,8 +110,8 @@ class Figure:
         return drawn(_picture_bytes, self._picture, self._architecture, kind)
 
     def _csv(self) -> bytes:
+        from bertviewer.charts.map.treemap import Area
         from bertviewer.charts.table import csv_text
-        from bertviewer.charts.treemap import Area
         from bertviewer.core.schema.outline import Outline
 
         chart = self._picture.drawn

@@ -52,8 +52,7 @@ def with_random_words(
     picture: "Picture", source: SourceInfo, architecture: Architecture
 ) -> "Picture":
     """Return a picture whose numbers say that chance made the weights, where it did."""
-    from bertviewer.charts.chart import GridChart, HeadsChart, LineChart
-    from bertviewer.charts.histogram_chart import HistogramChart
+    from bertviewer.charts.chart import GridChart, HeadsChart, HistogramChart, LineChart
     from bertviewer.report.random_words import random_words
 
     words = random_words(source, architecture.tensor_count)
@@ -92,14 +91,14 @@ def _layers(look: CloserLook, wish: Wish) -> "Picture":
 
 
 def _norms(look: CloserLook, _wish: Wish) -> "Picture":
-    from bertviewer.charts.token_norms import norms_chart
+    from bertviewer.charts.token_charts import norms_chart
     from bertviewer.report.pictures import Picture
 
     return Picture(norms_chart(look.run), height=290)
 
 
 def _similarity(look: CloserLook, wish: Wish) -> "Picture":
-    from bertviewer.charts.similarities import similarity_chart
+    from bertviewer.charts.token_charts import similarity_chart
     from bertviewer.report.pictures import Picture
 
     states = range(len(look.run.hidden_states))
@@ -109,12 +108,12 @@ def _similarity(look: CloserLook, wish: Wish) -> "Picture":
 
 
 def _attention(look: CloserLook, wish: Wish) -> "Picture":
-    from bertviewer.charts.attentions import Attended, head_chart, heads_chart
+    from bertviewer.charts.attention import RunAttention, head_chart, heads_chart
     from bertviewer.report.pictures import Picture
 
     layer = look.attention_layer(wish.layer)
     maps = look.attention(layer)
-    attended, heads = Attended(look.run, maps, layer), len(maps.probabilities)
+    attended, heads = RunAttention(look.run, maps, layer), len(maps.probabilities)
     if wish.head is None:
         rows = -(-heads // 6)
         return Picture(heads_chart(attended), 680, 24 + 128 * rows)
@@ -124,7 +123,7 @@ def _attention(look: CloserLook, wish: Wish) -> "Picture":
 
 
 def _heads(look: CloserLook, _wish: Wish) -> "Picture":
-    from bertviewer.charts.attentions import figures_chart
+    from bertviewer.charts.attention import head_measures_chart
     from bertviewer.core.analysis.attention_maps import head_measures
     from bertviewer.report.pictures import Picture
 
@@ -132,11 +131,11 @@ def _heads(look: CloserLook, _wish: Wish) -> "Picture":
     if not found:
         raise UserError("this run has no attention to show")
     figures = {layer: head_measures(maps, look.run) for layer, maps in found.items()}
-    return Picture(figures_chart(tuple(found), figures, "entropy"), 680, 90 + 22 * len(found))
+    return Picture(head_measures_chart(tuple(found), figures, "entropy"), 680, 90 + 22 * len(found))
 
 
 def _histogram(look: CloserLook, wish: Wish) -> "Picture":
-    from bertviewer.charts.histograms import histogram_chart
+    from bertviewer.charts.statistics import histogram_chart
     from bertviewer.report.pictures import Picture
 
     statistics = look.called(wish.path).statistics

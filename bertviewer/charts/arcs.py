@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.levels import Masked, Values
+from bertviewer.charts.levels import Mask, Values
 from bertviewer.core.util.numbers import number_text
 
 LEAST = 0.005
@@ -75,11 +75,11 @@ def arcs_to(chart: GridChart, column: int) -> tuple[Arc, ...]:
     return tuple(replace(arc, column=column) for arc in found)
 
 
-def masked_at(chart: GridChart, index: int, of_row: bool) -> Masked | None:
+def masked_at(chart: GridChart, index: int, of_row: bool) -> Mask | None:
     """Return which other ends a mask hides from a row, or from a column; ``None`` without any."""
     if chart.masked is None:
         return None
-    masked: Masked = chart.masked[index] if of_row else chart.masked[:, index]
+    masked: Mask = chart.masked[index] if of_row else chart.masked[:, index]
     return masked if masked.any() else None
 
 

@@ -1,4 +1,6 @@
-"""Run A beside run B: charts over one another, and what B has more than A.
+"""How the output of a module is spread, as a chart, and how that of two runs differs.
+
+Run A beside run B: charts over one another, and what B has more than A.
 
 B, the last run, comes before A here as in all that compares the two: there may be no A.
 """
@@ -11,14 +13,77 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.charts.chart import Chart, GridChart, HeadsChart, Line, LineChart
-from bertviewer.charts.head_differences import HeadDifferences
-from bertviewer.charts.histogram_chart import HistogramChart
-from bertviewer.charts.histograms import histogram_difference, histograms_overlaid
+from bertviewer.charts.chart import (
+    Bars,
+    Chart,
+    GridChart,
+    HeadDifferences,
+    HeadsChart,
+    HistogramChart,
+    Line,
+    LineChart,
+)
 from bertviewer.charts.levels import levels_of
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.translation import translate
 from bertviewer.core.util.numbers import number_text
+
+
+def histogram_overlay(b: HistogramChart, a: HistogramChart) -> HistogramChart:
+    """Return B's bars with A's over them.
+
+    Where the runs differ in length, they are parts of each one's values: the longer run's counts
+    would dwarf the other's. On a logarithmic axis both are seen, and stay counts.
+
+    Raises:
+        ValueError: if their bins differ, or one of them has not exactly one series.
+    """
+    own, mine = _single(b, a)
+    title = b.y_title
+    if own.total != mine.total and not b.is_log:
+        own, mine, title = _parts(own), _parts(mine), _parts_title()
+    series = replace(own, label="B"), replace(mine, label="A")
+    return replace(b, series=series, y_title=title)
+
+
+def histogram_difference(b: HistogramChart, a: HistogramChart) -> HistogramChart:
+    """Return B's part of all its values in each bin, less A's: runs differ in length.
+
+    Raises:
+        ValueError: if their bins differ, or one of them has not exactly one series.
+    """
+    own, mine = map(_parts, _single(b, a))
+    bars = Bars(
+        "B − A",
+        tuple(x - y for x, y in zip(own.counts, mine.counts, strict=True)),
+        own.nan_count - mine.nan_count,
+        own.inf_count - mine.inf_count,
+    )
+    title = translate("charts", "{0}, B − A").format(_parts_title())
+    return replace(b, series=(bars,), y_title=title, is_log=False)
+
+
+def _parts(bars: Bars) -> Bars:
+    """Return counts as parts of all values."""
+    whole = bars.total or 1
+    return replace(
+        bars,
+        counts=tuple(count / whole for count in bars.counts),
+        nan_count=bars.nan_count / whole,
+        inf_count=bars.inf_count / whole,
+    )
+
+
+def _parts_title() -> str:
+    return translate("charts", "Fraction of values")
+
+
+def _single(b: HistogramChart, a: HistogramChart) -> tuple[Bars, Bars]:
+    if a.edges != b.edges:
+        raise ValueError("the histograms have different bins")
+    ((own,), (mine,)) = b.series, a.series
+    return own, mine
+
 
 ComparisonMode = Literal["overlay", "difference"]
 """How two runs are shown: over or beside one another, or what B has more than A."""
@@ -27,7 +92,7 @@ Pairs = Sequence[tuple[int, int]]
 Grid = TypeVar("Grid", GridChart, HeadsChart)
 
 
-def overlaid(b: LineChart, a: LineChart) -> LineChart:
+def line_overlay(b: LineChart, a: LineChart) -> LineChart:
     """Return B's lines, and over them A's, dashed, in the colours of B's lines of the same label.
 
     Positions are B's; A's further ones follow. Only B's lines keep their bands and extremes: two
@@ -37,8 +102,8 @@ def overlaid(b: LineChart, a: LineChart) -> LineChart:
     lines = [replace(_of("B", line), color=b.color(n)) for n, line in enumerate(b.lines)]
     for line in a.lines:
         color = numbers.setdefault(line.label, len(numbers))
-        places = tuple(Place(path=place.path) for place in line.places)
-        of_a = replace(_of("A", line), places=places, style="dashed", color=color, reach="")
+        places = tuple(SelectionKey(path=place.path) for place in line.keys)
+        of_a = replace(_of("A", line), keys=places, style="dashed", color=color, reach="")
         lines.append(replace(of_a, low=None, high=None, min=None, max=None))
     further = slice(len(b.ticks), None)
     names = (*b.names, *a.names[further])
@@ -84,7 +149,7 @@ def line_difference(b: LineChart, a: LineChart) -> LineChart:
     return replace(b, lines=lines, y_title=title, is_log=False, bounds=(-inf, inf))
 
 
-def levelled(b: Grid, a: Grid) -> tuple[Grid, Grid]:
+def shared_levels(b: Grid, a: Grid) -> tuple[Grid, Grid]:
     """Return both grids with one range of colours, to stand side by side.
 
     It holds the ranges that both have, or else all of their values. What the values are begins
@@ -164,7 +229,7 @@ def _difference(b: Sequence[float | None], a: Sequence[float | None], x: int) ->
     return None if own is None or mine is None else own - mine
 
 
-class Partners(Struct, frozen=True):
+class Alignment(Struct, frozen=True):
     """Which of A's tokens is which of B's, and likewise the rows and the columns of a grid.
 
     ``None`` stands for rows or columns that have their partner at the same index.
@@ -185,25 +250,25 @@ class Partners(Struct, frozen=True):
         return dict(self.tokens)
 
 
-def arranged(
-    b: Chart, a: Chart | None, comparison: ComparisonMode, partners: Partners
+def compared_charts(
+    b: Chart, a: Chart | None, comparison: ComparisonMode, partners: Alignment
 ) -> list[Chart]:
     """Return what is shown: B's chart, or one of both runs, or B's and A's side by side."""
     if a is None or type(a) is not type(b):
         return [b]
     is_overlay = comparison == "overlay"
     if isinstance(b, LineChart) and isinstance(a, LineChart):
-        return [overlaid(b, a) if is_overlay else line_difference(b, a)]
+        return [line_overlay(b, a) if is_overlay else line_difference(b, a)]
     if isinstance(b, HistogramChart) and isinstance(a, HistogramChart):
-        of_both = histograms_overlaid if is_overlay else histogram_difference
+        of_both = histogram_overlay if is_overlay else histogram_difference
         return [of_both(b, a)]
     if isinstance(b, GridChart) and isinstance(a, GridChart):
         if is_overlay:
-            return list(levelled(b, a))
+            return list(shared_levels(b, a))
         return [grid_difference(b, a, partners.columns, partners.rows)]
     if isinstance(b, HeadsChart) and isinstance(a, HeadsChart):
         if is_overlay:
-            return list(levelled(b, a))
+            return list(shared_levels(b, a))
         return [heads_difference(b, a, partners.rows, partners.columns)]
     return [b]
 

@@ -3,10 +3,9 @@
 import re
 import unicodedata
 
-from bertviewer.charts.chart import Chart, LineChart
-from bertviewer.charts.histogram_chart import HistogramChart
+from bertviewer.charts.chart import Chart, HistogramChart, LineChart
 
-LONGEST = 60
+MAX_LENGTH = 60
 """Characters, its ending among them."""
 _DIFFERENCE = "B − A"
 _RUN = re.compile(r"^[AB] · ")
@@ -26,7 +25,7 @@ def file_name(chart: Chart, title: str, ending: str, fallback: str = "plot") -> 
     if set(head) <= set(own):
         head = []
     stem = "-".join([*head, *_further(own, head)] or _words(fallback) or ["plot"])
-    room = LONGEST - len(ending)
+    room = MAX_LENGTH - len(ending)
     if len(stem) > room:
         # Whole words, if there is more than one.
         stem = stem[: room + 1].rpartition("-")[0] or stem[:room]

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import PARTS, SIZES
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.layers import Series, layer_series, part_of
 from bertviewer.core.analysis.tokens import TokenClass
@@ -144,7 +144,7 @@ def _line(series: Series, label: str, figures: Sequence[Statistics | None], stat
     def values(name: str) -> tuple[float | None, ...]:
         return tuple(None if found is None else statistic_value(found, name) for found in figures)
 
-    places = tuple(map(Place, series.paths))
+    places = tuple(map(SelectionKey, series.paths))
     if statistic not in (SPREAD, BAND):
         return Line(label, values(statistic), places)
     means, stds = values("mean"), values("std")

@@ -2,14 +2,7 @@
 
 from msgspec.structs import replace
 
-from bertviewer.charts.figures import (
-    NOTHING,
-    Figure,
-    FigureColumn,
-    FigureTable,
-    number,
-    words,
-)
+from bertviewer.charts.table import EMPTY, DataTable, TableCell, TableColumn, number_cell, text_cell
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.padding import PaddedAttention, Padding
 from bertviewer.core.analysis.sentence_vectors import PooledCosines, SentenceComparison
@@ -18,32 +11,34 @@ from bertviewer.core.util.numbers import count_text, number_text
 _DIGITS = 3
 
 
-def sentence_table(compared: SentenceComparison) -> FigureTable:
+def sentence_table(compared: SentenceComparison) -> DataTable:
     """Return the cosine of two sentences by each kind of vector, beside unrelated sentences."""
     columns = (
-        FigureColumn(translate("charts", "Vector")),
-        FigureColumn(translate("charts", "This pair"), "number", "Cosine of the two sentences"),
-        FigureColumn(
+        TableColumn(translate("charts", "Vector")),
+        TableColumn(translate("charts", "This pair"), "number", "Cosine of the two sentences"),
+        TableColumn(
             translate("charts", "Unrelated"), "number", "Mean cosine of unrelated sentences"
         ),
-        FigureColumn(translate("charts", "min"), "number", "Minimum of unrelated sentences"),
-        FigureColumn(translate("charts", "max"), "number", "Maximum of unrelated sentences"),
+        TableColumn(translate("charts", "min"), "number", "Minimum of unrelated sentences"),
+        TableColumn(translate("charts", "max"), "number", "Maximum of unrelated sentences"),
     )
-    return FigureTable(columns, tuple(_cosines(each) for each in compared.poolings))
+    return DataTable(columns, tuple(_cosines(each) for each in compared.poolings))
 
 
-def _cosines(each: PooledCosines) -> tuple[Figure, ...]:
+def _cosines(each: PooledCosines) -> tuple[TableCell, ...]:
     unrelated = each.last_unrelated
     others = (
-        (NOTHING,) * 3
+        (EMPTY,) * 3
         if unrelated is None
-        else tuple(number(one, _DIGITS) for one in (unrelated.mean, unrelated.low, unrelated.high))
+        else tuple(
+            number_cell(one, _DIGITS) for one in (unrelated.mean, unrelated.low, unrelated.high)
+        )
     )
     # What no unrelated sentences reach says something.
     is_above = unrelated is not None and each.last is not None and each.last > unrelated.high
-    cosine = number(each.last, _DIGITS)
+    cosine = number_cell(each.last, _DIGITS)
     name = each.label if each.pooling == "cls" else translate("charts", each.label)
-    return (words(name), replace(cosine, is_bold=is_above), *others)
+    return (text_cell(name), replace(cosine, is_bold=is_above), *others)
 
 
 def sentence_line(compared: SentenceComparison) -> str:
@@ -57,24 +52,24 @@ def sentence_line(compared: SentenceComparison) -> str:
     return text.format(count * (count - 1) // 2, count)
 
 
-def padding_table(padding: Padding) -> FigureTable:
+def padding_table(padding: Padding) -> DataTable:
     """Return what padding does to each hidden state, and what attention it gets in each layer."""
     columns = (
-        FigureColumn(translate("charts", "Layer")),
-        FigureColumn(translate("charts", "Change: mask"), "number", "Largest change with the mask"),
-        FigureColumn(translate("charts", "no mask"), "number", "Largest change without the mask"),
-        FigureColumn(
+        TableColumn(translate("charts", "Layer")),
+        TableColumn(translate("charts", "Change: mask"), "number", "Largest change with the mask"),
+        TableColumn(translate("charts", "no mask"), "number", "Largest change without the mask"),
+        TableColumn(
             translate("charts", "Attention: mask"),
             "number",
             "Attention to padding with the mask",
         ),
-        FigureColumn(
+        TableColumn(
             translate("charts", "no mask"),
             "number",
             "Attention to padding without the mask",
         ),
-        FigureColumn(translate("charts", "‖h‖: padding"), "number", "Mean norm of padding vectors"),
-        FigureColumn(translate("charts", "text"), "number", "Mean norm of text vectors"),
+        TableColumn(translate("charts", "‖h‖: padding"), "number", "Mean norm of padding vectors"),
+        TableColumn(translate("charts", "text"), "number", "Mean norm of text vectors"),
     )
     # An attention leads to the hidden state after it.
     attentions = (None, *padding.attentions)
@@ -83,22 +78,22 @@ def padding_table(padding: Padding) -> FigureTable:
         attention = attentions[place] if place < len(attentions) else None
         rows.append(
             (
-                words(translate("charts", "emb") if place == 0 else str(place - 1)),
-                number(state.masked, 2),
-                number(state.unmasked, 2),
+                text_cell(translate("charts", "emb") if place == 0 else str(place - 1)),
+                number_cell(state.masked, 2),
+                number_cell(state.unmasked, 2),
                 *_shares(attention),
-                number(state.padded_norm, _DIGITS),
-                number(state.norm, _DIGITS),
+                number_cell(state.padded_norm, _DIGITS),
+                number_cell(state.norm, _DIGITS),
             )
         )
-    return FigureTable(columns, tuple(rows))
+    return DataTable(columns, tuple(rows))
 
 
-def _shares(attention: PaddedAttention | None) -> tuple[Figure, Figure]:
+def _shares(attention: PaddedAttention | None) -> tuple[TableCell, TableCell]:
     if attention is None:
-        return NOTHING, NOTHING
+        return EMPTY, EMPTY
     masked, unmasked = (
-        Figure(share, f"{share:.1%}" if share else "0", tip=repr(share))
+        TableCell(share, f"{share:.1%}" if share else "0", tip=repr(share))
         for share in (attention.masked, attention.unmasked)
     )
     return masked, unmasked

@@ -8,7 +8,7 @@ from bertviewer.charts.theme import Part
 from bertviewer.core.schema.outline import Outline, StackOutline
 
 GAP = 2.0
-LEAST = 2.0
+MIN_WIDTH = 2.0
 """Pixels between blocks, and of the narrowest one."""
 
 WIDEST = 1024
@@ -44,7 +44,7 @@ def stack_blocks(outline: Outline, width: float, height: float) -> tuple[Block, 
     blocks: list[Block] = []
     left = 0.0
     if outline.before:
-        blocks.append(Block("embeddings", 0, top, max(LEAST, pixel * outline.before), high))
+        blocks.append(Block("embeddings", 0, top, max(MIN_WIDTH, pixel * outline.before), high))
         left = blocks[0].width + GAP
     row_high = (high - GAP * (len(rows) - 1)) / len(rows)
     right = left
@@ -53,7 +53,7 @@ def stack_blocks(outline: Outline, width: float, height: float) -> tuple[Block, 
         blocks += row
         right = max(right, row[-1].x + row[-1].width + GAP)
     if outline.after:
-        blocks.append(Block("head", right, top, max(LEAST, pixel * outline.after), high))
+        blocks.append(Block("head", right, top, max(MIN_WIDTH, pixel * outline.after), high))
     return tuple(blocks)
 
 

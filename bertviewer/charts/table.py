@@ -1,4 +1,7 @@
-"""What has data to take along: headers that tell a stranger what they are, rows, CSV."""
+"""What has data to take along: headers that tell a stranger what they are, rows, CSV.
+
+Tables of figures as plain data: exact values, and how they are shown.
+"""
 
 import csv
 import io
@@ -11,17 +14,24 @@ if TYPE_CHECKING:
     # Whatever has something to copy is there before numpy.
     from numpy.typing import NDArray
 
-    from bertviewer.charts.levels import Masked, Values
+    from bertviewer.charts.levels import Mask, Values
+from math import isfinite
+from typing import Literal
 
-Cell = str | int | float | None
-Table = tuple[tuple[str, ...], list[tuple[Cell, ...]]]
+from msgspec import Struct
+
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.core.util.numbers import number_text, with_minus
+
+CellValue = str | int | float | None
+Rows = tuple[tuple[str, ...], list[tuple[CellValue, ...]]]
 """A header, and rows of as many cells."""
 
 
 class Tabular(Protocol):
     """What has data to take along, as CSV or to a spreadsheet."""
 
-    def table(self) -> Table:
+    def table(self) -> Rows:
         """Return a header and rows."""
         ...
 
@@ -37,7 +47,7 @@ def csv_text(data: Tabular) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(header)
-    writer.writerows([written(cell) for cell in row] for row in rows)
+    writer.writerows([value_text(cell) for cell in row] for row in rows)
     return text.getvalue()
 
 
@@ -47,15 +57,15 @@ def tabbed_text(data: Tabular) -> str:
     return tabbed_lines([header, *rows])
 
 
-def tabbed_lines(rows: Iterable[Sequence[Cell]]) -> str:
+def tabbed_lines(rows: Iterable[Sequence[CellValue]]) -> str:
     """Return rows as lines, with a tab between two cells."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter="\t", lineterminator="\n")
-    writer.writerows(map(written, row) for row in rows)
+    writer.writerows(map(value_text, row) for row in rows)
     return text.getvalue().removesuffix("\n")
 
 
-def without(values: "Values", masked: "Masked | None") -> list[Any]:
+def unmasked_rows(values: "Values", masked: "Mask | None") -> list[Any]:
     """Return values as nested lists, ``None`` in place of those that a mask hides."""
     cells: NDArray[Any] = values
     if masked is not None:
@@ -65,7 +75,7 @@ def without(values: "Values", masked: "Masked | None") -> list[Any]:
     return found
 
 
-def written(cell: Cell) -> str:
+def value_text(cell: CellValue) -> str:
     """Return a cell's text, with all digits of a number."""
     if cell is None:
         return ""
@@ -89,3 +99,103 @@ def corner_header(rows: str, columns: str, values: str, subject: str = "") -> st
     sides = " × ".join(filter(None, (rows, columns)))
     figures = ", ".join(filter(None, (values, subject)))
     return ": ".join(filter(None, (sides, figures)))
+
+
+Kind = Literal["text", "number", "bar", "shade"]
+
+
+class TableColumn(Struct, frozen=True):
+    """A column's title, and what its cells are.
+
+    Words, numbers, numbers over a bar as long as their share, or words on a shade of it. ``name``
+    tells a stranger what they are, where the title is too short for that.
+    """
+
+    title: str
+    kind: Kind = "text"
+    name: str = ""
+
+
+class TableCell(Struct, frozen=True):
+    """A cell: its exact value, its text, the share that its bar or shade shows, and more words."""
+
+    value: CellValue
+    text: str
+    share: float = 0.0
+    tip: str = ""
+    is_bold: bool = False
+
+
+class DataTable(Struct, frozen=True):
+    """Rows of figures; ``keys`` has what each row stands for, or nothing at all."""
+
+    columns: tuple[TableColumn, ...]
+    rows: tuple[tuple[TableCell, ...], ...]
+    keys: tuple[SelectionKey, ...] = ()
+
+    def table(self) -> Rows:
+        """Return the exact values, under names that are understood without the window."""
+        names = tuple(column.name or column.title for column in self.columns)
+        return names, [tuple(figure.value for figure in row) for row in self.rows]
+
+
+EMPTY = TableCell(None, "–")
+"""A cell without a value."""
+
+
+def text_cell(text: str, tip: str = "", is_bold: bool = False) -> TableCell:
+    """Return a cell of words."""
+    return TableCell(text, text, tip=tip, is_bold=is_bold)
+
+
+def number_cell(value: float | None, digits: int = 7) -> TableCell:
+    """Return a number of so many digits; all of them are told when asked for."""
+    if value is None:
+        return EMPTY
+    text = with_minus(f"{value:,}") if isinstance(value, int) else number_text(value, digits)
+    return TableCell(value, text, tip=repr(value))
+
+
+def logit_cell(value: float | None) -> TableCell:
+    """Return a logit: three digits behind the point tell them apart."""
+    if value is None:
+        return EMPTY
+    return TableCell(value, with_minus(f"{value:.3f}"), tip=repr(value))
+
+
+def probability_cell(value: float | None) -> TableCell:
+    """Return a probability over its bar."""
+    if value is None or not isfinite(value):
+        return EMPTY if value is None else TableCell(value, str(value))
+    return TableCell(value, probability_text(value), value, repr(value))
+
+
+def probability_text(value: float) -> str:
+    """Return four digits behind the point, or two digits of what is less than that shows."""
+    text = f"{value:.4f}" if value >= 0.00095 or value == 0 else f"{value:.1e}"
+    return with_minus(text)
+
+
+def difference_cell(b: float | None, a: float | None) -> TableCell:
+    """Return B − A of two probabilities, with its sign."""
+    if b is None or a is None:
+        return EMPTY
+    value = b - a
+    text = f"{value:+.4f}" if abs(value) >= 0.00095 else f"{value:+.1e}" if value else "0"
+    return TableCell(value, with_minus(text), tip=repr(value))
+
+
+def comparison_columns(
+    measure: str, kind: Kind = "number", prefix: str = ""
+) -> tuple[TableColumn, TableColumn, TableColumn]:
+    """Return the columns of B's figures, of A's and of B − A; ``prefix`` is of their titles."""
+    kinds: tuple[tuple[str, Kind], ...] = (("B", kind), ("A", kind), ("B − A", "number"))
+    b, a, less = (
+        TableColumn(f"{prefix}{run}", kind, column_header(run, measure)) for run, kind in kinds
+    )
+    return b, a, less
+
+
+def baseline_cells(b: float | None, a: float | None) -> tuple[TableCell, TableCell]:
+    """Return the cells of A's probability and of B − A."""
+    return probability_cell(a), difference_cell(b, a)

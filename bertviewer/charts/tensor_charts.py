@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
+from bertviewer.charts.labels import visible
 from bertviewer.charts.levels import Levels, Values
-from bertviewer.charts.naming import visible
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.translation import translate
 from bertviewer.core.tensors.axes import Axis
 from bertviewer.core.tensors.matrix import Matrix
@@ -40,7 +40,7 @@ def map_chart(
         values,
         _labels(rows, down),
         _labels(columns, across),
-        row_places=_places(rows, down),
+        row_keys=_places(rows, down),
         x_title=_title(across) or translate("charts", "Column"),
         y_title=_title(down) or translate("charts", "Row"),
         value_title=_shown(found, shown),
@@ -90,11 +90,11 @@ def _labels(names: tuple[str, ...], axis: Axis) -> tuple[str, ...]:
     return tuple(_token(name, axis) or name.partition("–")[0] for name in names)
 
 
-def _places(names: tuple[str, ...], axis: Axis) -> tuple[Place, ...]:
+def _places(names: tuple[str, ...], axis: Axis) -> tuple[SelectionKey, ...]:
     """Return the tokens of a run that rows are; none where there are several in a row."""
     if not axis.positions or not all(map(str.isdecimal, names)):
         return ()
-    return tuple(Place(token=axis.positions[int(name)]) for name in names)
+    return tuple(SelectionKey(token=axis.positions[int(name)]) for name in names)
 
 
 def _title(axis: Axis) -> str:

@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from bertviewer.charts.labels import names_of_states
 from bertviewer.charts.levels import widened
-from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.attention_maps import Received
 from bertviewer.core.analysis.similarity import cosines

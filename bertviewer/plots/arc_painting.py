@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.arcs import Arc
-from bertviewer.charts.levels import Masked
+from bertviewer.charts.levels import Mask
 from bertviewer.charts.theme import SMALL, Theme
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.plots.arc_layout import ArcLayout
@@ -141,7 +141,7 @@ def draw_arc_names(painter: QPainter, layout: ArcLayout, row: NamedRow, theme: T
 
 
 def draw_masked(
-    painter: QPainter, layout: ArcLayout, masked: Masked, of_row: bool, theme: Theme
+    painter: QPainter, layout: ArcLayout, masked: Mask, of_row: bool, theme: Theme
 ) -> None:
     """Hatch the other ends of a token's lines where a mask hides them: nothing was measured."""
     count, high = len(masked), line_height()

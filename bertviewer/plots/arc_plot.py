@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.arcs import Arc, Arcs, arcs_from, arcs_of, arcs_text, arcs_to, masked_at
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.plots.arc_layout import MARGIN, ArcLayout, lay_out_arcs
 from bertviewer.plots.arc_painting import (
@@ -88,12 +88,12 @@ class ArcPlot(TokenPlot):
             self._span,
         )
 
-    def place_at(self, position: QPointF) -> Place | None:
+    def place_at(self, position: QPointF) -> SelectionKey | None:
         """Return the token at a position."""
         token, chart = self._token_at(position), self.chart
         if token is None or chart is None:
             return None
-        places = chart.row_places if token.is_row else chart.column_places or chart.row_places
+        places = chart.row_keys if token.is_row else chart.column_keys or chart.row_keys
         return places[token.index] if token.index < len(places) else None
 
     def text_at(self, position: QPointF) -> str:

@@ -17,10 +17,15 @@ from PySide6.QtGui import (
     QTransform,
 )
 
-from bertviewer.charts.graph.drawing import MIDDLE, Drawing, Style
-from bertviewer.charts.graph.marks import Mark, Text, marks_of
-from bertviewer.charts.graph.shapes import Shape, handles
-from bertviewer.charts.graph.tints import Tints
+from bertviewer.charts.graph.draw_items import (
+    ColoredLabel,
+    DrawItem,
+    NodeColors,
+    Shape,
+    draw_items,
+    handles,
+)
+from bertviewer.charts.graph.drawing import MIDDLE, Drawing, TextStyle
 from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import monospaced, weighted, window_font
@@ -29,7 +34,7 @@ _UNITS = 100
 """Fonts' sizes are whole pixels: they are set large, and painted smaller to any fraction."""
 
 
-def text_width(text: str, style: Style, size: float) -> float:
+def text_width(text: str, style: TextStyle, size: float) -> float:
     """Return how wide a text is in the fonts that ``paint`` has: the measure for ``draw``."""
     return _metrics(style).horizontalAdvance(printable(text)) * size / _UNITS
 
@@ -52,7 +57,7 @@ class _Letters(Struct, frozen=True):
 
     text: str
     size: float
-    style: Style
+    style: TextStyle
     color: QColor
     transform: QTransform
 
@@ -76,13 +81,13 @@ class Sheet:
         self,
         drawing: Drawing,
         theme: Theme = LIGHT,
-        tints: Tints | None = None,
+        tints: NodeColors | None = None,
         *,
         has_title: bool = True,
     ) -> None:
         self.drawing = drawing
         kept = drawing if has_title else _untitled(drawing)
-        self._marks = tuple(map(_prepared, marks_of(kept, theme, tints)))
+        self._marks = tuple(map(_prepared, draw_items(kept, theme, tints)))
 
     def paint(
         self,
@@ -126,7 +131,7 @@ def _untitled(drawing: Drawing) -> Drawing:
     return replace(drawing, title=())
 
 
-def _prepared(mark: Mark) -> _Painted:
+def _prepared(mark: DrawItem) -> _Painted:
     return _Painted(
         mark.kind, mark.key, tuple(map(_outline, mark.shapes)), tuple(map(_letters, mark.texts))
     )
@@ -154,7 +159,7 @@ def _outline(shape: Shape) -> _Outline:
     return _Outline(path, pen, brush)
 
 
-def _letters(text: Text) -> _Letters:
+def _letters(text: ColoredLabel) -> _Letters:
     label = text.label
     transform = QTransform()
     transform.translate(label.x, label.y)
@@ -168,7 +173,7 @@ def _letters(text: Text) -> _Letters:
 
 
 @cache
-def _font(style: Style) -> QFont:
+def _font(style: TextStyle) -> QFont:
     font = monospaced(window_font()) if style == "mono" else window_font()
     font.setPixelSize(_UNITS)
     font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
@@ -179,5 +184,5 @@ def _font(style: Style) -> QFont:
 
 
 @cache
-def _metrics(style: Style) -> QFontMetricsF:
+def _metrics(style: TextStyle) -> QFontMetricsF:
     return QFontMetricsF(_font(style))

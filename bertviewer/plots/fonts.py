@@ -5,8 +5,15 @@ from functools import cache
 from PySide6.QtGui import QFont, QFontDatabase
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.charts.font_files import FONT_FILES, font_folders
-from bertviewer.charts.theme import FONTS, LARGE, MONO_FONTS, NORMAL_WEIGHT, STRONG
+from bertviewer.charts.theme import (
+    FONT_FILES,
+    FONTS,
+    LARGE,
+    MONO_FONTS,
+    NORMAL_WEIGHT,
+    STRONG,
+    font_folders,
+)
 
 _WEIGHT = QFont.Tag("wght")
 _TABULAR = QFont.Tag("tnum")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.plot import Point
 
 Cell = Point
@@ -49,7 +49,7 @@ def next_cell(chart: GridChart, cell: Cell | None, key: int) -> Cell | None:
 
 
 def pair_of(
-    chart: GridChart, row: int | None, selection: Place
+    chart: GridChart, row: int | None, selection: SelectionKey
 ) -> tuple[Sequence[int], Sequence[int]]:
     """Return the row, if a grid has it, and the columns that are selected."""
     rows = () if row is None or row >= len(chart.rows) else (row,)

@@ -9,10 +9,10 @@ from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.charts.change_grid import MAX_LABEL, MarkedGrid
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.levels import Levels, levels_of
-from bertviewer.charts.marked_grid import LONGEST_LABEL, MarkedGrid
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.cell_signs import CellSigns
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.color_bar import ColorBar
@@ -89,10 +89,10 @@ class GridPlot(Plot):
         """Return the values of the colours' two ends."""
         return self.color_bar.levels
 
-    def place_at(self, position: QPointF) -> Place | None:
+    def place_at(self, position: QPointF) -> SelectionKey | None:
         """Return what the cell at a position in the scene stands for."""
         cell = self._cell(position)
-        return self.chart.place(*cell) if cell and self.chart else None
+        return self.chart.key(*cell) if cell and self.chart else None
 
     def text_at(self, position: QPointF) -> str:
         """Return the exact value of the cell at a position in the scene, in words."""
@@ -135,7 +135,7 @@ class GridPlot(Plot):
         item.addItem(self._frames, ignoreBounds=True)
         item.vb.invertY(chart.is_top_down)
         item.getAxis("bottom").is_flat = marked is None and not self.shows_titles
-        longest = LABEL_LENGTH if marked is None else LONGEST_LABEL
+        longest = LABEL_LENGTH if marked is None else MAX_LABEL
         item.getAxis("bottom").set_labels(chart.columns, longest=longest)
         item.getAxis("left").set_labels(chart.rows, longest=longest)
         item.setRange(QRectF(0, 0, columns, rows))
@@ -161,8 +161,8 @@ class GridPlot(Plot):
     def go_to(self, cell: Cell) -> None:
         """Do what a click on a cell does."""
         assert self.chart is not None
-        place = self.chart.place(*cell)
-        if place != Place():
+        place = self.chart.key(*cell)
+        if place != SelectionKey():
             self.clicked.emit(place)
         self.cell_clicked.emit(*cell)
 

@@ -7,7 +7,7 @@ import numpy as np
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
-from bertviewer.charts.levels import Masked
+from bertviewer.charts.levels import Mask
 from bertviewer.charts.theme import Theme
 from bertviewer.plots.color_scale import reduced
 
@@ -15,12 +15,12 @@ SPACE = 5.0
 """Pixels from one line to the next."""
 
 
-def draw_hatch(painter: QPainter, bounds: QRectF, masked: Masked, theme: Theme) -> None:
+def draw_hatch(painter: QPainter, bounds: QRectF, masked: Mask, theme: Theme) -> None:
     """Hatch the cells of a grid [rows, columns] that fills ``bounds``, row 0 first in y."""
     draw_area(painter, hidden_area(bounds, masked), theme)
 
 
-def hidden_area(bounds: QRectF, masked: Masked) -> QPainterPath:
+def hidden_area(bounds: QRectF, masked: Mask) -> QPainterPath:
     """Return where cells of a grid that fills ``bounds`` are hidden."""
     rows = max(1, min(masked.shape[0], int(bounds.height())))
     columns = max(1, min(masked.shape[1], int(bounds.width())))
@@ -60,7 +60,7 @@ def _draw_lines(painter: QPainter, bounds: QRectF, theme: Theme) -> None:
     painter.drawLines(_lines(bounds))
 
 
-def _area(bounds: QRectF, hidden: Masked) -> QPainterPath:
+def _area(bounds: QRectF, hidden: Mask) -> QPainterPath:
     """Return the cells as rectangles: neighbours in a row as one, and equal rows as one."""
     rows, columns = hidden.shape
     wide, tall = bounds.width() / columns, bounds.height() / rows

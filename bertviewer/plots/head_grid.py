@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.levels import Levels, levels_of
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import NORMAL, SMALL, Theme
 from bertviewer.plots.color_scale import ColorScale, color_table, tinted
 from bertviewer.plots.fonts import sized, weighted
@@ -93,16 +93,16 @@ class HeadGrid(PaintedPlot):
         self._bar = HeadBar(sized(self.font(), SMALL))
         super().set_theme(theme)
 
-    def mark(self, selection: Place) -> None:
+    def mark(self, selection: SelectionKey) -> None:
         """Frame the head that is shown large: the selected one or the first, of fewer the last."""
         super().mark(replace(selection, head=selection.head or 0))
 
-    def place_at(self, position: QPointF) -> Place | None:
+    def place_at(self, position: QPointF) -> SelectionKey | None:
         """Return the head at a position in the widget, its title included."""
         layout = self._layout()
         for head, rect in enumerate(layout.rects):
             if rect.adjusted(0, -layout.title_height, 0, 0).contains(position):
-                return Place(head=head)
+                return SelectionKey(head=head)
         return None
 
     def text_at(self, position: QPointF) -> str:
@@ -160,7 +160,7 @@ class HeadGrid(PaintedPlot):
         if head is None:
             super().keyPressEvent(event)
         else:
-            self.clicked.emit(Place(head=head))
+            self.clicked.emit(SelectionKey(head=head))
             assert self.chart is not None
             text = " · ".join(filter(None, (self._name(head), self.chart.captions[head])))
             self.reached.emit(text, self.head_rect(head).center().toPoint())

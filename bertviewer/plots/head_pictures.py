@@ -7,7 +7,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QColor, QImage, QPainter, QPen
 
-from bertviewer.charts.levels import Masked, Shades, Values
+from bertviewer.charts.levels import ColorIndices, Mask, Values
 from bertviewer.charts.theme import Theme
 from bertviewer.plots.color_scale import SHADES, color_table, reduced
 
@@ -22,7 +22,7 @@ PICTURE = 24
 """Cells either way that are kept of each head: of more, the largest of a block."""
 
 
-def shaded(shares: Values, masked: Masked | None = None) -> Shades:
+def shaded(shares: Values, masked: Mask | None = None) -> ColorIndices:
     """Return small pictures [A, n, n] of what heads look at, those of shares [A, S, S'].
 
     Shades follow the square roots of the shares, from 0 to the largest of the same head: beside
@@ -45,7 +45,7 @@ class HeadPictures(pg.GraphicsObject):  # type: ignore[misc]
     """
 
     def __init__(
-        self, shape: tuple[int, int], pictures: Mapping[int, Shades], theme: Theme
+        self, shape: tuple[int, int], pictures: Mapping[int, ColorIndices], theme: Theme
     ) -> None:
         super().__init__()
         self._bounds = QRectF(0, 0, shape[1], shape[0])
@@ -87,7 +87,7 @@ def _room(cell: QRectF) -> QRectF:
     return room
 
 
-def _image(heads: Shades, colors: Sequence[int]) -> QImage:
+def _image(heads: ColorIndices, colors: Sequence[int]) -> QImage:
     """Return pictures [A, n, m] as one image, one below the other."""
     count, rows, columns = heads.shape
     pixels = np.ascontiguousarray(heads).reshape(count * rows, columns)

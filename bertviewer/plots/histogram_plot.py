@@ -8,9 +8,9 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QPainterPath
 from PySide6.QtWidgets import QGraphicsPathItem, QWidget
 
-from bertviewer.charts.histogram_chart import Bars, HistogramChart
+from bertviewer.charts.chart import Bars, HistogramChart
 from bertviewer.charts.levels import widened
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import NORMAL
 from bertviewer.core.util.numbers import number_text, with_minus
 from bertviewer.plots.color_scale import tinted
@@ -58,7 +58,7 @@ class HistogramPlot(LegendPlot):
                 parts.append(f"{bars.label}: {found}" if len(series) > 1 else found)
         return "; ".join(parts)
 
-    def place_at(self, position: QPointF) -> Place | None:
+    def place_at(self, position: QPointF) -> SelectionKey | None:
         """Return ``None``: a bar stands for no one place."""
         return None
 

@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter
 
-from bertviewer.charts.naming import shortened
+from bertviewer.charts.labels import shortened
 from bertviewer.charts.translation import translate
 from bertviewer.plots.axis import Axis
 

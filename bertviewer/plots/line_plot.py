@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.levels import widened
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.curve import Curve, Symbol
 from bertviewer.plots.label_axis import LabelAxis
@@ -51,7 +51,7 @@ class LinePlot(LegendPlot):
         self.name_axes(chart)
         self.draw()
 
-    def place_at(self, position: QPointF) -> Place | None:
+    def place_at(self, position: QPointF) -> SelectionKey | None:
         """Return what the point nearest to a position in the scene stands for.
 
         Where no line has a value, it is what the first one's gap stands for.
@@ -61,7 +61,7 @@ class LinePlot(LegendPlot):
             return self._points.place(nearest)
         if self.chart is None or gap is None:
             return None
-        places = [line.places[gap] for line in self.chart.lines if gap < len(line.places)]
+        places = [line.keys[gap] for line in self.chart.lines if gap < len(line.keys)]
         return places[0] if places else None
 
     def text_at(self, position: QPointF) -> str:
@@ -77,7 +77,7 @@ class LinePlot(LegendPlot):
     def go_to(self, point: Point) -> None:
         """Do what a click on a point does."""
         place = self._points.place(point)
-        if place is not None and place != Place():
+        if place is not None and place != SelectionKey():
             self.clicked.emit(place)
 
     def told_at(self, point: Point) -> tuple[str, QPointF]:

@@ -6,7 +6,7 @@ from msgspec import Struct
 from PySide6.QtCore import Qt
 
 from bertviewer.charts.chart import LineChart
-from bertviewer.charts.place import Place, closest
+from bertviewer.charts.selection_key import SelectionKey, closest_keys
 from bertviewer.plots.line_shapes import Values, finite_at
 from bertviewer.plots.plot import Point
 
@@ -21,10 +21,10 @@ class LinePoints(Struct, frozen=True, eq=False):
         """Return how high a point stands, ``None`` where its line has a gap."""
         return finite_at(self.heights[point[0]], point[1])
 
-    def place(self, point: Point) -> Place | None:
+    def place(self, point: Point) -> SelectionKey | None:
         """Return what a point stands for, ``None`` for nothing."""
         line, x = point
-        places = self.chart.lines[line].places
+        places = self.chart.lines[line].keys
         return places[x] if x < len(places) else None
 
     def at(self, x: int) -> list[Point]:
@@ -45,12 +45,12 @@ class LinePoints(Struct, frozen=True, eq=False):
         found = ((n, point[1]) for n, line in enumerate(self.chart.lines) if line.label == label)
         return next((one for one in found if self.height(one) is not None), None)
 
-    def chosen(self, selection: Place) -> Iterator[Point]:
+    def chosen(self, selection: SelectionKey) -> Iterator[Point]:
         """Yield the points that a selection means."""
         # All lines together: of a layer and its part, the part that is selected counts.
         lines = enumerate(self.chart.lines)
-        places = {(n, x): place for n, line in lines for x, place in enumerate(line.places)}
-        points, found = list(places), closest(list(places.values()), selection)
+        places = {(n, x): place for n, line in lines for x, place in enumerate(line.keys)}
+        points, found = list(places), closest_keys(list(places.values()), selection)
         # A module that is at several x, as ALBERT's layer, tells none of them apart.
         if len({points[index][1] for index in found}) == 1:
             yield from (points[index] for index in found)

@@ -4,7 +4,7 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.plots.plot import Side, draw_focus
 
@@ -21,20 +21,20 @@ class PaintedPlot(QWidget):
 
     shows_by_selection = False
 
-    clicked = Signal(Place)
+    clicked = Signal(SelectionKey)
     hovered = Signal(str)
     reached = Signal(str, QPoint)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.theme = LIGHT
-        self.selection = Place()
+        self.selection = SelectionKey()
         self.neighbour: Side | None = None
         self.common_title = ""
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
-    def place_at(self, position: QPointF) -> Place | None:
+    def place_at(self, position: QPointF) -> SelectionKey | None:
         """Return what is at a position in the widget, ``None`` where there is nothing."""
         raise NotImplementedError
 
@@ -60,7 +60,7 @@ class PaintedPlot(QWidget):
         self.theme = theme
         self.update()
 
-    def mark(self, selection: Place) -> None:
+    def mark(self, selection: SelectionKey) -> None:
         """Show where the selection is."""
         self.selection = selection
         self.update()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.attentions import AllHeadsChart
+from bertviewer.charts.attention import AllHeadsChart
 from bertviewer.charts.chart import GridChart
 from bertviewer.plots.grid_keys import Cell, pair_of
 from bertviewer.plots.grid_plot import GridPlot

@@ -59,7 +59,7 @@ class PairMatrix(TokenMatrix):
             return False
         self._reached, at = cell, self.bring(*cell)
         self.paired.emit(*cell)
-        self.clicked.emit(self.chart.place(*cell))
+        self.clicked.emit(self.chart.key(*cell))
         self.reached.emit(self.chart.text(*cell), at.toPoint())
         return True
 

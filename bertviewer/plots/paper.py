@@ -28,7 +28,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import GRID, LARGE, LIGHT, Theme
 from bertviewer.plots.fonts import load_fonts, sized, weighted, window_font
 from bertviewer.plots.painted import PaintedPlot
@@ -126,7 +126,7 @@ def as_figure(plot: ChartWidget, title: str) -> Iterator[None]:
         if isinstance(plot, Plot):
             reached, plot.reached_point = plot.reached_point, None
         if not plot.shows_by_selection:
-            plot.mark(Place())
+            plot.mark(SelectionKey())
         plot.resize(size.expandedTo(LEAST_FIGURE))
         yield
     finally:

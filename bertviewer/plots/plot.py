@@ -16,9 +16,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from bertviewer.charts.chart import GridChart, LineChart
-from bertviewer.charts.histogram_chart import HistogramChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.chart import GridChart, HistogramChart, LineChart
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.plots.plot_area import PlotArea
 
@@ -41,7 +40,7 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
     """
 
     shows_by_selection = False
-    clicked = Signal(Place)
+    clicked = Signal(SelectionKey)
     hovered = Signal(str)
     reached = Signal(str, QPoint)
 
@@ -50,7 +49,7 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.theme = LIGHT
         self.titles = {"bottom": "", "left": ""}
-        self.selection = Place()
+        self.selection = SelectionKey()
         self.paper_scale: float | None = None
         self.neighbour: Side | None = None
         self.is_titled = True
@@ -64,7 +63,7 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
         self.scene().sigMouseClicked.connect(self._on_click)
         self.scene().sigMouseMoved.connect(self._on_move)
 
-    def place_at(self, position: QPointF) -> Place | None:
+    def place_at(self, position: QPointF) -> SelectionKey | None:
         """Return what is at a position in the scene, ``None`` where there is nothing."""
         raise NotImplementedError
 
@@ -77,7 +76,7 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
         self.theme = theme
         self.draw()
 
-    def mark(self, selection: Place) -> None:
+    def mark(self, selection: SelectionKey) -> None:
         """Show where the selection is."""
         self.selection = selection
         self.draw_marks()
@@ -208,7 +207,7 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
     def _on_click(self, event: "pg.GraphicsScene.mouseEvents.MouseClickEvent") -> None:
         if event.button() == Qt.MouseButton.LeftButton:
             place = self.place_at(event.scenePos())
-            if place is not None and place != Place():
+            if place is not None and place != SelectionKey():
                 self.clicked.emit(place)
 
     def _on_move(self, position: QPointF) -> None:

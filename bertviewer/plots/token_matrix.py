@@ -9,7 +9,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import SMALL, Theme
 from bertviewer.plots.cells import LEAST_SPACED, is_paper
 from bertviewer.plots.color_scale import ColorScale, color_table
@@ -91,17 +91,17 @@ class TokenMatrix(TokenPlot):
         row, column = map(floor, layout.cell_at(position))
         return min(row, rows - 1), min(column, columns - 1)
 
-    def place_at(self, position: QPointF) -> Place | None:
+    def place_at(self, position: QPointF) -> SelectionKey | None:
         """Return what a cell or a name at a position stands for."""
         chart, layout = self.chart, self.layout_of_cells()
         if chart is None or layout is None:
             return None
         if (cell := self.cell_at(position)) is not None:
-            return chart.place(*cell)
+            return chart.key(*cell)
         row, column = layout.named_at(position)
-        if row is not None and chart.row_places:
-            return chart.row_places[row]
-        places = chart.column_places or chart.row_places
+        if row is not None and chart.row_keys:
+            return chart.row_keys[row]
+        places = chart.column_keys or chart.row_keys
         return places[column] if column is not None and column < len(places) else None
 
     def text_at(self, position: QPointF) -> str:

@@ -75,7 +75,7 @@ class TokenPlot(PaintedPlot):
     def row_beside(self, key: int, back: Qt.Key, forth: Qt.Key) -> int | None:
         """Return the row that a key leads to from the selected one, ``None`` without any."""
         chart = self.chart
-        if chart is None or not chart.row_places:
+        if chart is None or not chart.row_keys:
             return None
         rows, _ = chart.chosen(self.selection)
         row, last = (rows[0] if rows else -1), len(chart.rows) - 1
@@ -86,7 +86,7 @@ class TokenPlot(PaintedPlot):
     def go_to_row(self, row: int, text: str, at: QPointF) -> None:
         """Select a row, and tell what is there, and where that is in the widget."""
         assert self.chart is not None
-        self.clicked.emit(self.chart.row_places[row])
+        self.clicked.emit(self.chart.row_keys[row])
         self.reached.emit(text, at.toPoint())
 
     def wheelEvent(self, event: QWheelEvent) -> None:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
+from bertviewer.charts.graph.draw_items import NodeColor
 from bertviewer.charts.graph.drawing import Rect
-from bertviewer.charts.graph.tints import Tint
+from bertviewer.charts.map.treemap import Cell
 from bertviewer.charts.theme import SMALL, Theme, mixed
-from bertviewer.charts.treemap import Cell
 from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import sized, weighted
 
@@ -21,7 +21,7 @@ _PALER = 0.5
 
 
 def paint_cells(
-    painter: QPainter, whole: Cell, tint: Callable[[str], Tint], theme: Theme, font: QFont
+    painter: QPainter, whole: Cell, tint: Callable[[str], NodeColor], theme: Theme, font: QFont
 ) -> None:
     """Paint all cells with their names, as far as they fit."""
     strong, small = weighted(sized(font, SMALL)), sized(font, SMALL)

@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter
 
-from bertviewer.charts.chart import GridChart, HeadsChart, LineChart
+from bertviewer.charts.change_grid import MarkedGrid
+from bertviewer.charts.chart import GridChart, HeadsChart, HistogramChart, LineChart
+from bertviewer.charts.graph.draw_items import NodeColor, part_color
 from bertviewer.charts.graph.drawing import Rect
-from bertviewer.charts.graph.tints import Tint, part_tint
-from bertviewer.charts.histogram_chart import HistogramChart
-from bertviewer.charts.marked_grid import MarkedGrid
+from bertviewer.charts.map.treemap import Area, treemap
 from bertviewer.charts.parts import parts_of
 from bertviewer.charts.theme import PAPER, Theme
-from bertviewer.charts.treemap import Area, treemap
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow
 from bertviewer.core.schema.outline import Outline
@@ -67,8 +66,8 @@ def _treemap(area: Area, architecture: Architecture, theme: Theme, width: int, h
     hues = parts_of(architecture.modules)
     figures = {one.area.path: short_count(round(one.area.value)) for one in cell.all_cells()}
 
-    def tint(path: str) -> Tint:
-        return part_tint(hues.get(path, "plain"), figures[path], theme)
+    def tint(path: str) -> NodeColor:
+        return part_color(hues.get(path, "plain"), figures[path], theme)
 
     def paint(painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -1,6 +1,6 @@
 """Where the steps of a check differ the most: given, recomputed, and their difference."""
 
-from bertviewer.charts.cell_words import place_text
+from bertviewer.charts.labels import position_text
 from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.replay.checked_step import GIVEN, RECOMPUTED, checked_step
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -48,7 +48,7 @@ def _compared(step: CheckStep, named: NamedValues) -> ComparedElement | None:
     if worst is None:
         return None
     given, recomputed = (_at(named.interleaved[side], worst.index) for side in (GIVEN, RECOMPUTED))
-    place = place_text(worst.index, named.axes)
+    place = position_text(worst.index, named.axes)
     return ComparedElement(
         *(step, worst.index, place, given, recomputed, worst.difference, worst.tolerance)
     )

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from bertviewer.charts.attentions import Attended, attention_pair
-from bertviewer.charts.head_differences import HeadDifferences
+from bertviewer.charts.attention import RunAttention, attention_pair
+from bertviewer.charts.chart import HeadDifferences
 from bertviewer.core.analysis.attention_maps import AttentionMaps, RankedHead
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.analysis.tokens import align
@@ -44,7 +44,7 @@ def beside(b: LookedAt, predictions: Sequence[Predictions], other: OtherRun) -> 
         except UserError:
             continue
         most = max((head.value for head in heads), default=0.0)
-        found = _changes(Attended(b.run, of_b, layer), Attended(a.run, of_a, layer))
+        found = _changes(RunAttention(b.run, of_b, layer), RunAttention(a.run, of_a, layer))
         if any(head.value > most for head in found):
             best = of_b, of_a
         heads = sorted((*heads, *found), key=lambda one: -one.value)[:MOST_HEADS]
@@ -52,7 +52,7 @@ def beside(b: LookedAt, predictions: Sequence[Predictions], other: OtherRun) -> 
     return Beside(a.run, tuple(heads), best, _predictions(a, predictions, partners))
 
 
-def _changes(b: Attended, a: Attended) -> list[RankedHead]:
+def _changes(b: RunAttention, a: RunAttention) -> list[RankedHead]:
     """Return how far each head's map of B is from A's, over the tokens that both have."""
     partners = attention_pair(b, a).partners
     differences = HeadDifferences(

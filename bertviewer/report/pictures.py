@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from bertviewer.charts.chart import GridChart, HeadsChart, LineChart
-from bertviewer.charts.histogram_chart import HistogramChart
-from bertviewer.charts.treemap import Area
+from bertviewer.charts.chart import GridChart, HeadsChart, HistogramChart, LineChart
+from bertviewer.charts.map.treemap import Area
 from bertviewer.core.schema.flow import Flow
 from bertviewer.core.schema.outline import Outline
 from bertviewer.report.blocks import Figure, Section, Text

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bertviewer.charts.figures import Figure, FigureTable
+from bertviewer.charts.table import DataTable, TableCell
 from bertviewer.report.blocks import Bar, Code, Column, Row, Span, Strong, Table, Text
 from bertviewer.report.numbers import exact
 
@@ -10,7 +10,7 @@ Figures = Iterable[float | None]
 
 
 def table_of(
-    found: FigureTable, name: str, caption: Text, most: int | None = None, *, wide: bool = False
+    found: DataTable, name: str, caption: Text, most: int | None = None, *, wide: bool = False
 ) -> Table:
     """Return a table's first rows; bold cells are strong, and bars stand behind their numbers.
 
@@ -44,6 +44,6 @@ def layer_table(
     return Table(columns, tuple(rows), name, (caption,))
 
 
-def _cell(cell: Figure, kind: str) -> Text:
+def _cell(cell: TableCell, kind: str) -> Text:
     said: Span = Strong(cell.text) if cell.is_bold else cell.text
     return (said, " ", Bar(cell.share)) if kind == "bar" else (said,)

@@ -7,7 +7,7 @@ from typing import Any
 
 import typst
 
-from bertviewer.charts.font_files import font_folders
+from bertviewer.charts.theme import font_folders
 
 _DRAWING = b"""#set document(date: none)
 #set page(width: auto, height: auto, margin: 0pt)

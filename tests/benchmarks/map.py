@@ -12,8 +12,7 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
-from bertviewer.charts.map.atlas import Atlas
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import PartGraphs, Scope
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.parsing import parse_source
@@ -27,7 +26,7 @@ from tests.ui.finding import find
 
 SIZE = 1100, 700
 ROUNDS, FRAMES = 9, 60
-LAYER = Part("encoder.layer.3")
+LAYER = Scope("encoder.layer.3")
 FRAME_NAMES = ("a frame while moving", "a frame while zooming")
 CONFIG = {
     "model_type": "bert",
@@ -98,11 +97,11 @@ def _hundred_layers() -> Architecture:
         return _opened(str(file))
 
 
-def _canvas(architecture: Architecture, part: Part = LAYER) -> FlowCanvas:
+def _canvas(architecture: Architecture, part: Scope = LAYER) -> FlowCanvas:
     canvas = FlowCanvas()
     canvas.resize(*SIZE)
     _show(canvas)
-    canvas.set_atlas(Atlas(architecture), part)
+    canvas.set_atlas(PartGraphs(architecture), part)
     canvas.repaint()
     return canvas
 
@@ -137,7 +136,7 @@ def _first(architecture: Architecture) -> float:
     canvas.resize(*SIZE)
     _show(canvas)
     start = time.perf_counter()
-    canvas.set_atlas(Atlas(architecture), LAYER)
+    canvas.set_atlas(PartGraphs(architecture), LAYER)
     canvas.repaint()
     seconds = time.perf_counter() - start
     canvas.close()
@@ -192,7 +191,7 @@ def _stepper(tab: MapTab) -> Callable[[], None]:
 
     def step() -> None:
         assert canvas.sight is not None
-        canvas.sight.fit(Part(f"encoder.layer.{next(numbers)}"))
+        canvas.sight.fit(Scope(f"encoder.layer.{next(numbers)}"))
         canvas.repaint()
 
     return step

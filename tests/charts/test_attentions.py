@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.charts.attentions import (
-    Attended,
-    figures_chart,
+from bertviewer.charts.attention import (
+    RunAttention,
     head_chart,
+    head_measures_chart,
     heads_chart,
     token_pairs,
 )
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import (
     AttentionMaps,
@@ -35,7 +35,7 @@ def probabilities(heads: int, queries: int, keys: int) -> Probabilities:
 
 def attended(
     queries: tuple[int, ...], keys: tuple[int, ...], values: Probabilities | None = None
-) -> Attended:
+) -> RunAttention:
     values = probabilities(3, len(queries), len(keys)) if values is None else values
     is_cross = queries != keys
     maps = AttentionMaps(
@@ -48,7 +48,7 @@ def attended(
         head_entropies(values),
         None if is_cross else head_distances(values),
     )
-    return Attended(run_of(tokens_of(*TEXTS)), maps, LAYER)
+    return RunAttention(run_of(tokens_of(*TEXTS)), maps, LAYER)
 
 
 ALL = tuple(range(6))
@@ -100,7 +100,7 @@ def test_captions_stay_short() -> None:
     far = np.zeros((1, 400, 400), dtype=np.float32)
     far[0, :, 0] = 1
     (caption,) = heads_chart(
-        Attended(
+        RunAttention(
             run_of(tokens_of(*map(str, range(400)))),
             AttentionMaps(
                 "x",
@@ -126,8 +126,8 @@ def test_one_head() -> None:
     assert chart.values.tolist() == one.maps.probabilities[1].tolist()
     assert chart.is_top_down
     assert chart.rows == chart.columns == TEXTS
-    assert chart.place(2, 5) == Place(token=2)
-    assert chart.chosen(Place("layer.1", token=4, head=0)) == ((4,), ())
+    assert chart.key(2, 5) == SelectionKey(token=2)
+    assert chart.chosen(SelectionKey("layer.1", token=4, head=0)) == ((4,), ())
     assert chart.text(2, 5) == f"query b (token 2) → key y (token 5): {chart.values[2, 5]:.7g}"
     assert chart.levels == pytest.approx((0.0, chart.values.max()))
 
@@ -135,9 +135,9 @@ def test_one_head() -> None:
 def test_one_head_of_two_texts() -> None:
     chart = head_chart(attended((4, 5), (0, 1, 2, 3)), 0)
     assert (chart.rows, chart.columns) == (TEXTS[4:], TEXTS[:4])
-    assert chart.place(1, 2) == Place(token=5)
-    assert chart.chosen(Place(token=5)) == ((1,), ())
-    assert chart.chosen(Place(token=2)) == ((), (2,))
+    assert chart.key(1, 2) == SelectionKey(token=5)
+    assert chart.chosen(SelectionKey(token=5)) == ((1,), ())
+    assert chart.chosen(SelectionKey(token=2)) == ((), (2,))
 
 
 def test_figures_of_all_heads() -> None:
@@ -146,14 +146,14 @@ def test_figures_of_all_heads() -> None:
         layers[0]: {"entropy": np.array([1.0, 2.0]), "distance": np.array([3.0, 4.0])},
         layers[2]: {"entropy": np.array([5.0])},
     }
-    chart = figures_chart(layers, figures, "entropy")
+    chart = head_measures_chart(layers, figures, "entropy")
     assert str(chart.values.tolist()) == "[[1.0, 2.0], [nan, nan], [5.0, nan]]"
     assert chart.value_title == "Entropy (nats)"
     assert chart.text(0, 1) == "layer 0, head 1: 2"
-    assert chart.place(2, 1) == Place(head=1)
-    chart = figures_chart(layers, figures, "distance")
+    assert chart.key(2, 1) == SelectionKey(head=1)
+    chart = head_measures_chart(layers, figures, "distance")
     assert str(chart.values.tolist()) == "[[3.0, 4.0], [nan, nan], [nan, nan]]"
-    assert figures_chart(layers, {}, "entropy").values.shape == (3, 0)
+    assert head_measures_chart(layers, {}, "entropy").values.shape == (3, 0)
 
 
 def test_partners_by_their_indices() -> None:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.charts.change_grid import change_grid, log_levels, log_share
-from bertviewer.charts.place import Place
+from bertviewer.charts.change_grid import change_grid
+from bertviewer.charts.levels import log_levels, log_share
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.comparison.comparison import Change, Comparison, compare_architectures
 from tests.core.opened import plain
 
@@ -40,7 +41,7 @@ def test_a_cell_tells_its_tensor_and_selects_its_module() -> None:
     grid = change_grid(compared(query_dot_weight=Change(2, 8, 0.5, 0.25, 0.125, 0.75)))
     row, column = next(cell for cell, note in grid.notes.items() if note.name == QUERY)
     assert grid.values[row, column] == 0.125
-    assert grid.place(row, column) == Place("encoder.layer.3.attention.self.query")
+    assert grid.key(row, column) == SelectionKey("encoder.layer.3.attention.self.query")
     told = grid.text(row, column).splitlines()
     assert told[0] == QUERY
     assert told[2:] == [
@@ -50,7 +51,7 @@ def test_a_cell_tells_its_tensor_and_selects_its_module() -> None:
         "1 − cosine = 0.25",
         "6 of 8 elements changed",
     ]
-    assert grid.chosen(Place("encoder.layer.3.attention.self.query")) == (
+    assert grid.chosen(SelectionKey("encoder.layer.3.attention.self.query")) == (
         (row,),
         (column, column + 1),
     )
@@ -60,7 +61,7 @@ def test_a_cell_tells_its_tensor_and_selects_its_module() -> None:
     assert header[0] == "Module × Tensor: ‖Δ‖ / ‖left‖"
     assert grid.scale_title == "‖Δ‖ / ‖left‖ (log scale)"
     assert header[column + 1] == "attention.self.query.weight"
-    assert change_grid(compared(), has_places=False).place(row, column) == Place()
+    assert change_grid(compared(), has_keys=False).key(row, column) == SelectionKey()
 
 
 @pytest.mark.parametrize(("measure", "value"), [("max", 0.5), ("rms", 0.25), ("cosine", 0.25)])

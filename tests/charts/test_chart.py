@@ -3,16 +3,15 @@
 import numpy as np
 from msgspec.structs import replace
 
-from bertviewer.charts.chart import GridChart, HeadsChart, Line, LineChart
-from bertviewer.charts.histogram_chart import Bars, HistogramChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.util.text import isolated
 
 
 def test_merged_places_keep_what_the_first_says() -> None:
-    merged = Place("a", token=0).merged(Place("b", token=5, head=0))
-    assert merged == Place("a", token=0, head=0)
-    assert Place().merged(Place(feature=3)) == Place(feature=3)
+    merged = SelectionKey("a", token=0).merged(SelectionKey("b", token=5, head=0))
+    assert merged == SelectionKey("a", token=0, head=0)
+    assert SelectionKey().merged(SelectionKey(feature=3)) == SelectionKey(feature=3)
 
 
 def test_lines_as_a_table() -> None:
@@ -66,8 +65,8 @@ def grid() -> GridChart:
         np.array([[1, 2.5], [np.nan, 4]], dtype=np.float32),
         ("emb", "0"),
         ("a", "b"),
-        (Place("embeddings"), Place("layer.0")),
-        (Place(token=0), Place(token=1)),
+        (SelectionKey("embeddings"), SelectionKey("layer.0")),
+        (SelectionKey(token=0), SelectionKey(token=1)),
         y_title="Layer",
         column_names=("a (token 0)", "b (token 1)"),
     )
@@ -82,12 +81,12 @@ def test_a_grid_as_a_table() -> None:
 
 
 def test_a_cell_stands_for_its_row_and_its_column() -> None:
-    assert grid().place(1, 0) == Place("layer.0", token=0)
+    assert grid().key(1, 0) == SelectionKey("layer.0", token=0)
     assert grid().text(0, 1) == "emb, b (token 1): 2.5"
-    assert grid().chosen(Place("layer.0.output", token=1)) == ((1,), (1,))
+    assert grid().chosen(SelectionKey("layer.0.output", token=1)) == ((1,), (1,))
     bare = GridChart(np.zeros((1, 1)), ("x",), ("y",))
-    assert bare.place(0, 0) == Place()
-    assert bare.chosen(Place("layer.0", token=1)) == ((), ())
+    assert bare.key(0, 0) == SelectionKey()
+    assert bare.chosen(SelectionKey("layer.0", token=1)) == ((), ())
 
 
 def test_rows_may_stand_for_something_else_from_a_column_on() -> None:
@@ -95,16 +94,16 @@ def test_rows_may_stand_for_something_else_from_a_column_on() -> None:
         np.zeros((2, 3)),
         ("emb", "0"),
         ("a", "b", "c"),
-        (Place("enc.emb"), Place("enc.0")),
-        tuple(Place(token=n) for n in range(3)),
+        (SelectionKey("enc.emb"), SelectionKey("enc.0")),
+        tuple(SelectionKey(token=n) for n in range(3)),
         split=1,
-        split_places=(Place("dec.emb"), Place("dec.0")),
+        split_keys=(SelectionKey("dec.emb"), SelectionKey("dec.0")),
     )
-    assert chart.place(1, 0) == Place("enc.0", token=0)
-    assert chart.place(1, 1) == Place("dec.0", token=1)
-    assert chart.place(0, 2) == Place("dec.emb", token=2)
-    assert chart.chosen(Place("dec.0.attention"))[0] == (1,)
-    assert chart.chosen(Place("enc.emb"))[0] == (0,)
+    assert chart.key(1, 0) == SelectionKey("enc.0", token=0)
+    assert chart.key(1, 1) == SelectionKey("dec.0", token=1)
+    assert chart.key(0, 2) == SelectionKey("dec.emb", token=2)
+    assert chart.chosen(SelectionKey("dec.0.attention"))[0] == (1,)
+    assert chart.chosen(SelectionKey("enc.emb"))[0] == (0,)
 
 
 def test_heads_as_a_table_and_in_words() -> None:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from bertviewer.charts.class_charts import answer_chart, label_grid
-from bertviewer.charts.place import Place
+from bertviewer.charts.classification import answer_chart, label_grid
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.predictions import ClassScores
 from tests.charts.runs import make_run
 
@@ -19,14 +19,14 @@ def test_a_row_for_each_label_and_a_column_for_each_token() -> None:
     assert chart.columns == ("[CLS]", "a", "b", "[SEP]")
     assert np.array_equal(chart.values, CHANCES.T)
     assert chart.levels == (0.0, 1.0)
-    assert chart.place(1, 2) == Place(token=2)
+    assert chart.key(1, 2) == SelectionKey(token=2)
 
 
 def test_the_tokens_of_a_decoder_alone() -> None:
     scores = ClassScores("tokens", ("x", "y"), LOGITS[2:], CHANCES[2:], (2, 3))
     chart = label_grid(RUN, scores)
     assert chart.columns == ("b", "[SEP]")
-    assert chart.place(0, 0) == Place(token=2)
+    assert chart.key(0, 0) == SelectionKey(token=2)
 
 
 def test_where_an_answer_begins_and_ends() -> None:
@@ -34,7 +34,7 @@ def test_where_an_answer_begins_and_ends() -> None:
     start, end = answer_chart(RUN, TOKENS, scores).lines
     assert start.values == tuple(CHANCES[:, 0])
     assert end.values == tuple(CHANCES[:, 1])
-    assert start.places[2] == Place(token=2)
+    assert start.keys[2] == SelectionKey(token=2)
     chart = answer_chart(RUN, TOKENS, scores)
     # A text may have the same token twice.
     assert chart.names == ("[CLS] (0)", "a (1)", "b (2)", "[SEP] (3)")

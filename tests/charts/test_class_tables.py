@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from bertviewer.charts.class_tables import (
+from bertviewer.charts.classification import (
     answer_table,
     best_line,
     class_table,
     span_text,
     token_class_table,
 )
-from bertviewer.charts.figures import FigureTable
 from bertviewer.charts.levels import Values
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.table import DataTable
 from bertviewer.core.analysis.predictions import ClassScores, classification
 from tests.core.analysis.runs import run_of, tokens_of
 from tests.core.replay.model_runs import known
@@ -26,7 +26,7 @@ def softmax(logits: Values, axis: int) -> Values:
     return np.asarray(powers / powers.sum(axis=axis, keepdims=True))
 
 
-def column(table: FigureTable, title: str) -> list[object]:
+def column(table: DataTable, title: str) -> list[object]:
     header, rows = table.table()
     return [row[header.index(title)] for row in rows]
 
@@ -75,7 +75,7 @@ def test_a_label_for_each_token_and_as_figures_of_the_same() -> None:
     # Token 1 is A's 0, where label x has the lower score.
     expected = [None, softmax(LOGITS, 1)[0, 0], softmax(LOGITS, 1)[1, 1], None, None]
     assert column(table, "A, Probability") == expected
-    assert table.places[3] == Place(token=3)
+    assert table.keys[3] == SelectionKey(token=3)
     assert best_line(RUN, b) == ""
 
 

@@ -7,11 +7,11 @@ from bertviewer.charts.chart import GridChart, HeadsChart, Line, LineChart
 from bertviewer.charts.comparison import (
     grid_difference,
     heads_difference,
-    levelled,
     line_difference,
-    overlaid,
+    line_overlay,
+    shared_levels,
 )
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 
 
 def lines(*lines: Line, ticks: str = "012") -> LineChart:
@@ -19,18 +19,20 @@ def lines(*lines: Line, ticks: str = "012") -> LineChart:
 
 
 A = lines(
-    Line("output", (1.0, 2.0, 3.0), tuple(Place(f"layer.{n}", token=9) for n in range(3))),
+    Line("output", (1.0, 2.0, 3.0), tuple(SelectionKey(f"layer.{n}", token=9) for n in range(3))),
     Line("gone", (7.0, 7.0, 7.0)),
 )
 B = lines(
     Line("new", (0.0, 0.0)),
-    Line("output", (1.5, None, 2.0), (Place("layer.0"),) * 3, low=(1.0,) * 3, high=(2.0,) * 3),
+    Line(
+        "output", (1.5, None, 2.0), (SelectionKey("layer.0"),) * 3, low=(1.0,) * 3, high=(2.0,) * 3
+    ),
     ticks="01x",
 )
 
 
 def test_lines_over_one_another() -> None:
-    chart = overlaid(B, A)
+    chart = line_overlay(B, A)
     assert [(line.label, line.style, line.color) for line in chart.lines] == [
         ("B · new", "solid", 0),
         ("B · output", "solid", 1),
@@ -40,14 +42,14 @@ def test_lines_over_one_another() -> None:
     assert chart.lines[1].low == (1.0,) * 3
     assert chart.lines[2].values == (1.0, 2.0, 3.0)
     # A's token 9 is another one in B.
-    assert chart.lines[2].places == tuple(Place(f"layer.{n}") for n in range(3))
+    assert chart.lines[2].keys == tuple(SelectionKey(f"layer.{n}") for n in range(3))
     assert (chart.y_title, chart.ticks) == ("std", ("0", "1", "x"))
 
 
 def test_the_longer_run_gives_the_last_positions() -> None:
     short = lines(Line("output", (1.0,)), ticks="0")
-    assert overlaid(short, A).ticks == ("0", "1", "2")
-    assert overlaid(A, short).ticks == ("0", "1", "2")
+    assert line_overlay(short, A).ticks == ("0", "1", "2")
+    assert line_overlay(A, short).ticks == ("0", "1", "2")
 
 
 def test_difference_of_lines() -> None:
@@ -73,7 +75,7 @@ def test_the_difference_of_means_is_not_that_of_their_bands() -> None:
     )  # fmt: skip
     assert line_difference(b, a).y_title == "mean, B − A"
     assert line_difference(b, a).table()[0] == ("Layer", "output of all, mean, B − A")
-    header, _ = overlaid(b, a).table()
+    header, _ = line_overlay(b, a).table()
     assert header[2:6] == (
         "B · output of all, mean",
         "B · output of all, mean − std",
@@ -85,8 +87,8 @@ def test_the_difference_of_means_is_not_that_of_their_bands() -> None:
 def test_positions_keep_their_names() -> None:
     named = replace(A, tick_names=("0", "1", "2, after norm"))
     short = replace(lines(Line("output", (1.0,)), ticks="0"), tick_names=("0, after norm",))
-    assert overlaid(short, named).names == ("0, after norm", "1", "2, after norm")
-    assert overlaid(B, A).names == B.ticks
+    assert line_overlay(short, named).names == ("0, after norm", "1", "2, after norm")
+    assert line_overlay(B, A).names == B.ticks
     assert line_difference(named, A).names == named.tick_names
 
 
@@ -130,21 +132,21 @@ def test_differences_are_taken_in_double_precision() -> None:
 
 
 def test_grids_side_by_side_have_one_range() -> None:
-    b, a = levelled(grid([[-3.0, float("nan")]]), grid([[1.0, 2.0]]))
+    b, a = shared_levels(grid([[-3.0, float("nan")]]), grid([[1.0, 2.0]]))
     assert a.levels == b.levels == (-3.0, 2.0)
     assert (a.value_title, b.value_title) == ("A · ‖h‖", "B · ‖h‖")
-    b, a = levelled(grid([[-3.0]], is_signed=True), grid([[1.0]], is_signed=True))
+    b, a = shared_levels(grid([[-3.0]], is_signed=True), grid([[1.0]], is_signed=True))
     assert a.levels == b.levels == (-3.0, 3.0)
 
 
 def test_grids_without_a_title_get_the_names_of_their_runs() -> None:
     a, b = (replace(grid([[1.0]]), value_title="") for _ in "AB")
-    assert [one.value_title for one in levelled(b, a)] == ["B", "A"]
+    assert [one.value_title for one in shared_levels(b, a)] == ["B", "A"]
 
 
 def test_ranges_that_are_given_are_kept() -> None:
     a, b = (replace(grid([[0.5]]), levels=levels) for levels in ((0.0, 0.75), (0.25, 1.0)))
-    b, a = levelled(b, a)
+    b, a = shared_levels(b, a)
     assert a.levels == b.levels == (0.0, 1.0)
 
 
@@ -156,7 +158,7 @@ def heads(values: "list[list[list[float]]]") -> HeadsChart:
 
 
 def test_heads_side_by_side_have_one_range() -> None:
-    b, a = levelled(heads([[[0.5, 0.5]]]), heads([[[0.25, 0.75]]]))
+    b, a = shared_levels(heads([[[0.5, 0.5]]]), heads([[[0.25, 0.75]]]))
     assert a.levels == b.levels == (0.0, 0.75)
 
 

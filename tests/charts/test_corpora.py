@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bertviewer.charts.corpora import outlier_chart, value_chart
+from bertviewer.charts.corpus import corpus_histogram, outlier_chart
 from bertviewer.core.corpus.corpus import ClassSums, Corpus, Outliers
 from bertviewer.core.corpus.histogram import BINS, bins_of
 
@@ -21,7 +21,7 @@ def sums_of(values: NDArray[np.float32]) -> ClassSums:
 @pytest.mark.parametrize("middle", [0.0, 0.3, -40.0])
 def test_each_bar_counts_exactly(middle: float) -> None:
     values = np.random.default_rng(0).normal(middle, 1, 10_000).astype(np.float32)
-    chart = value_chart(sums_of(values))
+    chart = corpus_histogram(sums_of(values))
     assert chart is not None
     (bars,) = chart.series
     wanted = np.histogram(values, chart.edges)[0]
@@ -36,12 +36,12 @@ def test_each_bar_counts_exactly(middle: float) -> None:
 
 
 def test_values_that_are_all_alike_have_no_bars() -> None:
-    assert value_chart(sums_of(np.full(9, 0.5, np.float32))) is None
+    assert corpus_histogram(sums_of(np.full(9, 0.5, np.float32))) is None
 
 
 def test_zeros_are_counted_once() -> None:
     values = np.array([0] * 50 + [1, 2, 3, -1] * 10, np.float32)
-    chart = value_chart(sums_of(values))
+    chart = corpus_histogram(sums_of(values))
     assert chart is not None
     assert sum(chart.series[0].counts) == values.size
 
@@ -54,4 +54,4 @@ def test_outliers_by_state() -> None:
     assert chart.values.tolist() == [[1.0, 0.25], [0.0, 1.0]]
     assert chart.rows == ("emb", "0")
     assert chart.columns == ("1", "2")
-    assert [place.path for place in chart.row_places] == ["embeddings", None]
+    assert [place.path for place in chart.row_keys] == ["embeddings", None]

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from bertviewer.charts.counts import tensors_text
+from bertviewer.charts.labels import tensors_text
 from tests.core.opened import plain
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bertviewer.charts.features import feature_chart, feature_grid
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.token_charts import feature_chart, feature_grid
 from bertviewer.core.analysis.outliers import state_mean_stds
 from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -28,7 +28,7 @@ def test_all_tokens_with_the_limits() -> None:
     assert chart.ticks == ("emb", "0", "1")
     assert line.values == pytest.approx(values.mean(axis=1).tolist())
     assert (line.min, line.max) == (tuple(values.min(axis=1)), tuple(values.max(axis=1)))
-    assert line.places == tuple(Place(run.state_path(n, 0)) for n in range(3))
+    assert line.keys == tuple(SelectionKey(run.state_path(n, 0)) for n in range(3))
     for n, state in enumerate(run.hidden_states):
         mean, std = state.astype(np.float64).mean(), state.astype(np.float64).std()
         found = [part[n] for _, part in limits.columns()]
@@ -64,7 +64,7 @@ def test_a_decoders_tokens_stand_for_the_decoders_layers() -> None:
     run = known("bart").run
     second = next(kind for kind in token_classes(run) if kind.name == "second")
     (line,) = feature_chart(run, FEATURE, (second,)).lines
-    assert line.places[1:] == (Place("decoder.layers.0"), Place("decoder.layers.1"))
+    assert line.keys[1:] == (SelectionKey("decoder.layers.0"), SelectionKey("decoder.layers.1"))
 
 
 def test_the_grid() -> None:
@@ -73,5 +73,5 @@ def test_the_grid() -> None:
     assert (chart.values == columns(run)).all()
     assert chart.is_signed
     assert chart.value_title == "feature 5"
-    assert chart.place(2, 1) == Place("encoder.layer.1", token=1)
+    assert chart.key(2, 1) == SelectionKey("encoder.layer.1", token=1)
     assert chart.rows == ("emb", "0", "1")

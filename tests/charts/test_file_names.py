@@ -5,9 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from bertviewer.charts.chart import Chart, GridChart, Line, LineChart
-from bertviewer.charts.file_names import LONGEST, file_name
-from bertviewer.charts.histogram_chart import Bars, HistogramChart
+from bertviewer.charts.chart import Bars, Chart, GridChart, HistogramChart, Line, LineChart
+from bertviewer.charts.file_names import MAX_LENGTH, file_name
 
 
 def lines(*labels: str, title: str = "std", x_title: str = "Layer") -> LineChart:
@@ -69,7 +68,7 @@ def test_another_script_leaves_the_plots_own_name() -> None:
 def test_a_name_is_short_and_plain(word: str, count: int) -> None:
     title = " ".join(f"{word}{number}" for number in range(count))
     name = file_name(grid("Norm"), title, ".png")
-    assert len(name) <= LONGEST
+    assert len(name) <= MAX_LENGTH
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*\.png", name)
 
 

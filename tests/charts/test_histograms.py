@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.charts.histogram_chart import Bars, HistogramChart
-from bertviewer.charts.histograms import (
-    common_range,
-    histogram_chart,
-    histogram_difference,
-    histograms_overlaid,
-)
+from bertviewer.charts.chart import Bars, HistogramChart
+from bertviewer.charts.comparison import histogram_difference, histogram_overlay
+from bertviewer.charts.statistics import common_range, histogram_chart
 from bertviewer.core.analysis.histogram import histogram
 from bertviewer.core.schema.statistics import Statistics
 
@@ -44,7 +40,7 @@ def test_two_runs_keep_their_means_and_a_difference_has_none() -> None:
         histogram_chart(histogram(part, 3, (0.0, 3.0)), statistics(0.0, 3.0), is_log=True)
         for part in (values, values[1:])
     )
-    both = histograms_overlaid(b, a)
+    both = histogram_overlay(b, a)
     assert [bars.mean for bars in both.series] == [1.5, 1.5]
     assert both.is_log
     difference = histogram_difference(b, a)
@@ -60,16 +56,16 @@ MANY = HistogramChart(
 
 
 def test_histograms_over_one_another() -> None:
-    b, a = histograms_overlaid(MANY, FEW).series
+    b, a = histogram_overlay(MANY, FEW).series
     # Parts of all values, NaN and Inf too: the runs differ in length.
     assert (b.label, b.counts, b.nan_count) == ("B", (0.3, 0.1), 0.4)
     assert (a.label, a.counts) == ("A", (0.25, 0.75))
-    assert histograms_overlaid(MANY, FEW).y_title == "Fraction of values"
-    counted = histograms_overlaid(replace(MANY, is_log=True), replace(FEW, is_log=True))
+    assert histogram_overlay(MANY, FEW).y_title == "Fraction of values"
+    counted = histogram_overlay(replace(MANY, is_log=True), replace(FEW, is_log=True))
     assert [bars.counts for bars in counted.series] == [(30, 10), (1, 3)]
     assert counted.y_title == MANY.y_title
     same = replace(FEW, series=(replace(FEW.series[0], counts=(4, 0)),))
-    assert [bars.counts for bars in histograms_overlaid(same, FEW).series] == [(4, 0), (1, 3)]
+    assert [bars.counts for bars in histogram_overlay(same, FEW).series] == [(4, 0), (1, 3)]
 
 
 def test_difference_of_histograms_is_of_their_parts() -> None:
@@ -88,6 +84,6 @@ def test_histograms_of_nothing() -> None:
 
 def test_other_bins_cannot_be_compared() -> None:
     other = HistogramChart((0.0, 1.5, 2.0), (Bars("x", (1, 3)),))
-    for compare in (histograms_overlaid, histogram_difference):
+    for compare in (histogram_overlay, histogram_difference):
         with pytest.raises(ValueError, match="different bins"):
             compare(FEW, other)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bertviewer.charts.chart import Line
 from bertviewer.charts.layers import NotFinite, layer_chart, not_finite
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
@@ -65,7 +65,7 @@ class Case(Struct, frozen=True):
 
 
 def paths(line: Line) -> tuple[str, ...]:
-    return tuple(place.path or "" for place in line.places)
+    return tuple(place.path or "" for place in line.keys)
 
 
 def case_of(name: str) -> Case:
@@ -101,7 +101,7 @@ def test_one_line_with_the_runs_own_figures(bert: Case) -> None:
         values = tuple(statistic_value(bert.calls(path)[0], statistic) for path in paths)
         assert None not in values
         assert bert.series(statistic) == (
-            Line("encoder.layer: output", values, tuple(map(Place, paths))),
+            Line("encoder.layer: output", values, tuple(map(SelectionKey, paths))),
         )
 
 

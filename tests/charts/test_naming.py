@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.charts.naming import token_name, token_title, visible
+from bertviewer.charts.labels import token_name, token_title, visible
 from tests.charts.runs import made_up
 
 ARABIC, IN_LINE = "##م", "\u2066##م\u2069"

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bertviewer.charts.place import Place
-from bertviewer.charts.token_norms import has_norms, part_norms_chart
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.token_charts import has_norms, part_norms_chart
 from bertviewer.core.analysis.layers import Series, layer_series
 from bertviewer.core.replay.outputs import call_statistics
 from tests.charts.test_token_classes import given
@@ -25,7 +25,7 @@ def test_one_stack() -> None:
     for layer in (0, 1):
         (norms,) = plain_norms(it, f"encoder.layer.{layer}.intermediate")
         assert chart.values[layer] == pytest.approx(norms, rel=1e-5)
-        assert chart.place(layer, 3) == Place(f"encoder.layer.{layer}.intermediate", token=3)
+        assert chart.key(layer, 3) == SelectionKey(f"encoder.layer.{layer}.intermediate", token=3)
     assert chart.rows == ("0", "1")
     assert chart.row_names == ("layer 0", "layer 1")
     assert chart.table()[0][0] == "Layer × Token: Norm, intermediate"
@@ -43,8 +43,8 @@ def test_two_stacks_side_by_side() -> None:
         (encoder,) = plain_norms(it, f"encoder.layers.{layer}.fc1")
         (decoder,) = plain_norms(it, f"decoder.layers.{layer}.fc1")
         assert chart.values[layer] == pytest.approx([*encoder, *decoder], rel=1e-5)
-        assert chart.place(layer, 0).path == f"encoder.layers.{layer}.fc1"
-        assert chart.place(layer, split).path == f"decoder.layers.{layer}.fc1"
+        assert chart.key(layer, 0).path == f"encoder.layers.{layer}.fc1"
+        assert chart.key(layer, split).path == f"decoder.layers.{layer}.fc1"
 
 
 def test_what_only_the_decoder_has() -> None:
@@ -53,8 +53,8 @@ def test_what_only_the_decoder_has() -> None:
     split = sum(token.segment == 0 for token in it.run.tokens)
     assert np.isnan(chart.values[:, :split]).all()
     assert np.isfinite(chart.values[:, split:]).all()
-    assert chart.place(1, 0) == Place(token=0)
-    assert chart.place(1, split).path == "decoder.layers.1.encoder_attn"
+    assert chart.key(1, 0) == SelectionKey(token=0)
+    assert chart.key(1, split).path == "decoder.layers.1.encoder_attn"
 
 
 def test_a_shared_layer_has_a_row_for_each_call() -> None:
@@ -69,7 +69,7 @@ def test_a_shared_layer_has_a_row_for_each_call() -> None:
     whole = part_norms_chart(it.run, series, measured)
     assert whole.values == pytest.approx(np.stack([first, last]), rel=1e-5)
     # The module is both of them, so neither is marked.
-    assert whole.chosen(Place(path, token=1)) == ((), (1,))
+    assert whole.chosen(SelectionKey(path, token=1)) == ((), (1,))
 
 
 def test_what_has_no_norms() -> None:

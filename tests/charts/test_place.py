@@ -1,53 +1,53 @@
 import pytest
 
-from bertviewer.charts.place import Place, closest
+from bertviewer.charts.selection_key import SelectionKey, closest_keys
 
-LAYERS = (Place("layer.0"), Place("layer.1"), Place("layer.10"))
+LAYERS = (SelectionKey("layer.0"), SelectionKey("layer.1"), SelectionKey("layer.10"))
 
 
 @pytest.mark.parametrize(
     ("selection", "expected"),
     [
-        (Place("layer.1"), (1,)),
-        (Place("layer.1.attention.self"), (1,)),
-        (Place("layer.10"), (2,)),
-        (Place("layer.2"), ()),
-        (Place("layer"), ()),
-        (Place(""), ()),
-        (Place(), ()),
-        (Place(token=1), ()),
-        (Place("layer.0", token=4), (0,)),
+        (SelectionKey("layer.1"), (1,)),
+        (SelectionKey("layer.1.attention.self"), (1,)),
+        (SelectionKey("layer.10"), (2,)),
+        (SelectionKey("layer.2"), ()),
+        (SelectionKey("layer"), ()),
+        (SelectionKey(""), ()),
+        (SelectionKey(), ()),
+        (SelectionKey(token=1), ()),
+        (SelectionKey("layer.0", token=4), (0,)),
     ],
 )
 def test_a_module_is_met_by_itself_and_by_what_is_inside(
-    selection: Place, expected: tuple[int, ...]
+    selection: SelectionKey, expected: tuple[int, ...]
 ) -> None:
-    assert closest(LAYERS, selection) == expected
+    assert closest_keys(LAYERS, selection) == expected
 
 
 def test_the_closest_module_counts() -> None:
-    places = (*LAYERS, Place("layer.1.attention"), Place("layer.0.attention"))
-    assert closest(places, Place("layer.1.attention.self")) == (3,)
-    assert closest(places, Place("layer.1.output")) == (1,)
+    places = (*LAYERS, SelectionKey("layer.1.attention"), SelectionKey("layer.0.attention"))
+    assert closest_keys(places, SelectionKey("layer.1.attention.self")) == (3,)
+    assert closest_keys(places, SelectionKey("layer.1.output")) == (1,)
 
 
 def test_no_part_may_differ() -> None:
-    places = (Place("a", token=1), Place("a", token=2), Place("b", token=2))
-    assert closest(places, Place("a", token=2)) == (1,)
-    assert closest(places, Place("a")) == (0, 1)
-    assert closest(places, Place(token=2, head=7)) == (1, 2)
-    assert closest(places, Place("b", token=1)) == ()
+    places = (SelectionKey("a", token=1), SelectionKey("a", token=2), SelectionKey("b", token=2))
+    assert closest_keys(places, SelectionKey("a", token=2)) == (1,)
+    assert closest_keys(places, SelectionKey("a")) == (0, 1)
+    assert closest_keys(places, SelectionKey(token=2, head=7)) == (1, 2)
+    assert closest_keys(places, SelectionKey("b", token=1)) == ()
 
 
 def test_the_root_is_met_by_itself_only() -> None:
-    places = (Place(""), Place("a"))
-    assert closest(places, Place("")) == (0,)
-    assert closest(places, Place("a")) == (1,)
-    assert closest(places, Place("b")) == ()
+    places = (SelectionKey(""), SelectionKey("a"))
+    assert closest_keys(places, SelectionKey("")) == (0,)
+    assert closest_keys(places, SelectionKey("a")) == (1,)
+    assert closest_keys(places, SelectionKey("b")) == ()
 
 
 def test_what_all_share_tells_none_apart() -> None:
-    shared = (Place("group.0"),) * 12
-    assert closest(shared, Place("group.0")) == ()
-    assert closest(shared[:1], Place("group.0")) == (0,)
-    assert closest((), Place("group.0")) == ()
+    shared = (SelectionKey("group.0"),) * 12
+    assert closest_keys(shared, SelectionKey("group.0")) == ()
+    assert closest_keys(shared[:1], SelectionKey("group.0")) == (0,)
+    assert closest_keys((), SelectionKey("group.0")) == ()

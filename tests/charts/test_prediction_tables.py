@@ -3,14 +3,14 @@
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.charts.figures import FigureTable
-from bertviewer.charts.place import Place
-from bertviewer.charts.prediction_tables import (
+from bertviewer.charts.predictions import (
     actual_summary,
     candidates_table,
     followed_tokens,
     lens_table,
 )
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.table import DataTable
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.replay.predictions import predictions_at
 from tests.core.replay.model_runs import Opened, known
@@ -22,7 +22,7 @@ def at(it: Opened, position: int) -> Predictions:
     return predictions_at(it.model, it.run, it.kept, position)
 
 
-def column(table: FigureTable, title: str) -> list[object]:
+def column(table: DataTable, title: str) -> list[object]:
     header, rows = table.table()
     return [row[header.index(title)] for row in rows]
 
@@ -86,7 +86,7 @@ def test_the_lens_has_the_last_layer_first() -> None:
         followed = [one.id == it.run.tokens[2].id for one in guess.top[:5]]
         assert [cell.is_bold for cell in row[1:]] == followed
     assert lens_table(it.run, found, "A").table()[0][0] == f"Layer × Rank: A, {TOKEN}"
-    assert table.places[0] == Place(it.run.state_path(states - 1, 2))
+    assert table.keys[0] == SelectionKey(it.run.state_path(states - 1, 2))
 
 
 def test_the_lens_names_a_state_that_is_after_the_final_norm() -> None:

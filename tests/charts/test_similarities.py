@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.charts.place import Place
-from bertviewer.charts.similarities import pair_chart, similarity_chart, word_chart
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.token_charts import pair_chart, similarity_chart, word_chart
 from bertviewer.core.analysis.similarity import same_words
 from tests.core.analysis.runs import demo_run, plain_cosine, run_of, tokens_of
 
@@ -44,7 +44,7 @@ def test_a_second_text_is_set_off_both_ways() -> None:
 
 def test_a_cell_stands_for_the_token_of_its_column() -> None:
     chart = similarity_chart(demo_run("the cat sat on the mat"), 0)
-    assert chart.place(1, 5) == Place(token=5)
+    assert chart.key(1, 5) == SelectionKey(token=5)
 
 
 def test_colours_cover_all_cosines_or_those_that_there_are() -> None:
@@ -72,7 +72,7 @@ def test_its_points_stand_for_the_first_token() -> None:
     run = run_of(tokens_of("x", "y", segments="01"), np.eye(2), np.eye(2))
     run = replace(run, state_paths=(("embed",), ("encoder.0", "decoder.0")))
     (line,) = pair_chart(run, 1, 0, "").lines
-    assert line.places == (Place("embed", 1), Place("decoder.0", 1))
+    assert line.keys == (SelectionKey("embed", 1), SelectionKey("decoder.0", 1))
 
 
 def test_a_word_in_both_sentences_of_the_demo() -> None:
@@ -82,7 +82,7 @@ def test_a_word_in_both_sentences_of_the_demo() -> None:
     plain = [plain_cosine(state[5], state[12]) for state in run.hidden_states]
     assert line.values == pytest.approx(plain, abs=1e-12)
     # Neither of its two tokens is meant more than the other.
-    assert {place.token for place in line.places} == {None}
+    assert {place.token for place in line.keys} == {None}
 
 
 def test_a_word_in_two_runs_of_the_demo() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.charts.stack_picture import LEAST, stack_blocks
+from bertviewer.charts.stack_picture import MIN_WIDTH, stack_blocks
 from bertviewer.core.schema.outline import Outline, StackOutline, bundled_outlines
 
 WIDTH, HEIGHT = 170.0, 44.0
@@ -17,7 +17,7 @@ def test_blocks_stay_in_the_picture(name: str) -> None:
         assert block.x >= 0
         assert block.y >= 0
         # The narrowest may be wider than its share.
-        assert block.x + block.width <= WIDTH + LEAST
+        assert block.x + block.width <= WIDTH + MIN_WIDTH
         assert block.y + block.height <= HEIGHT
 
 

@@ -1,6 +1,6 @@
 """The table of what a module gave."""
 
-from bertviewer.charts.statistics_table import statistics_table
+from bertviewer.charts.statistics import statistics_table
 from bertviewer.core.schema.activation_run import ModuleActivation
 from bertviewer.core.schema.statistics import NO_ELEMENTS, Statistics
 

@@ -5,8 +5,7 @@ import io
 
 import numpy as np
 
-from bertviewer.charts.chart import Chart, GridChart, Line, LineChart
-from bertviewer.charts.histogram_chart import Bars, HistogramChart
+from bertviewer.charts.chart import Bars, Chart, GridChart, HistogramChart, Line, LineChart
 from bertviewer.charts.table import csv_text
 
 HISTOGRAM = HistogramChart((0.0, 1.0, 2.0), (Bars("B", (3, 4), nan_count=2),), "Value")

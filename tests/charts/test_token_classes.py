@@ -16,7 +16,7 @@ from bertviewer.charts.layers import (
     short_names,
     token_class_chart,
 )
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.layers import Series, layer_series
 from bertviewer.core.analysis.tokens import TokenClass, token_classes
 from bertviewer.core.loading.opening import open_model
@@ -78,7 +78,7 @@ def test_every_statistic_of_every_class_of_the_demo(
         for kind in classes:
             plain = PLAIN[statistic](rows[list(kind.tokens)])
             assert lines[kind.label].values[layer] == pytest.approx(plain, rel=1e-5, abs=1e-7)
-            assert lines[kind.label].places[layer] == Place(path)
+            assert lines[kind.label].keys[layer] == SelectionKey(path)
 
 
 def test_all_tokens_by_class_are_the_runs_own_figures(demo: Opened) -> None:

@@ -3,9 +3,9 @@
 import numpy as np
 from msgspec.structs import replace
 
-from bertviewer.charts.naming import axis_labels, names_of_states, norm_after, state_ticks
-from bertviewer.charts.place import Place
-from bertviewer.charts.token_norms import norms_chart
+from bertviewer.charts.labels import axis_labels, names_of_states, norm_after, state_ticks
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.token_charts import norms_chart
 from bertviewer.core.schema.activation_run import ModuleActivation, Token
 from bertviewer.core.schema.statistics import NO_ELEMENTS
 from tests.charts.runs import NORMS, make_run
@@ -18,7 +18,7 @@ def test_the_runs_own_norms() -> None:
     assert chart.row_names == ("embeddings", "layer 0", "layer 1")
     assert chart.columns == ("[CLS]", "it's", "[SEP]")
     assert (chart.x_title, chart.y_title, chart.value_title) == ("Token", "Layer", "Norm")
-    assert chart.place(2, 1) == Place(token=1)
+    assert chart.key(2, 1) == SelectionKey(token=1)
     assert not chart.is_signed
 
 
@@ -31,28 +31,31 @@ def test_what_is_not_finite_is_nan() -> None:
 def test_rows_stand_for_the_modules_that_gave_them() -> None:
     paths = (("embeddings",), ("encoder.layer.0",), ("encoder.layer.1",))
     chart = norms_chart(replace(make_run(), state_paths=paths))
-    assert chart.place(1, 2) == Place("encoder.layer.0", token=2)
+    assert chart.key(1, 2) == SelectionKey("encoder.layer.0", token=2)
     assert chart.split is None
 
 
-def pair(paths: tuple[tuple[str, ...], ...]) -> tuple[Place, ...]:
+def pair(paths: tuple[tuple[str, ...], ...]) -> tuple[SelectionKey, ...]:
     """Return what the last row stands for, where the last token is of a second segment."""
     run = make_run()
     tokens = (*run.tokens[:2], Token(7, "[SEP]", 1))
     chart = norms_chart(replace(run, tokens=tokens, state_paths=paths))
-    return tuple(chart.place(2, column) for column in range(3))
+    return tuple(chart.key(2, column) for column in range(3))
 
 
 def test_encoder_and_decoder_tokens_have_their_own_modules() -> None:
     paths = tuple((f"encoder.{n}", f"decoder.{n}") for n in range(3))
     first, second, third = pair(paths)
-    assert (first, second) == (Place("encoder.2", token=0), Place("encoder.2", token=1))
-    assert third == Place("decoder.2", token=2)
+    assert (first, second) == (
+        SelectionKey("encoder.2", token=0),
+        SelectionKey("encoder.2", token=1),
+    )
+    assert third == SelectionKey("decoder.2", token=2)
 
 
 def test_a_pair_that_one_stack_reads_has_one_module_a_row() -> None:
     places = pair((("embeddings",), ("layer.0",), ("layer.1",)))
-    assert places == tuple(Place("layer.1", token=n) for n in range(3))
+    assert places == tuple(SelectionKey("layer.1", token=n) for n in range(3))
 
 
 def test_a_second_text_is_set_off() -> None:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.charts.place import Place
-from bertviewer.charts.token_paths import Traced, path_charts, state_places
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.token_charts import TracedToken, path_charts, state_keys
 from tests.core.analysis.runs import demo_run, plain_cosine, run_of, tokens_of
 
-X = Traced(0, "x", 0)
-CAT, MAT = Traced(2, "cat", 0), Traced(6, "mat", 3)
+X = TracedToken(0, "x", 0)
+CAT, MAT = TracedToken(2, "cat", 0), TracedToken(6, "mat", 3)
 
 
 def test_the_ways_of_two_tokens_of_the_demo() -> None:
@@ -45,20 +45,24 @@ def test_points_stand_for_the_module_and_the_token() -> None:
     run = run_of(tokens_of("x", "y", segments="01"), np.eye(2), np.eye(2), np.eye(2))
     paths = (("embed",), ("", ""), ("encoder.1", "decoder.1"))
     run = replace(run, state_paths=paths)
-    assert state_places(run, 0) == (Place("embed", 0), Place(token=0), Place("encoder.1", 0))
-    charts = path_charts(run, (Traced(1, "y", 0),))
+    assert state_keys(run, 0) == (
+        SelectionKey("embed", 0),
+        SelectionKey(token=0),
+        SelectionKey("encoder.1", 0),
+    )
+    charts = path_charts(run, (TracedToken(1, "y", 0),))
     assert charts.norms.names == charts.norms.ticks
     normed = path_charts(replace(run, state_paths=(*paths[:2], ("ln_f", "ln_f"))), (X,))
     assert normed.to_start.names == ("emb", "0", "1, after ln_f")
     assert normed.to_start.ticks == ("emb", "0", "1+ln_f")
-    places = (Place("embed", 1), Place(token=1), Place("decoder.1", 1))
-    assert charts.norms.lines[0].places == charts.to_before.lines[0].places == places
+    places = (SelectionKey("embed", 1), SelectionKey(token=1), SelectionKey("decoder.1", 1))
+    assert charts.norms.lines[0].keys == charts.to_before.lines[0].keys == places
 
 
 def test_where_one_stack_is_shorter_there_are_gaps() -> None:
     gone = [np.nan, np.nan]
     run = run_of(tokens_of("x", "y"), np.eye(2), [gone, [3.0, 4.0]], [gone, [0.0, 5.0]])
-    charts = path_charts(run, (Traced(0, "x", 0), Traced(1, "y", 1)))
+    charts = path_charts(run, (TracedToken(0, "x", 0), TracedToken(1, "y", 1)))
     assert [line.values for line in charts.norms.lines] == [(1.0, None, None), (1.0, 5.0, 5.0)]
     gaps, values = (line.values for line in charts.to_before.lines)
     assert gaps == (None, None, None)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bertviewer.charts.token_norms import norms_chart
+from bertviewer.charts.token_charts import norms_chart
 from bertviewer.charts.translation import speak
 from tests.charts.runs import TEXTS, make_run
 

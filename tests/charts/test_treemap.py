@@ -7,8 +7,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bertviewer.charts.graph.drawing import Rect
-from bertviewer.charts.map.areas import AREA_KINDS, areas_of
-from bertviewer.charts.treemap import Area, Cell, side_by_side, squarified, treemap
+from bertviewer.charts.map.treemap import (
+    AREA_KINDS,
+    Area,
+    Cell,
+    areas_of,
+    side_by_side,
+    squarified,
+    treemap,
+)
 from tests.core.opened import derived
 from tests.core.walkthrough.small_walkthroughs import small
 

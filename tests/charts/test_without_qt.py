@@ -27,15 +27,14 @@ KINDS = {"LineChart", "GridChart", "HeadsChart", "HistogramChart", "FigureTable"
 
 def every_kind() -> dict[str, float]:
     """Return of each kind of figure a number that stands in it."""
-    from bertviewer.charts.attentions import heads_chart
-    from bertviewer.charts.class_tables import class_table
+    from bertviewer.charts.attention import heads_chart
+    from bertviewer.charts.classification import class_table
     from bertviewer.charts.graph.dot import dot_of
     from bertviewer.charts.graph.layout import draw
     from bertviewer.charts.graph.svg import svg_of
-    from bertviewer.charts.histograms import histogram_chart
+    from bertviewer.charts.statistics import histogram_chart
     from bertviewer.charts.table import Tabular, csv_text
-    from bertviewer.charts.token_norms import norms_chart
-    from bertviewer.charts.token_paths import Traced, path_charts
+    from bertviewer.charts.token_charts import TracedToken, norms_chart, path_charts
     from bertviewer.core.analysis.histogram import histogram
     from bertviewer.core.analysis.predictions import ClassScores
     from bertviewer.core.schema.statistics import Statistics
@@ -49,7 +48,7 @@ def every_kind() -> dict[str, float]:
     counted = histogram(np.array([0.5, 1.0, 2.0]), 4)
     statistics = Statistics(3, 0, 0, 0, 3.5, 5.25, 0.5, 2.0)
     figures: list[Tabular] = [
-        path_charts(run, [Traced(1, "the", 0)]).norms,
+        path_charts(run, [TracedToken(1, "the", 0)]).norms,
         norms_chart(run),
         heads_chart(attended(ALL, ALL)),
         histogram_chart(counted, statistics),

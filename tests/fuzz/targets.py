@@ -16,13 +16,17 @@ from msgspec import Struct
 from pyarrow import parquet
 from safetensors.numpy import load, save
 
-from bertviewer.charts.corpora import outlier_chart, outlier_table, value_chart, value_table
+from bertviewer.charts.corpus import (
+    corpus_histogram,
+    corpus_statistics,
+    outlier_chart,
+    outlier_table,
+)
+from bertviewer.charts.labels import token_title
 from bertviewer.charts.layers import layer_chart
-from bertviewer.charts.naming import token_title
-from bertviewer.charts.similarities import similarity_chart, word_chart
-from bertviewer.charts.statistics_table import tensor_statistics_table
+from bertviewer.charts.statistics import tensor_statistics_table
 from bertviewer.charts.table import csv_text
-from bertviewer.charts.token_norms import norms_chart
+from bertviewer.charts.token_charts import norms_chart, similarity_chart, word_chart
 from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.core.analysis.predictions import classification
 from bertviewer.core.analysis.similarity import same_words, token_path
@@ -258,8 +262,8 @@ def _tell(corpus: Corpus) -> None:
     """Make what is printed of a corpus."""
     corpus_text(corpus)
     for row in corpus.rows:
-        value_chart(row)
-        value_table(row)
+        corpus_histogram(row)
+        corpus_statistics(row)
         row.quantiles()
 
 

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.ui.actions.action import Action, why_not
 from bertviewer.ui.shell.action_table import ENTRIES
@@ -87,7 +87,7 @@ def select(monkey: "Monkey") -> str:
     if workspace.architecture is None:
         return "nothing"
     path = monkey.choose(workspace.architecture.modules).path
-    place = Place(path, monkey.random.randrange(20), monkey.random.randrange(16))
+    place = SelectionKey(path, monkey.random.randrange(20), monkey.random.randrange(16))
     workspace.selection.go(place)
     return repr(place)
 

@@ -6,8 +6,8 @@ import numpy as np
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.place import Place
-from bertviewer.charts.token_norms import norms_chart
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.token_charts import norms_chart
 from bertviewer.plots.grid_plot import GridPlot
 from tests.charts.runs import make_run
 
@@ -15,7 +15,7 @@ from tests.charts.runs import make_run
 def square(values: Sequence[Sequence[float]], is_signed: bool = False) -> GridChart:
     """Return tokens × tokens."""
     names = tuple(f"t{n}" for n in range(len(values)))
-    places = tuple(Place(token=n) for n in range(len(values)))
+    places = tuple(SelectionKey(token=n) for n in range(len(values)))
     return GridChart(
         np.array(values, dtype=np.float32),
         names,

@@ -7,9 +7,8 @@ import pytest
 from msgspec.structs import replace
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.chart import GridChart, HeadsChart, Line, LineChart
-from bertviewer.charts.histogram_chart import Bars, HistogramChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
@@ -38,7 +37,7 @@ VALUES = np.random.default_rng(0).random((10, 10)).astype(np.float32)
 LINE = Line("layer: output", (0.1, 2.0, None, 1.0), low=(0.0,) * 4, high=(3.0,) * 4, max=(4.0,) * 4)
 LINES = LineChart(
     (
-        replace(LINE, places=tuple(Place(f"a.{x}") for x in range(4))),
+        replace(LINE, keys=tuple(SelectionKey(f"a.{x}") for x in range(4))),
         Line("layer: self-attention · first sentence", (-1.0, 0.5, 0.0, 2.0), style="dashed"),
     ),
     "Layer",
@@ -84,14 +83,14 @@ Show = Callable[[QWidget], ChartWidget]
 def lines(window: QWidget) -> ChartWidget:
     plot = LinePlot(window)
     plot.show_chart(LINES)
-    plot.mark(Place("a.1"))
+    plot.mark(SelectionKey("a.1"))
     return plot
 
 
 def spectrum(window: QWidget) -> ChartWidget:
     plot = SpectrumPlot(window)
     values = tuple(10.0**-x for x in range(120))
-    plot.show_chart(LineChart((Line("", values),), "Place", "singular value", ("",) * 120))
+    plot.show_chart(LineChart((Line("", values),), "SelectionKey", "singular value", ("",) * 120))
     return plot
 
 
@@ -105,7 +104,7 @@ def grid_of(kind: type[GridPlot], chart: GridChart) -> Show:
     def show(window: QWidget) -> ChartWidget:
         plot = kind(window)
         plot.show_chart(chart)
-        plot.mark(Place(token=1))
+        plot.mark(SelectionKey(token=1))
         return plot
 
     return show
@@ -126,7 +125,7 @@ def arcs(window: QWidget) -> ChartWidget:
 def heads(window: QWidget) -> ChartWidget:
     plot = HeadGrid(window)
     plot.show_chart(HEADS)
-    plot.mark(Place(head=3))
+    plot.mark(SelectionKey(head=3))
     return plot
 
 

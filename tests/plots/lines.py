@@ -5,13 +5,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import Line, LineChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.curve import Curve
 from bertviewer.plots.line_plot import LinePlot
 
 
-def places(name: str, count: int = 4) -> tuple[Place, ...]:
-    return tuple(Place(f"{name}.{number}") for number in range(count))
+def places(name: str, count: int = 4) -> tuple[SelectionKey, ...]:
+    return tuple(SelectionKey(f"{name}.{number}") for number in range(count))
 
 
 def chart(*lines: Line, title: str = "std") -> LineChart:

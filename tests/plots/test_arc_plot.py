@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.arcs import arcs_text
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots import export
 from bertviewer.plots.arc_layout import ArcLayout
@@ -106,12 +106,12 @@ def test_a_token_that_is_pointed_at_shows_its_own_lines_alone(plot: ArcPlot) -> 
 
 def test_the_selected_row_has_its_weights_beside_it(plot: ArcPlot) -> None:
     assert "1.00" not in words(plot)[0]
-    plot.mark(Place(token=5))
+    plot.mark(SelectionKey(token=5))
     assert "1.00" in words(plot)[0]
 
 
 def test_a_click_tells_a_token(plot: ArcPlot) -> None:
-    told: list[Place] = []
+    told: list[SelectionKey] = []
     plot.clicked.connect(told.append)
     click(plot, above(plot, 3))
     click(plot, below(plot, 11))
@@ -137,7 +137,7 @@ def test_many_tokens(plot: ArcPlot, count: int) -> None:
 def test_keys_go_from_token_to_token_and_bring_them_into_sight(plot: ArcPlot) -> None:
     plot.show_chart(chart_of(70))
     plot.clicked.connect(plot.mark)
-    told: list[Place] = []
+    told: list[SelectionKey] = []
     plot.clicked.connect(told.append)
     words: list[str] = []
     plot.reached.connect(lambda text, _at: words.append(text))
@@ -228,7 +228,7 @@ def test_what_a_mask_hides_is_hatched(plot: ArcPlot) -> None:
 
     # A 0 that was measured has nothing.
     plot.show_chart(plain)
-    plot.mark(Place(token=4))
+    plot.mark(SelectionKey(token=4))
     assert foot(12) == {LIGHT.surface}
     plot.show_chart(replace(plain, masked=np.triu(np.ones((16, 16), dtype=np.bool_), 1)))
     assert foot(12) != {LIGHT.surface}
@@ -248,7 +248,7 @@ def ink(plot: ArcPlot, row: int, column: int) -> float:
 def test_the_lines_of_the_selected_token_are_stronger_than_all_others(plot: ArcPlot) -> None:
     tokens = range(2, 14)
     before = {token: ink(plot, token, token) for token in tokens}
-    plot.mark(Place(token=7))
+    plot.mark(SelectionKey(token=7))
     after = {token: ink(plot, token, token) for token in tokens}
     assert all(after[token] < before[token] for token in tokens if token != 7)
     assert after[7] > 1.5 * max(after[token] for token in tokens if token != 7)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.marked_grid import CellNote, MarkedGrid
+from bertviewer.charts.change_grid import CellNote, MarkedGrid
 from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots.grid_plot import GridPlot
 from tests.plots.looking import pixel

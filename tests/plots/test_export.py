@@ -10,9 +10,16 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.chart import Chart, GridChart, HeadsChart, Line, LineChart
-from bertviewer.charts.histogram_chart import Bars, HistogramChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.chart import (
+    Bars,
+    Chart,
+    GridChart,
+    HeadsChart,
+    HistogramChart,
+    Line,
+    LineChart,
+)
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots import export
 from bertviewer.plots.grid_plot import GridPlot
@@ -128,7 +135,7 @@ def test_the_plot_on_the_screen_stays(
     show: Show, chart: Chart, words: set[str], write: Callable[[ChartWidget], bytes]
 ) -> None:
     plot = show(chart)
-    plot.mark(Place(token=1, head=1))
+    plot.mark(SelectionKey(token=1, head=1))
     before = plot.grab().toImage()
     first = write(plot)
     assert (plot.width(), plot.height()) == SIZE
@@ -178,7 +185,7 @@ def test_a_figure_has_a_title_a_size_and_no_frame(
 ) -> None:
     plot = show(chart)
     lay_out(plot, 391, 155)
-    plot.mark(Place(token=1, head=1))
+    plot.mark(SelectionKey(token=1, head=1))
     marked = plot.grab().toImage()
     pdf = export.pdf(plot, "Norms of all tokens")
     (page,) = pypdf.PdfReader(io.BytesIO(pdf)).pages
@@ -187,8 +194,8 @@ def test_a_figure_has_a_title_a_size_and_no_frame(
     assert float(page.mediabox.height) >= 0.75 * 420
     assert b"Norms" in export.svg(plot, "Norms of all tokens")
     png = export.png(plot, "Norms of all tokens")
-    plot.mark(Place())
+    plot.mark(SelectionKey())
     assert export.png(plot, "Norms of all tokens") == png
-    plot.mark(Place(token=1, head=1))
+    plot.mark(SelectionKey(token=1, head=1))
     assert plot.grab().toImage() == marked
     assert (plot.width(), plot.height()) == (391, 155)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.chart import GridChart, Line
+from bertviewer.charts.chart import Bars, GridChart, HistogramChart, Line
 from bertviewer.charts.comparison import grid_difference
-from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.levels import levels_of, widened
 from bertviewer.plots import export
 from bertviewer.plots.grid_plot import GridPlot

@@ -6,8 +6,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.marked_grid import CellNote, MarkedGrid
-from bertviewer.charts.place import Place
+from bertviewer.charts.change_grid import CellNote, MarkedGrid
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.grid_keys import Cell, next_cell
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.pair_grid import PairGrid
@@ -58,7 +58,7 @@ def plot_in(window: QWidget, plot: GridPlot) -> GridPlot:
 def test_keys_do_what_a_click_does_and_tell_the_value(window: QWidget) -> None:
     plot = plot_in(window, GridPlot())
     plot.show_chart(square(VALUES))
-    places: list[Place] = []
+    places: list[SelectionKey] = []
     cells: list[Cell] = []
     told: list[tuple[str, QPoint]] = []
     plot.clicked.connect(places.append)
@@ -84,7 +84,7 @@ def test_both_of_a_pair_are_told(window: QWidget) -> None:
     pairs: list[Cell] = []
     plot.paired.connect(lambda row, column: pairs.append((row, column)))
     plot.mark_row(2)
-    plot.mark(Place(token=1))
+    plot.mark(SelectionKey(token=1))
     QTest.keyClick(plot, Qt.Key.Key_Up)
     assert pairs == [(1, 1)]
     click(plot, pixel(plot, 0.5, 2.5))

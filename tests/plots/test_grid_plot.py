@@ -10,9 +10,9 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT, Theme
-from bertviewer.charts.token_norms import norms_chart
+from bertviewer.charts.token_charts import norms_chart
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.grid_plot import GridPlot
@@ -71,15 +71,15 @@ def test_hovering_tells_the_cell_and_leaving_it_clears(plot: GridPlot) -> None:
 
 def test_a_click_tells_row_and_column(plot: GridPlot, qtbot: QtBot) -> None:
     chart = norms_chart(make_run())
-    rows = tuple(Place(f"layer.{n}") for n in range(3))
-    plot.show_chart(replace(chart, row_places=rows))
+    rows = tuple(SelectionKey(f"layer.{n}") for n in range(3))
+    plot.show_chart(replace(chart, row_keys=rows))
     with qtbot.waitSignal(plot.clicked) as clicked:
         click(plot, pixel(plot, 1.5, 2.5))
-    assert clicked.args == [Place("layer.2", token=1)]
-    told: list[Place] = []
+    assert clicked.args == [SelectionKey("layer.2", token=1)]
+    told: list[SelectionKey] = []
     plot.clicked.connect(told.append)
     click(plot, pixel(plot, 3.2, 1.5))
-    plot.show_chart(replace(chart, row_places=(), column_places=()))
+    plot.show_chart(replace(chart, row_keys=(), column_keys=()))
     click(plot, pixel(plot, 1.5, 2.5))
     QApplication.processEvents()
     assert told == []
@@ -87,7 +87,7 @@ def test_a_click_tells_row_and_column(plot: GridPlot, qtbot: QtBot) -> None:
 
 def test_a_click_on_two_tokens_tells_the_rows(plot: GridPlot) -> None:
     plot.show_chart(square([[1.0, 2.0, 3.0]] * 3))
-    assert plot.place_at(scene(plot, 0.5, 2.5)) == Place(token=2)
+    assert plot.place_at(scene(plot, 0.5, 2.5)) == SelectionKey(token=2)
 
 
 def test_row_0_is_at_the_bottom_or_at_the_top(plot: GridPlot) -> None:
@@ -210,7 +210,7 @@ def test_drawing_twice_does_not_pile_up(plot: GridPlot) -> None:
     for theme in (DARK, LIGHT, DARK):
         plot.set_theme(theme)
         plot.show_chart(norms_chart(make_run()))
-        plot.mark(Place(token=1))
+        plot.mark(SelectionKey(token=1))
     assert len(plot.area.items) == items == 2
     assert len(plot.scene().items()) == total
     bars = [item for item in plot.scene().items() if isinstance(item, ColorBar)]
@@ -251,7 +251,7 @@ def test_nothing_to_show(plot: GridPlot) -> None:
     before = scene(plot, 1.5, 1.5)
     for empty in (None, norms_chart(make_run(norms=())), norms_chart(make_run((), ()))):
         plot.show_chart(empty)
-        plot.mark(Place(token=0))
+        plot.mark(SelectionKey(token=0))
         assert plot.text_at(before) == ""
         assert plot.place_at(before) is None
         assert plot.area.items == []
@@ -262,7 +262,7 @@ def test_nothing_to_show(plot: GridPlot) -> None:
 
 def test_one_cell(plot: GridPlot) -> None:
     plot.show_chart(square([[3.0]]))
-    plot.mark(Place(token=0))
+    plot.mark(SelectionKey(token=0))
     assert plot.text_at(scene(plot, 0.5, 0.5)) == "t0, t0: 3"
     assert color(plot, 0.5, 0.5) not in (LIGHT.surface, LIGHT.text)
     low, high = plot.levels()

@@ -7,8 +7,8 @@ import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.place import Place
-from bertviewer.charts.token_norms import norms_chart
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.token_charts import norms_chart
 from bertviewer.core.util.text import isolated
 from bertviewer.plots.grid_plot import GridPlot
 from tests.charts.runs import make_run
@@ -84,4 +84,4 @@ def test_tokens_on_both_axes(plot: GridPlot) -> None:
     assert shown is not None
     assert 5 < len(shown) < 30
     assert shown[0] == (0.5, "t0")
-    assert plot.place_at(QPointF(scene(plot, 3.5, 150.5))) == Place(token=150)
+    assert plot.place_at(QPointF(scene(plot, 3.5, 150.5))) == SelectionKey(token=150)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import HeadsChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots import export
 from bertviewer.plots.head_grid import HeadGrid
@@ -64,7 +64,7 @@ def test_heads_stand_apart_and_inside(grid: HeadGrid, heads: int, size: tuple[in
     for number, rect in enumerate(rects):
         assert rect.size() == rects[0].size()
         assert not any(rect.intersects(other) for other in rects[number + 1 :])
-        assert grid.place_at(rect.center()) == Place(head=number)
+        assert grid.place_at(rect.center()) == SelectionKey(head=number)
     if min(size) > 200:
         assert all(grid.rect().toRectF().contains(rect) for rect in rects)
 
@@ -96,11 +96,11 @@ def test_heads_are_gone_to_by_keys(
 ) -> None:
     # Six in a row.
     assert grid.head_rect(5).y() == grid.head_rect(0).y() < grid.head_rect(6).y()
-    grid.mark(Place(head=start))
-    told: list[Place] = []
+    grid.mark(SelectionKey(head=start))
+    told: list[SelectionKey] = []
     grid.clicked.connect(told.append)
     qtbot.keyClick(grid, key)
-    assert told == ([] if head is None else [Place(head=head)])
+    assert told == ([] if head is None else [SelectionKey(head=head)])
 
 
 def test_a_second_text_is_set_off(grid: HeadGrid) -> None:
@@ -137,11 +137,11 @@ def test_a_neighbour_at_the_right_has_the_bar(grid: HeadGrid) -> None:
 def test_a_click_tells_the_head(grid: HeadGrid, qtbot: QtBot) -> None:
     with qtbot.waitSignal(grid.clicked) as clicked:
         click(grid, at(grid, 7, 1.5, 1.5).toPoint())
-    assert clicked.args == [Place(head=7)]
+    assert clicked.args == [SelectionKey(head=7)]
     with qtbot.waitSignal(grid.clicked) as clicked:
         click(grid, (grid.head_rect(2).topLeft() + QPointF(8, -6)).toPoint())  # its title
-    assert clicked.args == [Place(head=2)]
-    told: list[Place] = []
+    assert clicked.args == [SelectionKey(head=2)]
+    told: list[SelectionKey] = []
     grid.clicked.connect(told.append)
     click(grid, QPoint(grid.width() - 2, grid.height() - 2))
     click(grid, at(grid, 7, 1.5, 1.5).toPoint(), Qt.MouseButton.RightButton)
@@ -169,13 +169,13 @@ def test_the_selected_head_is_framed(grid: HeadGrid, theme: Theme) -> None:
         return grid.grab().toImage().pixelColor(left.toPoint()).name()
 
     assert frame(3) == theme.surface
-    grid.mark(Place("layer.0", head=3))
+    grid.mark(SelectionKey("layer.0", head=3))
     assert frame(3) == theme.text
     assert frame(4) == theme.surface
     # As the large one is, of a layer that has fewer heads than another.
-    grid.mark(Place(head=99))
+    grid.mark(SelectionKey(head=99))
     assert frame(11) == theme.text
-    grid.mark(Place(token=3))
+    grid.mark(SelectionKey(token=3))
     assert frame(0) == theme.text
 
 
@@ -201,7 +201,7 @@ def test_nothing_to_show(grid: HeadGrid) -> None:
     before = at(grid, 0, 0.5, 0.5)
     for empty in (None, one_key_each(0), HeadsChart(np.zeros((2, 0, 0)), ("", ""), (), ())):
         grid.show_chart(empty)
-        grid.mark(Place(head=0))
+        grid.mark(SelectionKey(head=0))
         assert colors(grid) == {LIGHT.surface}
         assert grid.text_at(before) == ""
         assert grid.place_at(before) is None

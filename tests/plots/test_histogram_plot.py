@@ -5,8 +5,8 @@ from PySide6.QtCore import QPoint
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.histogram_chart import Bars, HistogramChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.chart import Bars, HistogramChart
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots.histogram_plot import HistogramPlot
 from tests.plots.looking import click, color, colors, hover, leave, pixel, scene, set_ticks
@@ -134,7 +134,7 @@ def test_one_value_everywhere(plot: HistogramPlot) -> None:
 
 
 def test_a_bar_stands_for_no_place(plot: HistogramPlot) -> None:
-    told: list[Place] = []
+    told: list[SelectionKey] = []
     plot.clicked.connect(told.append)
     click(plot, pixel(plot, 0.5, 10))
     assert plot.place_at(scene(plot, 0.5, 10)) is None

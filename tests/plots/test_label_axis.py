@@ -11,8 +11,8 @@ from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.naming import shortened
-from bertviewer.charts.token_norms import norms_chart
+from bertviewer.charts.labels import shortened
+from bertviewer.charts.token_charts import norms_chart
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.label_axis import LEFT_OUT, LabelAxis
 from bertviewer.plots.paper import plot_pdf

@@ -5,7 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import Line, LineChart
-from bertviewer.charts.comparison import line_difference, overlaid
+from bertviewer.charts.comparison import line_difference, line_overlay
 from bertviewer.charts.theme import DARK
 from bertviewer.plots.line_plot import LinePlot
 from tests.plots.lines import chart, lines_in
@@ -25,7 +25,7 @@ def names(plot: LinePlot, shown: LineChart) -> tuple[str, ...]:
 
 
 def test_several_things_in_two_runs_are_named_once(plot: LinePlot) -> None:
-    both = overlaid(chart(BANK, SEA), chart(BANK, RIVER))
+    both = line_overlay(chart(BANK, SEA), chart(BANK, RIVER))
     assert names(plot, both) == ("B", "A", "bank", "sea", "river")
     # What is said of a point, and the data to take along, tell both.
     assert [line.label for line in both.lines] == ["B · bank", "B · sea", "A · bank", "A · river"]
@@ -35,7 +35,7 @@ def test_several_things_in_two_runs_are_named_once(plot: LinePlot) -> None:
 
 def test_a_run_is_told_by_its_lines_and_a_thing_by_its_colour(plot: LinePlot) -> None:
     plot.set_theme(DARK)
-    plot.show_chart(overlaid(chart(BANK, RIVER), chart(BANK, RIVER)))
+    plot.show_chart(line_overlay(chart(BANK, RIVER), chart(BANK, RIVER)))
     b, a, bank, river = plot.legend.entries
     assert b.pen.color().name() == a.pen.color().name() == DARK.text
     assert (b.brush.color().name(), a.brush.color().name()) == (DARK.text, DARK.surface)
@@ -47,17 +47,17 @@ def test_a_run_is_told_by_its_lines_and_a_thing_by_its_colour(plot: LinePlot) ->
 
 
 def test_one_thing_in_two_runs_has_two_names(plot: LinePlot) -> None:
-    assert names(plot, overlaid(chart(BANK), chart(BANK))) == ("B · bank", "A · bank")
+    assert names(plot, line_overlay(chart(BANK), chart(BANK))) == ("B · bank", "A · bank")
 
 
 def test_one_run_has_a_name_for_each_line(plot: LinePlot) -> None:
     assert names(plot, chart(BANK, SEA)) == ("bank", "sea")
     assert names(plot, line_difference(chart(BANK, SEA), chart(BANK, SEA))) == ("bank", "sea")
     # Even where no line is A's.
-    assert names(plot, overlaid(chart(BANK, SEA), chart())) == ("B · bank", "B · sea")
+    assert names(plot, line_overlay(chart(BANK, SEA), chart())) == ("B · bank", "B · sea")
 
 
 def test_without_symbols_there_are_none_in_the_legend(plot: LinePlot) -> None:
     long = [Line(name, tuple(map(float, range(101)))) for name in "ab"]
-    plot.show_chart(overlaid(chart(*long), chart(*long)))
+    plot.show_chart(line_overlay(chart(*long), chart(*long)))
     assert {entry.symbol for entry in plot.legend.entries} == {""}

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication, QWidget
 
 from bertviewer.charts.chart import Line
-from bertviewer.charts.comparison import line_difference, overlaid
+from bertviewer.charts.comparison import line_difference, line_overlay
 from bertviewer.charts.layers import series_chart
-from bertviewer.charts.place import Place
-from bertviewer.charts.token_paths import Traced, path_charts
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.token_charts import TracedToken, path_charts
 from bertviewer.plots.legend import Legend
 from bertviewer.plots.line_plot import LinePlot
 from tests.charts.runs import make_run
@@ -44,7 +44,7 @@ def test_many_layers_have_fewer_numbers(plot: LinePlot) -> None:
         assert len(shown) == layers if layers <= 24 else 15 < len(shown) < 35
         assert dict(shown)[0] == "0"
         assert all(str(at) == text for at, text in shown)
-        last = Place(f"p.{layers - 1}")
+        last = SelectionKey(f"p.{layers - 1}")
         assert plot.place_at(scene(plot, layers - 1, layers - 1)) == last
 
 
@@ -150,7 +150,7 @@ def test_counts_have_whole_numbers(plot: LinePlot) -> None:
 
 def test_what_is_bounded_says_so() -> None:
     run = make_run()
-    paths = path_charts(run, [Traced(1, "it", 0)])
+    paths = path_charts(run, [TracedToken(1, "it", 0)])
     assert paths.norms.bounds == (0.0, inf)
     for cosines in (paths.to_start, paths.to_before):
         assert cosines.bounds == (-1.0, 1.0)
@@ -161,7 +161,7 @@ def test_what_is_bounded_says_so() -> None:
     ]
     # What a difference can be is another matter.
     assert line_difference(paths.to_start, paths.to_start).bounds == (-inf, inf)
-    assert overlaid(paths.to_start, paths.to_start).bounds == (-1, 1)
+    assert line_overlay(paths.to_start, paths.to_start).bounds == (-1, 1)
 
 
 def test_names_keep_their_room_where_the_axis_gets_longer_numbers(plot: LinePlot) -> None:

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import Line, LineChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots.callout import Callout
 from bertviewer.plots.line_plot import LinePlot
@@ -22,12 +22,12 @@ def test_drawing_twice_does_not_pile_up(plot: LinePlot) -> None:
         Line("b", (1.0, 2.0), places("a", 2), (0, 1), (2, 3), (-1, 0), (3, 4)), OUTPUT, PART
     )
     plot.show_chart(full)
-    plot.mark(Place("a.1"))
+    plot.mark(SelectionKey("a.1"))
     items, total = len(plot.area.items), len(plot.scene().items())
     for theme in (DARK, LIGHT, DARK):
         plot.set_theme(theme)
         plot.show_chart(full)
-        plot.mark(Place("a.1"))
+        plot.mark(SelectionKey("a.1"))
     assert len(plot.area.items) == items
     assert len(plot.scene().items()) == total
     assert plot.legend.labels() == ("b", "layer: output", "layer: part")
@@ -38,7 +38,7 @@ def test_drawing_twice_does_not_pile_up(plot: LinePlot) -> None:
 
 @pytest.mark.parametrize("empty", [None, chart()])
 def test_nothing_to_show(plot: LinePlot, empty: LineChart | None) -> None:
-    plot.mark(Place("a.1"))
+    plot.mark(SelectionKey("a.1"))
     plot.show_chart(empty)
     assert curves(plot) == []
     assert marked(plot) == []
@@ -56,13 +56,13 @@ def test_nothing_to_show(plot: LinePlot, empty: LineChart | None) -> None:
 
 def test_marks(plot: LinePlot) -> None:
     for selection, xs, points in (
-        (Place("a.1"), [1], [(1, 2.0)]),
-        (Place("a.1.attention.self"), [1], [(1, 2.0)]),
-        (Place("b.3"), [3], [(3, 4.5)]),
-        (Place("b.1"), [1], []),  # a gap
-        (Place("c"), [], []),
-        (Place(token=3), [], []),
-        (Place(), [], []),
+        (SelectionKey("a.1"), [1], [(1, 2.0)]),
+        (SelectionKey("a.1.attention.self"), [1], [(1, 2.0)]),
+        (SelectionKey("b.3"), [3], [(3, 4.5)]),
+        (SelectionKey("b.1"), [1], []),  # a gap
+        (SelectionKey("c"), [], []),
+        (SelectionKey(token=3), [], []),
+        (SelectionKey(), [], []),
     ):
         plot.mark(selection)
         assert marked(plot) == xs, selection
@@ -70,7 +70,7 @@ def test_marks(plot: LinePlot) -> None:
 
 
 def test_a_mark_stays_with_another_chart(plot: LinePlot) -> None:
-    plot.mark(Place("a.1"))
+    plot.mark(SelectionKey("a.1"))
     plot.show_chart(chart(Line("x", (5.0, 6.0, 7.0), places("a"))))
     assert rings(plot) == [(1, 6.0)]
     plot.set_theme(DARK)
@@ -82,19 +82,19 @@ def test_two_lines_of_one_place_are_both_marked(plot: LinePlot) -> None:
     plot.show_chart(
         chart(Line("B", (1.0, 2.0), places("a", 2)), Line("A", (3.0, 4.0), places("a", 2)))
     )
-    plot.mark(Place("a.1"))
+    plot.mark(SelectionKey("a.1"))
     assert marked(plot) == [1]
     assert sorted(rings(plot)) == [(1, 2.0), (1, 4.0)]
 
 
 def test_what_is_everywhere_marks_nothing(plot: LinePlot) -> None:
     """ALBERT's one layer gives all states but the first."""
-    shared = (Place("start"), *(Place("shared"),) * 2)
+    shared = (SelectionKey("start"), *(SelectionKey("shared"),) * 2)
     plot.show_chart(chart(Line("x", (1.0, 2.0, 3.0), shared)))
-    plot.mark(Place("shared"))
+    plot.mark(SelectionKey("shared"))
     assert marked(plot) == []
     assert rings(plot) == []
-    plot.mark(Place("start"))
+    plot.mark(SelectionKey("start"))
     assert marked(plot) == [0]
 
 
@@ -105,25 +105,25 @@ def callouts(plot: LinePlot) -> list[Callout]:
 @pytest.mark.parametrize(("number", "text"), [(0, "layer 0: 1"), (3, "layer 3: 4")])
 def test_the_selected_point_has_its_value_beside_it(plot: LinePlot, number: int, text: str) -> None:
     plot.show_chart(chart(OUTPUT))
-    plot.mark(Place(f"a.{number}"))
+    plot.mark(SelectionKey(f"a.{number}"))
     (callout,) = callouts(plot)
     assert callout.text == text
     plot.grab()
     place = callout.deviceTransform(plot.viewportTransform()).mapRect(callout.boundingRect())
     assert plot.area.vb.sceneBoundingRect().contains(place)
-    plot.mark(Place())
+    plot.mark(SelectionKey())
     assert callouts(plot) == []
 
 
 def test_a_point_without_a_value_has_none_beside_it(plot: LinePlot) -> None:
     plot.show_chart(chart(OUTPUT))
-    plot.mark(Place("a.2"))
+    plot.mark(SelectionKey("a.2"))
     assert callouts(plot) == []
 
 
 def test_on_paper_the_ring_is_enough(plot: LinePlot) -> None:
     plot.show_chart(chart(OUTPUT))
-    plot.mark(Place("a.1"))
+    plot.mark(SelectionKey("a.1"))
     plot.paper_scale = 2
     plot.draw()
     assert (len(rings(plot)), callouts(plot)) == (1, [])

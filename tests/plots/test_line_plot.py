@@ -6,7 +6,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QGraphicsPathItem, QWidget
 
 from bertviewer.charts.chart import Line
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, GREY, LIGHT, Theme
 from bertviewer.plots.callout import Callout
 from bertviewer.plots.export import png
@@ -31,7 +31,7 @@ def test_a_value_that_is_not_finite_is_a_gap(plot: LinePlot) -> None:
     (curve,) = curves(plot)
     assert curve.heights == (1.0, None, None, 2.0)
     # What gave it can be selected all the same.
-    assert plot.place_at(scene(plot, 1, 1.5)) == Place("p.1")
+    assert plot.place_at(scene(plot, 1, 1.5)) == SelectionKey("p.1")
     bottom, top = plot.area.vb.viewRange()[1]
     assert 0.5 < bottom < 1.0
     assert 2.0 < top < 3.0
@@ -74,7 +74,7 @@ def test_a_band_has_the_gaps_of_its_edges(plot: LinePlot) -> None:
 
 
 def test_the_theme_changes_every_colour(plot: LinePlot) -> None:
-    plot.mark(Place("a.1"))
+    plot.mark(SelectionKey("a.1"))
     light = colors(plot)
     assert {LIGHT.surface, *LIGHT.series[:2]} <= light
     plot.set_theme(DARK)
@@ -107,7 +107,7 @@ def test_a_constant_figure_is_drawn_and_found(plot: LinePlot) -> None:
         plot.show_chart(chart(Line("x", (value,) * 3, places("p"))))
         bottom, top = plot.area.vb.viewRange()[1]
         assert bottom < value < top
-        assert plot.place_at(scene(plot, 1, value)) == Place("p.1")
+        assert plot.place_at(scene(plot, 1, value)) == SelectionKey("p.1")
         assert LIGHT.series[0] in colors(plot)
 
 
@@ -139,7 +139,7 @@ def test_lines_of_any_size_are_drawn(plot: LinePlot, unit: float) -> None:
         values = tuple(n * size for n in (1.0, 3.0, 2.0))
         plot.show_chart(chart(Line("x", values, places("p", 3))))
         plot.area.getAxis("left").hide()  # its numbers differ
-        plot.mark(Place("p.1"))
+        plot.mark(SelectionKey("p.1"))
         for item in plot.area.items:
             item.setVisible(not isinstance(item, Callout))  # it says the value
         plot.grab()

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import Line
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.line_plot import LinePlot
 from tests.plots.lines import chart, lines_in, places
 from tests.plots.looking import click, hover, leave, pixel, scene
@@ -38,14 +38,14 @@ NEAREST = (
 
 def test_the_nearest_point(plot: LinePlot) -> None:
     for x, value, path in NEAREST:
-        assert plot.place_at(scene(plot, x, value)) == Place(path), (x, value)
+        assert plot.place_at(scene(plot, x, value)) == SelectionKey(path), (x, value)
 
 
 def test_a_gap_of_the_first_line_that_reaches_it(plot: LinePlot) -> None:
     nan = float("nan")
     short, long = Line("a", (1.0,), places("a", 1)), Line("b", (nan, nan), places("b", 2))
     plot.show_chart(chart(short, long))
-    assert plot.place_at(scene(plot, 1, 1.0)) == Place("b.1")
+    assert plot.place_at(scene(plot, 1, 1.0)) == SelectionKey("b.1")
     plot.show_chart(chart(Line("no places", (1.0, None))))
     assert plot.place_at(scene(plot, 1, 1.0)) is None
 
@@ -100,16 +100,16 @@ def test_outside_of_the_axes_is_nothing(plot: LinePlot) -> None:
 def test_a_click_tells_the_place(plot: LinePlot, qtbot: QtBot) -> None:
     with qtbot.waitSignal(plot.clicked) as clicked:
         click(plot, pixel(plot, 3, 4.0))
-    assert clicked.args == [Place("a.3")]
+    assert clicked.args == [SelectionKey("a.3")]
 
 
 def test_what_stands_for_nothing_tells_nothing(plot: LinePlot) -> None:
-    told: list[Place] = []
+    told: list[SelectionKey] = []
     plot.clicked.connect(told.append)
     click(plot, pixel(plot, 3, 4.0), Qt.MouseButton.RightButton)
     plot.show_chart(chart(Line("no places", (1.0, 2.0))))
     click(plot, pixel(plot, 1, 2.0))
-    plot.show_chart(chart(Line("empty places", (1.0, 2.0), (Place(), Place()))))
+    plot.show_chart(chart(Line("empty places", (1.0, 2.0), (SelectionKey(), SelectionKey()))))
     click(plot, pixel(plot, 1, 2.0))
     QApplication.processEvents()
     assert told == []
@@ -118,7 +118,7 @@ def test_what_stands_for_nothing_tells_nothing(plot: LinePlot) -> None:
 def test_a_click_on_a_gap_tells_the_layer(plot: LinePlot, qtbot: QtBot) -> None:
     with qtbot.waitSignal(plot.clicked) as clicked:
         click(plot, pixel(plot, 2, 3.0))
-    assert clicked.args == [Place("a.2")]
+    assert clicked.args == [SelectionKey("a.2")]
 
 
 def test_dragging_moves_nothing(plot: LinePlot) -> None:

@@ -5,17 +5,16 @@ from msgspec.structs import replace
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.chart import Line, LineChart
+from bertviewer.charts.chart import Bars, HistogramChart, Line, LineChart
 from bertviewer.charts.comparison import line_difference
-from bertviewer.charts.histogram_chart import Bars, HistogramChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.number_axis import LOWEST, PowerAxis, log_height
 from tests.plots.looking import color, scene
 
 COUNTS = HistogramChart((0.0, 1.0, 2.0, 3.0), (Bars("B", (1, 1000, 0)),), is_log=True)
-PLACES = tuple(Place(path=f"layer.{n}") for n in range(3))
+PLACES = tuple(SelectionKey(path=f"layer.{n}") for n in range(3))
 RANKS = LineChart(
     (Line("mat", (10_000, 100, 1), PLACES),), "Layer", "Rank", ("emb", "0", "1"), is_log=True
 )

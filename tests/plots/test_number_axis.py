@@ -10,8 +10,7 @@ from PySide6.QtCore import QRectF
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.chart import Line, LineChart
-from bertviewer.charts.histogram_chart import Bars, HistogramChart
+from bertviewer.charts.chart import Bars, HistogramChart, Line, LineChart
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.number_axis import NumberAxis, round_step

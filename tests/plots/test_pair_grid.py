@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.frames import Frames
 from bertviewer.plots.pair_grid import PairGrid
 from tests.plots.looking import click, pixel
@@ -20,7 +20,7 @@ def grid(count: int = 4) -> GridChart:
         np.arange(float(count * count)).reshape(count, count),
         TEXTS[:count],
         TEXTS[:count],
-        column_places=tuple(Place(token=n) for n in range(count)),
+        column_keys=tuple(SelectionKey(token=n) for n in range(count)),
         is_top_down=True,
     )
 
@@ -53,7 +53,7 @@ def test_a_click_tells_row_and_column_and_then_selects_the_column(plot: PairGrid
     plot.paired.connect(lambda row, column: told.append((row, column)))
     plot.clicked.connect(told.append)
     click(plot, pixel(plot, 2.5, 1.5))
-    assert told == [(1, 2), Place(token=2)]
+    assert told == [(1, 2), SelectionKey(token=2)]
 
 
 def test_other_buttons_and_other_places_tell_nothing(plot: PairGrid, qtbot: QtBot) -> None:
@@ -64,7 +64,7 @@ def test_other_buttons_and_other_places_tell_nothing(plot: PairGrid, qtbot: QtBo
 
 
 def test_the_selected_column_and_the_marked_row_are_framed(plot: PairGrid) -> None:
-    plot.mark(Place(token=2))
+    plot.mark(SelectionKey(token=2))
     assert frames(plot) == ({(2, 0, 1, 4)}, set())
     plot.mark_row(1)
     assert frames(plot) == ({(2, 0, 1, 4), (0, 1, 4, 1)}, {(2, 1, 1, 1)})

@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import LIGHT
 from bertviewer.plots.pair_matrix import PairMatrix
 from tests.plots.looking import click, colors_of
@@ -21,7 +21,7 @@ def cosines(count: int) -> GridChart:
     """Return what the similarities of so many tokens are drawn from."""
     names = tuple(f"word{n}" for n in range(count))
     values = np.arange(float(count * count)).reshape(count, count)
-    places = tuple(Place(token=n) for n in range(count))
+    places = tuple(SelectionKey(token=n) for n in range(count))
     return GridChart(values, names, names, (), places, "Token", "Token", "Cosine", is_top_down=True)
 
 
@@ -57,7 +57,7 @@ def test_a_click_tells_row_and_column_and_selects_the_column(plot: PairMatrix) -
     told = follow(plot)
     click(plot, middle(plot, 1, 2).toPoint())
     assert told == [(1, 2)]
-    assert plot.selection == Place(token=2)
+    assert plot.selection == SelectionKey(token=2)
     click(plot, QPoint(1, 1))
     click(plot, middle(plot, 3, 3).toPoint(), Qt.MouseButton.RightButton)
     assert told == [(1, 2)]
@@ -120,7 +120,7 @@ def test_the_selected_column_and_the_marked_row_are_framed(plot: PairMatrix) -> 
         return rows, columns
 
     assert framed() == ([], [])
-    plot.mark(Place(token=2))
+    plot.mark(SelectionKey(token=2))
     assert framed() == ([], [2, 3])
     plot.mark_row(1)
     assert framed() == ([1, 2], [2, 3])

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.theme import DARK
-from bertviewer.charts.token_norms import norms_chart
+from bertviewer.charts.token_charts import norms_chart
 from bertviewer.plots import export
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot

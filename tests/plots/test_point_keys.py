@@ -6,9 +6,8 @@ from PySide6.QtGui import QPalette
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.chart import Line
-from bertviewer.charts.histogram_chart import Bars, HistogramChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.chart import Bars, HistogramChart, Line
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import LIGHT
 from bertviewer.plots.callout import Callout
 from bertviewer.plots.histogram_plot import HistogramPlot
@@ -53,7 +52,7 @@ def test_keys_go_along_a_line_and_from_line_to_line(
     plot: LinePlot, start: str | None, keys: tuple[Qt.Key, ...], end: str
 ) -> None:
     told = follow(plot)
-    plot.mark(Place(start))
+    plot.mark(SelectionKey(start))
     for key in keys:
         QTest.keyClick(plot, key)
     assert told[-1][0] == end
@@ -61,7 +60,7 @@ def test_keys_go_along_a_line_and_from_line_to_line(
     assert (told[-1][1] - pixel(plot, *ring)).manhattanLength() <= 2
     assert marked(plot) == [ring[0]]
     path = "b" if "part" in end else "a"
-    assert plot.selection == Place(f"{path}.{int(ring[0])}")
+    assert plot.selection == SelectionKey(f"{path}.{int(ring[0])}")
 
 
 @pytest.mark.parametrize(
@@ -69,15 +68,15 @@ def test_keys_go_along_a_line_and_from_line_to_line(
 )
 def test_at_an_end_a_key_leads_nowhere(plot: LinePlot, start: str, key: Qt.Key) -> None:
     told = follow(plot)
-    plot.mark(Place(start))
+    plot.mark(SelectionKey(start))
     QTest.keyClick(plot, key)
     assert told == []
-    assert plot.selection == Place(start)
+    assert plot.selection == SelectionKey(start)
 
 
 def test_points_that_stand_for_nothing_are_told_all_the_same(plot: LinePlot) -> None:
     plot.show_chart(chart(Line("x", (1.0, 2.0))))
-    told, clicked = follow(plot), list[Place]()
+    told, clicked = follow(plot), list[SelectionKey]()
     plot.clicked.connect(clicked.append)
     for key in (RIGHT, RIGHT, RIGHT):
         QTest.keyClick(plot, key)
@@ -96,7 +95,7 @@ def test_an_empty_plot_leads_nowhere(plot: LinePlot) -> None:
 
 def test_what_was_reached_stays_in_another_chart_of_the_same_line(plot: LinePlot) -> None:
     told = follow(plot)
-    plot.mark(Place("a.0"))
+    plot.mark(SelectionKey("a.0"))
     QTest.keyClick(plot, RIGHT)
     plot.show_chart(chart(PART, Line("layer: output", (5.0, 6.0), places("a", 2))))
     assert rings(plot) == [(1, 6.0)]
@@ -130,7 +129,7 @@ def test_the_value_hides_no_line_where_there_is_room(plot: LinePlot) -> None:
     for values in ((1.0, 2.0, 3.0, 4.0), (4.0, 3.0, 2.0, 1.0), (1.0, 4.0, 1.0), (2.0, 1.0, 2.0)):
         plot.show_chart(chart(Line("x", values, places("a", len(values)))))
         for number in range(len(values)):
-            plot.mark(Place(f"a.{number}"))
+            plot.mark(SelectionKey(f"a.{number}"))
             plot.grab()
             (callout,) = (item for item in plot.area.items if isinstance(item, Callout))
             at = callout.scenePos()

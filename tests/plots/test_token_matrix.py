@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots import export
 from bertviewer.plots.matrix_layout import MatrixLayout
@@ -35,7 +35,7 @@ def chart_of(queries: int, keys: int | None = None, is_causal: bool = False) -> 
         values,
         rows,
         columns,
-        row_places=tuple(Place(token=n) for n in range(queries)),
+        row_keys=tuple(SelectionKey(token=n) for n in range(queries)),
         x_title="Key",
         y_title="Query",
         value_title="Attention",
@@ -110,7 +110,7 @@ def test_of_many_tokens_evenly_spaced_ones_are_named(plot: TokenMatrix, count: i
         numbers = sorted(int(word.removeprefix("word")) for word in found)
         assert len(numbers) > 10
         assert len({b - a for a, b in pairwise(numbers)}) == 1
-    plot.mark(Place(token=33))
+    plot.mark(SelectionKey(token=33))
     assert "word33" in words(plot)
 
 
@@ -142,7 +142,7 @@ def test_the_wheel_goes_nearer_to_what_it_is_on(plot: TokenMatrix) -> None:
 
 def test_a_drag_moves_it_and_a_double_click_shows_all(plot: TokenMatrix) -> None:
     plot.show_chart(chart_of(70))
-    told: list[Place] = []
+    told: list[SelectionKey] = []
     plot.clicked.connect(told.append)
     whole = layout_of(plot)
     position = whole.cells.center()
@@ -162,7 +162,7 @@ def test_a_drag_moves_it_and_a_double_click_shows_all(plot: TokenMatrix) -> None
 def test_keys_do_the_same(plot: TokenMatrix) -> None:
     plot.show_chart(chart_of(70))
     whole = layout_of(plot)
-    told: list[Place] = []
+    told: list[SelectionKey] = []
     plot.clicked.connect(told.append)
     plot.clicked.connect(plot.mark)
     for _ in range(8):
@@ -204,7 +204,7 @@ def test_pointing_tells_cells_and_names(plot: TokenMatrix) -> None:
 
 
 def test_a_click_tells_the_row_or_the_token_of_a_name(plot: TokenMatrix, qtbot: QtBot) -> None:
-    told: list[Place] = []
+    told: list[SelectionKey] = []
     plot.clicked.connect(told.append)
     layout = layout_of(plot)
     click(plot, middle(plot, 5, 1).toPoint())

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.ui.docks.dock import PaneName
 from bertviewer.ui.shell.action_table import action_of
 from tests.screenshots.chapter import Size, Step
@@ -71,7 +71,7 @@ def ran(text: str, pair: str | None = None) -> Step:
 
 def at(path: str, token: int | None = None, head: int | None = None) -> Step:
     """Select a module, and with it a token and a head."""
-    return lambda guide: guide.workspace.selection.go(Place(path, token=token, head=head))
+    return lambda guide: guide.workspace.selection.go(SelectionKey(path, token=token, head=head))
 
 
 def shown(title: str) -> Step:

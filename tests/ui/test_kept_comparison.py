@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from PySide6.QtGui import QAction
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.map.measures import PART
+from bertviewer.charts.map.values import PART
 from bertviewer.core.comparison.comparison import Change, Comparison, compare_architectures
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.map.measure_choice import MeasureChoice

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QTableView
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.schema.activation_run import Sentence, Token
 from bertviewer.core.sources.presets import demo_folder
@@ -154,7 +154,7 @@ class TestTable:
         selected.set_run(self.TOKENS, 1)
         assert table.currentIndex().row() == 1
         assert table.rowAt(0) == 0  # [CLS] is not scrolled away for it
-        selected.go(Place(token=33))
+        selected.go(SelectionKey(token=33))
         assert [index.row() for index in table.selectionModel().selectedRows()] == [33]
         assert table.viewport().rect().contains(table.visualRect(table.currentIndex()).center())
         selected.set_run(self.TOKENS[:20], None)
@@ -197,7 +197,7 @@ class TestTable:
         qtbot.keyClick(table, Qt.Key.Key_C, control)
         whole = "0\tt0\t100\n1\tt1\t101\n2\tt2\t102"  # without segments, which are all the same
         assert QApplication.clipboard().text() == whole
-        selected.go(Place(token=1))
+        selected.go(SelectionKey(token=1))
         qtbot.keyClick(table, Qt.Key.Key_C, control)
         assert QApplication.clipboard().text() == "1\tt1\t101"
         qtbot.keyClick(table, Qt.Key.Key_C, control | Qt.KeyboardModifier.ShiftModifier)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.token_norms import norms_chart
+from bertviewer.charts.token_charts import norms_chart
 from bertviewer.charts.translation import speak
 from bertviewer.ui.settings.translation import install_translations, translate
 from bertviewer.ui.shell.main_window import MainWindow

@@ -1,9 +1,95 @@
-"""In which column each node of a flow stands: what is right of another comes after it."""
+"""A flow's nodes in columns: what is right of another comes after it.
+
+An edge that passes columns has a place in each of them, so that nothing else can stand there.
+
+
+In which column each node of a flow stands: what is right of another comes after it.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bertviewer.charts.graph.reaching import depths, in_order, reached, stations
+from msgspec import Struct
+
+from bertviewer.charts.graph.paths import (
+    common_path_nodes,
+    depths,
+    main_path,
+    reached,
+    topological_order,
+)
 from bertviewer.core.schema.flow import Edge, Node
+
+PASSING = 8.0
+"""Half of the room that a line needs which passes a column."""
+
+
+class Extent(Struct, frozen=True):
+    """The room that a node takes: ``above`` and ``below`` from where its line meets it.
+
+    ``text`` is how wide the text above an input or an output is, which other columns may be under.
+    """
+
+    width: float
+    above: float
+    below: float
+    text: float = 0.0
+
+
+class Item(Struct, frozen=True):
+    """What stands in a column: a node, or an edge that passes.
+
+    Attributes:
+        number: its own.
+        column: counted from the left.
+        key: the node's id, empty for an edge.
+        room: what it takes.
+    """
+
+    number: int
+    column: int
+    key: str
+    room: Extent
+
+
+class Skeleton(Struct, frozen=True):
+    """Items and how they hang together.
+
+    Attributes:
+        items: by number.
+        chains: of each edge the items that it goes along, its two nodes included.
+        edges: in the same order.
+        spine: the nodes of the main line.
+    """
+
+    items: tuple[Item, ...]
+    chains: tuple[tuple[int, ...], ...]
+    edges: tuple[Edge, ...]
+    spine: tuple[str, ...]
+
+
+def skeleton_of(
+    nodes: Sequence[Node], edges: Sequence[Edge], rooms: Mapping[str, Extent]
+) -> Skeleton:
+    """Return nodes and edges in columns.
+
+    Raises:
+        CycleError: they go in a circle.
+    """
+    spine = main_path(nodes, edges)
+    columns = columns_of(nodes, edges, spine, {key: room.width for key, room in rooms.items()})
+    numbers = {node.id: number for number, node in enumerate(nodes)}
+    items = [
+        Item(number, columns[node.id], node.id, rooms[node.id]) for number, node in enumerate(nodes)
+    ]
+    chains = []
+    for edge in edges:
+        chain = [numbers[edge.source]]
+        for column in range(columns[edge.source] + 1, columns[edge.target]):
+            chain.append(len(items))
+            items.append(Item(len(items), column, "", Extent(0, PASSING, PASSING)))
+        chains.append((*chain, numbers[edge.target]))
+    return Skeleton(tuple(items), tuple(chains), tuple(edges), spine)
+
 
 _WIDE = 120.0
 """A node as wide as that leaves much empty where all others in its column are narrow."""
@@ -18,9 +104,9 @@ def columns_of(
         CycleError: the flow goes in a circle.
     """
     by_key = {node.id: node for node in nodes}
-    order = in_order(by_key, edges)
+    order = topological_order(by_key, edges)
     bound = [*edges, *_after_stations(order, edges, spine, by_key)]
-    columns = depths(in_order(order, bound), bound)
+    columns = depths(topological_order(order, bound), bound)
     out: dict[str, list[str]] = {}
     for edge in edges:
         out.setdefault(edge.source, []).append(edge.target)
@@ -46,7 +132,7 @@ def _after_stations(
         return
     early = reached(spine[:1], edges)
     depth = depths(order, edges)
-    fixed = stations(spine[0], spine[-1], order, edges)[1:]
+    fixed = common_path_nodes(spine[0], spine[-1], order, edges)[1:]
     targets = {edge.target for edge in edges}
     for start in order:
         if start in early or start in targets:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from bertviewer.charts.graph.hangers import SIDE_ROLES
+from bertviewer.charts.graph.paths import SIDE_ROLES
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.flow import Edge, Flow, Node
 from bertviewer.core.util.text import printable

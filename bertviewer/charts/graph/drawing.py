@@ -1,4 +1,7 @@
-"""A flow as it stands on the canvas: plain data with places, free of Qt and of colours."""
+"""A flow as it stands on the canvas: plain data with places, free of Qt and of colours.
+
+How much room a drawing takes without its title, and where another one fits into a node.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -9,7 +12,7 @@ from msgspec.structs import replace
 from bertviewer.charts.theme import NORMAL, SMALL, Part
 from bertviewer.core.schema.flow import Edge, Node
 
-Form = Literal[
+NodeForm = Literal[
     "input",
     "output",
     "box",
@@ -27,13 +30,13 @@ Form = Literal[
 """What a node looks like. An ``exit`` is an output beside the main line; a ``sign`` is a
 small circle with what it does: plus, times."""
 
-Style = Literal["strong", "text", "mono", "caption"]
+TextStyle = Literal["strong", "text", "mono", "caption"]
 """How a text is set: a name, a word, a size or a path, a remark."""
 
 Ink = Literal["text", "muted", "part"]
 """A text's colour; ``part`` is the hue of what it stands in."""
 
-Weight = Literal["residual", "data", "side"]
+LineWeight = Literal["residual", "data", "side"]
 """How a line is drawn: thick, plain, or pale and dashed as what follows from masks is."""
 
 Point = tuple[float, float]
@@ -44,11 +47,11 @@ _BRIEF = 17.0
 MIDDLE = 0.36
 """Small letters' middle is so much of the size above the line on which they stand."""
 
-Measure = Callable[[str, Style, float], float]
+TextWidth = Callable[[str, TextStyle, float], float]
 """How wide a text of that style and size in pixels is."""
 
 
-class Letters(Struct, frozen=True):
+class Typography(Struct, frozen=True):
     """How a drawing's texts are set.
 
     Attributes:
@@ -58,13 +61,13 @@ class Letters(Struct, frozen=True):
         is_brief: names alone are written, which leaves room for larger ones.
     """
 
-    measure: Measure
+    measure: TextWidth
     normal: float = NORMAL
     small: float = SMALL
     is_brief: bool = False
 
     @classmethod
-    def brief(cls, measure: Measure) -> "Letters":
+    def brief(cls, measure: TextWidth) -> "Typography":
         """Return the letters of a drawing that is seen small."""
         return cls(measure, _BRIEF, _BRIEF, is_brief=True)
 
@@ -83,7 +86,7 @@ class Label(Struct, frozen=True):
     text: str
     x: float
     y: float
-    style: Style = "text"
+    style: TextStyle = "text"
     size: float = NORMAL
     anchor: Literal["start", "middle", "end"] = "middle"
     ink: Ink = "text"
@@ -118,7 +121,7 @@ class Rect(Struct, frozen=True):
         return replace(self, x=self.x + x, y=self.y + y)
 
 
-class Placed(Struct, frozen=True):
+class DrawnNode(Struct, frozen=True):
     """A node in its place.
 
     Attributes:
@@ -135,7 +138,7 @@ class Placed(Struct, frozen=True):
     """
 
     node: Node
-    form: Form
+    form: NodeForm
     part: Part
     rect: Rect
     labels: tuple[Label, ...] = ()
@@ -145,7 +148,7 @@ class Placed(Struct, frozen=True):
     is_causal: bool = False
     is_again: bool = False
 
-    def moved(self, x: float, y: float) -> "Placed":
+    def moved(self, x: float, y: float) -> "DrawnNode":
         """Return the same node elsewhere."""
         return replace(
             self,
@@ -161,7 +164,7 @@ class Line(Struct, frozen=True):
 
     edge: Edge
     points: tuple[Point, ...]
-    weight: Weight = "data"
+    weight: LineWeight = "data"
     has_head: bool = False
 
     def moved(self, x: float, y: float) -> "Line":
@@ -172,7 +175,7 @@ class Line(Struct, frozen=True):
 class Picture(Struct, frozen=True):
     """Nodes, lines and texts without a title and margins."""
 
-    nodes: Sequence[Placed]
+    nodes: Sequence[DrawnNode]
     lines: Sequence[Line]
     labels: Sequence[Label] = ()
 
@@ -193,7 +196,62 @@ class Drawing(Struct, frozen=True):
     width: float
     height: float
     title: tuple[Label, ...]
-    nodes: tuple[Placed, ...]
+    nodes: tuple[DrawnNode, ...]
     lines: tuple[Line, ...]
     labels: tuple[Label, ...] = ()
     is_brief: bool = False
+
+
+CARD = 5.0
+"""How far a card of a deck stands out behind the one before it."""
+
+_AROUND = 9.0
+_INSET = 0.05
+
+
+def drawing_bounds(drawing: Drawing) -> Rect:
+    """Return the rectangle of all that is drawn but the title, with a little room around it."""
+    xs = [x for line in drawing.lines for x, _ in line.points]
+    ys = [y for line in drawing.lines for _, y in line.points]
+    for placed in drawing.nodes:
+        xs += (placed.rect.x, placed.rect.right)
+        ys += (placed.rect.y, placed.rect.bottom)
+        ys += (label.y - 8 for label in placed.labels)
+    for label in drawing.labels:
+        xs.append(label.x)
+        ys.append(label.y - 8)
+    if not xs or not ys:
+        return Rect(0, 0, drawing.width, drawing.height)
+    left, top = min(xs) - _AROUND, min(ys) - _AROUND
+    return Rect(left, top, max(xs) + _AROUND - left, max(ys) + _AROUND - top)
+
+
+def front_rect(placed: DrawnNode) -> Rect:
+    """Return the rectangle in which what is inside of a node is drawn."""
+    rect = placed.rect
+    if placed.form == "deck":
+        out = CARD * (placed.copies - 1)
+        rect = Rect(rect.x, rect.y + out, rect.width - out, rect.height - out)
+    return rect
+
+
+def inner_rect(placed: DrawnNode) -> Rect:
+    """Return that rectangle with a margin."""
+    rect = front_rect(placed)
+    margin = _INSET * min(rect.width, rect.height)
+    return Rect(rect.x + margin, rect.y + margin, rect.width - 2 * margin, rect.height - 2 * margin)
+
+
+def simplified(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Return a line without corners that are none."""
+    found: list[Point] = []
+    for point in points:
+        while len(found) > 1 and _is_between(found[-2], found[-1], point):
+            found.pop()
+        if not found or found[-1] != point:
+            found.append(point)
+    return tuple(found)
+
+
+def _is_between(a: Point, b: Point, c: Point) -> bool:
+    return any(abs(a[axis] - b[axis]) < 0.01 and abs(b[axis] - c[axis]) < 0.01 for axis in (0, 1))

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
+from bertviewer.charts.graph.draw_items import DrawItem, Shape, draw_items, handles
 from bertviewer.charts.graph.drawing import MIDDLE, Drawing, Label
-from bertviewer.charts.graph.marks import Mark, marks_of
-from bertviewer.charts.graph.shapes import Shape, handles
 from bertviewer.charts.theme import FONTS, LIGHT, MONO_FONTS, STRONG, Theme, css_family, css_weight
 from bertviewer.core.util.text import printable
 
@@ -27,14 +26,14 @@ def svg_of(drawing: Drawing, theme: Theme = LIGHT, points: float | None = None) 
             f'viewBox="0 0 {width} {height}" font-family={quoteattr(css_family(FONTS))}>',
             f"<title>{_text(title)}</title>",
             f'<rect width="{width}" height="{height}" fill="{theme.surface}"/>',
-            *(line for mark in marks_of(drawing, theme) for line in _mark_lines(mark)),
+            *(line for mark in draw_items(drawing, theme) for line in _mark_lines(mark)),
             "</svg>",
             "",
         )
     )
 
 
-def _mark_lines(mark: Mark) -> Iterator[str]:
+def _mark_lines(mark: DrawItem) -> Iterator[str]:
     key = f" data-id={quoteattr(printable(mark.key))}" if mark.key else ""
     yield f'<g class="{mark.kind}"{key}>'
     if mark.tip:

@@ -4,15 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from bertviewer.charts.graph.hangers import split
-from bertviewer.charts.graph.reaching import CycleError
-from bertviewer.charts.graph.towers import tower_of
-from bertviewer.charts.graph.words import words_of
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.graph.node_labels import node_labels
+from bertviewer.charts.graph.paths import CycleError, encoder_subgraph
+from bertviewer.charts.graph.side_nodes import split_graph
+from bertviewer.charts.map.part_graphs import Scope
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.core.schema.flow import Flow, Node
 
-MOST_SIDE_BY_SIDE = 12
+MAX_SIDE_BY_SIDE = 12
 """More equal layers than these are a deck of narrow cards, through which one goes."""
 
 
@@ -28,7 +27,7 @@ class Block(Struct, frozen=True):
     """
 
     name: str
-    part: Part
+    part: Scope
     hue: Hue
     node: str
     is_layer: bool = False
@@ -48,11 +47,11 @@ class Strip(Struct, frozen=True):
 
 def strips_of(flow: Flow) -> tuple[Strip, ...]:
     """Return the strips of a whole model's flow: one, or the encoder's and the decoder's."""
-    words = words_of(flow)
+    words = node_labels(flow)
     hues = {key: each.part for key, each in words.items()}
-    parts = split(flow)
+    parts = split_graph(flow)
     try:
-        tower = tower_of(parts.main, parts.edges)
+        tower = encoder_subgraph(parts.main, parts.edges)
     except CycleError:
         tower = None
     if tower is None:
@@ -67,7 +66,7 @@ def strips_of(flow: Flow) -> tuple[Strip, ...]:
     return tuple(strip for strip in strips if strip.blocks)
 
 
-def block_of(blocks: Sequence[Block], part: Part) -> Block | None:
+def block_of(blocks: Sequence[Block], part: Scope) -> Block | None:
     """Return the block in which a part is, ``None`` if it is in none of them."""
     inside = [
         block
@@ -84,15 +83,15 @@ def _blocks(nodes: Sequence[Node], hues: dict[str, Hue]) -> Iterator[Block]:
             continue
         layers = node.layers
         if node.repeat is None:
-            yield Block(node.name, Part(node.path), hues[node.id], node.id, node.is_layer)
+            yield Block(node.name, Scope(node.path), hues[node.id], node.id, node.is_layer)
             continue
         base = node.name.removesuffix(str(node.repeat.first)).strip()
         if node.repeat.count > len(layers):
             # A shared layer stands once for each of its calls.
             for call in range(node.repeat.count):
                 path = layers[call % len(layers)]
-                part = Part(path, call=call // len(layers))
+                part = Scope(path, call=call // len(layers))
                 yield Block(f"{base} {call}".strip(), part, hues[node.id], node.id, True)
             continue
         for number, path in enumerate(layers, node.repeat.first):
-            yield Block(f"{base} {number}".strip(), Part(path), hues[node.id], node.id, True)
+            yield Block(f"{base} {number}".strip(), Scope(path), hues[node.id], node.id, True)

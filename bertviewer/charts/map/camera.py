@@ -76,7 +76,7 @@ def fitted(
     return _begun(rect, width, height, max(scale, least))
 
 
-def read(rect: Rect, width: float, height: float) -> Camera:
+def fitted_width(rect: Rect, width: float, height: float) -> Camera:
     """Return the sight that has a list as wide as the window, from its beginning on."""
     return _begun(rect, width, height, min(width / max(rect.width, 1.0), 1.0))
 

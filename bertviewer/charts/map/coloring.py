@@ -5,13 +5,18 @@ from math import log10
 
 from msgspec import Struct
 
-from bertviewer.charts.graph.tints import MOST_STRENGTH, Tint, Tints, part_tint
-from bertviewer.charts.graph.words import words_of
-from bertviewer.charts.map.atlas import Atlas
+from bertviewer.charts.graph.draw_items import MAX_STRENGTH, NodeColor, NodeColors, part_color
+from bertviewer.charts.graph.node_labels import node_labels
 from bertviewer.charts.map.blocks import Block
-from bertviewer.charts.map.measures import COUNTED, SPREAD, Measure, figure_text, share_text
-from bertviewer.charts.map.part import Part
-from bertviewer.charts.map.values import Values
+from bertviewer.charts.map.part_graphs import PartGraphs, Scope
+from bertviewer.charts.map.values import (
+    COUNTED,
+    SPREAD,
+    MapMeasure,
+    MapValues,
+    figure_text,
+    share_text,
+)
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.charts.theme import Theme, mixed
 from bertviewer.charts.translation import translate
@@ -45,15 +50,17 @@ class Legend(Struct, frozen=True):
     scale: Scale | None = None
 
 
-class Coloring:
+class MapColoring:
     """Colours the nodes and blocks of a model by one measure."""
 
-    def __init__(self, atlas: Atlas, values: Values, measure: Measure, theme: Theme) -> None:
+    def __init__(
+        self, atlas: PartGraphs, values: MapValues, measure: MapMeasure, theme: Theme
+    ) -> None:
         self._atlas, self._values, self._theme = atlas, values, theme
         self.measure = measure
         self._range = None if measure.kind in ("part", "check") else values.range_of(measure)
 
-    def tints(self, part: Part) -> Tints | None:
+    def tints(self, part: Scope) -> NodeColors | None:
         """Return the colours of a part's nodes, ``None`` for those of the parts of a model."""
         flow = self._atlas.flow(part)
         if self.measure.kind == "part" or flow is None:
@@ -64,20 +71,20 @@ class Coloring:
             found[node.id] = self._tint(value, figure_text(self.measure, value))
         return found
 
-    def block(self, block: Block, calls: int = 1) -> Tint:
+    def block(self, block: Block, calls: int = 1) -> NodeColor:
         """Return the colour and the figure of a block in the strip."""
         if self.measure.kind == "part":
-            return Tint(figure=self._plain_figure(block, calls))
+            return NodeColor(figure=self._plain_figure(block, calls))
         value = self._values.of_block(self.measure, block, calls)
         text = figure_text(self.measure, value)
         if text and self.measure.statistic and self.measure.kind == "statistic":
             text = f"{_short(self.measure.statistic)} {text}"
         return self._tint(value, text)
 
-    def module(self, path: str, hue: Hue, figure: str) -> Tint:
+    def module(self, path: str, hue: Hue, figure: str) -> NodeColor:
         """Return the colour of a module in the treemap; ``figure`` is written on a part's hue."""
         if self.measure.kind == "part":
-            return part_tint(hue, figure, self._theme)
+            return part_color(hue, figure, self._theme)
         value = self._values.of_module(self.measure, path)
         return self._tint(value, figure_text(self.measure, value))
 
@@ -120,12 +127,12 @@ class Coloring:
         flows = self._atlas.architecture.flows
         seen: set[Hue] = set()
         for flow in () if flows is None else flows.distinct.values():
-            seen.update(words.part for words in words_of(flow).values())
+            seen.update(words.part for words in node_labels(flow).values())
         return [Key(self._theme.parts[hue], translate("map", hue)) for hue in _HUES if hue in seen]
 
     def _plain_figure(self, block: Block, calls: int) -> str:
         if self._values.known.run is not None:
-            value = self._values.of_block(Measure("statistic", "std"), block, calls)
+            value = self._values.of_block(MapMeasure("statistic", "std"), block, calls)
             return "" if value is None else f"std {value:.2f}"
         if self._values.is_tied(block.path):
             return translate("map", "tied")
@@ -134,12 +141,12 @@ class Coloring:
             return translate("map", "repeated") if block.part.call else ""
         return share_text(share)
 
-    def _tint(self, value: float | None, figure: str) -> Tint:
+    def _tint(self, value: float | None, figure: str) -> NodeColor:
         theme = self._theme
         if value is None:
-            return Tint(theme.faint, 0.0, figure)
+            return NodeColor(theme.faint, 0.0, figure)
         if self.measure.kind == "check":
-            return Tint(theme.right if value >= 1 else theme.warning, 0.28, figure)
+            return NodeColor(theme.right if value >= 1 else theme.warning, 0.28, figure)
         least, most = self._bounds()
         if least < 0:
             hue = theme.diverging[POSITIVE if value >= 0 else NEGATIVE]
@@ -151,7 +158,7 @@ class Coloring:
             hue, span = theme.accent, most - least
             share = (value - least) / span if span else 1.0
         share = min(max(share, 0.0), 1.0)
-        return Tint(hue, _LEAST + (MOST_STRENGTH - _LEAST) * share, figure)
+        return NodeColor(hue, _LEAST + (MAX_STRENGTH - _LEAST) * share, figure)
 
     def _bounds(self) -> tuple[float, float]:
         """Return the values between which colours go; about 0 where some are below it."""
@@ -165,11 +172,11 @@ class Coloring:
             return -far, far
         return least, most
 
-    def _color(self, tint: Tint) -> str:
+    def _color(self, tint: NodeColor) -> str:
         return mixed(tint.hue, self._theme.surface, tint.strength)
 
 
-def measure_title(measure: Measure) -> str:
+def measure_title(measure: MapMeasure) -> str:
     """Return what a measure is called in the menu and in the legend."""
     match measure.kind:
         case "part":

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from bertviewer.charts.map.atlas import Atlas
-from bertviewer.charts.map.measures import MACS, PARAMETERS
-from bertviewer.charts.map.part import Part
-from bertviewer.charts.map.values import Values
-from bertviewer.charts.naming import shortened
+from bertviewer.charts.labels import shortened
+from bertviewer.charts.map.part_graphs import PartGraphs, Scope
+from bertviewer.charts.map.values import MACS, PARAMETERS, MapValues
 from bertviewer.charts.translation import translate
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.symbols import shape_text
@@ -20,16 +18,16 @@ _MOST_NAME = 40
 class PartFacts:
     """Tells of the parts of a model; shapes are those of a run where there is one."""
 
-    def __init__(self, atlas: Atlas, values: Values) -> None:
+    def __init__(self, atlas: PartGraphs, values: MapValues) -> None:
         self._atlas, self._values = atlas, values
 
-    def name(self, part: Part) -> str:
+    def name(self, part: Scope) -> str:
         """Return what a part is called: ``layer 3``, ``attention``, the class of the whole."""
         return shortened(printable(self._name(part)), _MOST_NAME)
 
-    def _name(self, part: Part) -> str:
+    def _name(self, part: Scope) -> str:
         if part.groups:
-            around = self._atlas.flow(Part(part.path, part.groups[:-1], part.call))
+            around = self._atlas.flow(Scope(part.path, part.groups[:-1], part.call))
             for node in () if around is None else around.nodes:
                 if node.id == part.groups[-1]:
                     return node.name
@@ -42,7 +40,7 @@ class PartFacts:
             return again.format(name, part.call)
         return name
 
-    def line(self, part: Part) -> str:
+    def line(self, part: Scope) -> str:
         """Return a part's class, its count and the shapes that go in and come out."""
         facts = []
         module = None if part.groups else self._atlas.module(part.path)
@@ -58,7 +56,7 @@ class PartFacts:
             facts.append(" → ".join(shapes))
         return " · ".join(facts)
 
-    def tip(self, part: Part, node: Node) -> str:
+    def tip(self, part: Scope, node: Node) -> str:
         """Return what is told of a node: names, class, shapes in letters and numbers, costs."""
         name = node.path or node.name
         if node.path and node.path == part.path and node.name not in name:

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from bertviewer.charts.map.atlas import Atlas
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import PartGraphs, Scope
 from bertviewer.charts.translation import translate
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -21,7 +20,7 @@ class MultiplyAdds:
     shapes in letters, where these give the number that the flow has.
     """
 
-    def __init__(self, atlas: Atlas, run: ActivationRun | None = None) -> None:
+    def __init__(self, atlas: PartGraphs, run: ActivationRun | None = None) -> None:
         self._atlas, self._run = atlas, run
         architecture = atlas.architecture
         self._costs = architecture.costs
@@ -58,7 +57,7 @@ class MultiplyAdds:
             return None
         return flow.macs if self._is_traced else self._by_formula(path, flow.macs)
 
-    def of_node(self, part: Part, node: Node) -> float | None:
+    def of_node(self, part: Scope, node: Node) -> float | None:
         """Return those of a node of a part's flow; of a deck those of all calls in it."""
         if not node.macs:
             return None
@@ -89,7 +88,7 @@ class MultiplyAdds:
         flows = self._atlas.architecture.flows
         for path, flow in ({} if flows is None else flows.distinct).items():
             for node in flow.nodes:
-                value = self.of_node(Part(path), node)
+                value = self.of_node(Scope(path), node)
                 if value:
                     yield value
 
@@ -100,7 +99,7 @@ class MultiplyAdds:
         before, now = (self._costs.macs(path, each) for each in (self._traced, self.values))
         return traced * now / before if before and now is not None else None
 
-    def _of_attention(self, part: Part, node: Node) -> float | None:
+    def _of_attention(self, part: Scope, node: Node) -> float | None:
         """Return those of queries times keys, and of shares times values."""
         given, keys = node.symbolic_shape, None
         for edge in self._into(part, node):
@@ -110,7 +109,7 @@ class MultiplyAdds:
             return None
         return self._scaled(node, (*given, keys, "2"))
 
-    def _of_product(self, part: Part, node: Node) -> float | None:
+    def _of_product(self, part: Scope, node: Node) -> float | None:
         """Return those of a matrix product: each number given is a sum over one dimension."""
         for edge in self._into(part, node):
             if edge.symbolic_shape and node.symbolic_shape is not None:
@@ -140,13 +139,13 @@ class MultiplyAdds:
             self._numbers[key] = found
         return self._numbers[key]
 
-    def _into(self, part: Part, node: Node) -> Sequence[Edge]:
+    def _into(self, part: Scope, node: Node) -> Sequence[Edge]:
         flow = self._atlas.flow(part)
         return () if flow is None else [edge for edge in flow.edges if edge.target == node.id]
 
     def _read(self) -> list[str]:
         """Return the letters of the texts that the model reads, as it has ids of them."""
-        flow, lengths = self._atlas.flow(Part()), self._atlas.lengths
+        flow, lengths = self._atlas.flow(Scope()), self._atlas.lengths
         nodes = () if flow is None else flow.nodes
         shapes = {node.shape for node in nodes if node.kind == "input"}
         return [each for each in ("S", "S_d") if (lengths.get("B"), lengths.get(each)) in shapes]

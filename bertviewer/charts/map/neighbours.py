@@ -3,19 +3,19 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from bertviewer.charts.graph.drawing import Drawing, Placed, Point
+from bertviewer.charts.graph.drawing import Drawing, DrawnNode, Point
 
-Way = Literal["left", "right", "up", "down"]
+Direction = Literal["left", "right", "up", "down"]
 
 
-def first_node(drawing: Drawing) -> Placed | None:
+def first_node(drawing: Drawing) -> DrawnNode | None:
     """Return the node that one begins at: the first input, or what is furthest to the left."""
     nodes = list(_nodes(drawing))
     inputs = [placed for placed in nodes if placed.form == "input"]
     return min(inputs or nodes, key=lambda each: (each.rect.x, each.rect.y), default=None)
 
 
-def last_node(drawing: Drawing) -> Placed | None:
+def last_node(drawing: Drawing) -> DrawnNode | None:
     """Return the node at which all ends: the first output, or what is furthest to the right."""
     nodes = list(_nodes(drawing))
     outputs = [placed for placed in nodes if placed.form == "output"]
@@ -24,7 +24,7 @@ def last_node(drawing: Drawing) -> Placed | None:
     return max(nodes, key=lambda each: (each.rect.right, each.rect.y), default=None)
 
 
-def neighbour(drawing: Drawing, key: str, way: Way) -> Placed | None:
+def neighbour(drawing: Drawing, key: str, way: Direction) -> DrawnNode | None:
     """Return the node in that direction from another, ``None`` if there is none.
 
     To the right it is one that reads it, to the left one that it reads, as nearly as high as
@@ -49,11 +49,11 @@ def neighbour(drawing: Drawing, key: str, way: Way) -> Placed | None:
     return _nearest(here, others, way)
 
 
-def _nodes(drawing: Drawing) -> Iterable[Placed]:
+def _nodes(drawing: Drawing) -> Iterable[DrawnNode]:
     return (placed for placed in drawing.nodes if not placed.is_again)
 
 
-def _goes(here: Placed, there: Placed, way: Way) -> bool:
+def _goes(here: DrawnNode, there: DrawnNode, way: Direction) -> bool:
     """Tell whether a node lies in that direction from another."""
     (a, b), (c, d) = _middle(here), _middle(there)
     match way:
@@ -67,10 +67,10 @@ def _goes(here: Placed, there: Placed, way: Way) -> bool:
             return d > b + 1
 
 
-def _nearest(here: Placed, others: Sequence[Placed], way: Way) -> Placed | None:
+def _nearest(here: DrawnNode, others: Sequence[DrawnNode], way: Direction) -> DrawnNode | None:
     a, b = _middle(here)
 
-    def away(other: Placed) -> float:
+    def away(other: DrawnNode) -> float:
         c, d = _middle(other)
         # What lies aside counts more than what is far ahead.
         along, aside = (
@@ -86,6 +86,6 @@ def _nearest(here: Placed, others: Sequence[Placed], way: Way) -> Placed | None:
     return min(others, key=away, default=None)
 
 
-def _middle(placed: Placed) -> Point:
+def _middle(placed: DrawnNode) -> Point:
     rect = placed.rect
     return rect.x + rect.width / 2, rect.y + rect.height / 2

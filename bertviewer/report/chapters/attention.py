@@ -1,9 +1,9 @@
 """What the heads look at: all heads by one figure each, and the maps of chosen layers and heads."""
 
-from bertviewer.charts.attentions import (
-    Attended,
-    figures_chart,
+from bertviewer.charts.attention import (
+    RunAttention,
     head_chart,
+    head_measures_chart,
     heads_chart,
     measure_names,
 )
@@ -37,7 +37,7 @@ def attention(subject: Subject) -> Drafted | None:
         return None
     pictures = Pictures()
     figures, layers = seen.figures, tuple(seen.figures)
-    chart = figures_chart(layers, figures, "entropy")
+    chart = head_measures_chart(layers, figures, "entropy")
     rows = [
         _row(measure, name, best[0])
         for measure, name in measure_names(run).items()
@@ -78,10 +78,10 @@ def attention(subject: Subject) -> Drafted | None:
             ("The head with the largest value of each measure.",),
         ),
     ]
-    blocks += [_layer(Attended(run, seen.maps[layer], layer), pictures) for layer in seen.shown]
+    blocks += [_layer(RunAttention(run, seen.maps[layer], layer), pictures) for layer in seen.shown]
     if seen.large is not None:
         maps = seen.maps[seen.large.layer]
-        blocks.append(_large(Attended(run, maps, seen.large.layer), seen.large.head, pictures))
+        blocks.append(_large(RunAttention(run, maps, seen.large.layer), seen.large.head, pictures))
     blocks += answers(subject, "attention", maps=seen.maps[layers[0]])
     hidden = mask(subject)
     sections = () if hidden is None else (hidden,)
@@ -95,7 +95,7 @@ def _row(measure: Measure, name: str, best: RankedHead) -> Row:
     return Row.of(said, best.layer.name, str(best.head), f"{best.value:.4f}{unit}")
 
 
-def _layer(attended: Attended, pictures: Pictures) -> Figure:
+def _layer(attended: RunAttention, pictures: Pictures) -> Figure:
     layer, chart = attended.layer, heads_chart(attended)
     rows = -(-len(chart.captions) // _ABREAST)
     return pictures.figure(
@@ -107,7 +107,7 @@ def _layer(attended: Attended, pictures: Pictures) -> Figure:
     )
 
 
-def _large(attended: Attended, head: int, pictures: Pictures) -> Figure:
+def _large(attended: RunAttention, head: int, pictures: Pictures) -> Figure:
     name = attended.layer.name
     return pictures.figure(
         "head",

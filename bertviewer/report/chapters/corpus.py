@@ -3,9 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bertviewer.charts.attentions import figures_chart
-from bertviewer.charts.corpora import heads_of, names_of_states, quantile_chart, value_chart
-from bertviewer.charts.place import Place
+from bertviewer.charts.attention import head_measures_chart
+from bertviewer.charts.corpus import (
+    corpus_heads,
+    corpus_histogram,
+    corpus_state_names,
+    quantile_chart,
+)
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure, ranked_heads
 from bertviewer.core.corpus.corpus import (
@@ -94,7 +99,7 @@ def _layers(subject: Subject, found: Corpus, pictures: Pictures) -> Section | No
     if not chart.lines:
         return None
     stacks = (
-        (line.label if len(chart.lines) > 1 else "", (_quantiles(found, p) for p in line.places))
+        (line.label if len(chart.lines) > 1 else "", (_quantiles(found, p) for p in line.keys))
         for line in chart.lines
     )
     titles = (f"{100 * share:g}%" for share in QUANTILES)
@@ -116,14 +121,14 @@ def _layers(subject: Subject, found: Corpus, pictures: Pictures) -> Section | No
     return Section("corpus-layers", "Layer by layer", (intro, picture, table))
 
 
-def _quantiles(found: Corpus, place: Place) -> Sequence[float | None]:
+def _quantiles(found: Corpus, place: SelectionKey) -> Sequence[float | None]:
     sums = found.of(place.path or "")
     return (sums and sums.quantiles()) or [None] * len(QUANTILES)
 
 
 def _values(found: Corpus, pictures: Pictures) -> Section | None:
     output = found.of("")
-    chart = None if output is None else value_chart(output)
+    chart = None if output is None else corpus_histogram(output)
     if chart is None:
         return None
     picture = pictures.figure(
@@ -139,10 +144,10 @@ def _values(found: Corpus, pictures: Pictures) -> Section | None:
 
 
 def _heads(subject: Subject, found: Corpus, pictures: Pictures) -> Section | None:
-    layers, figures = heads_of(subject.architecture, found)
+    layers, figures = corpus_heads(subject.architecture, found)
     if not layers:
         return None
-    chart = figures_chart(layers, figures, "entropy")
+    chart = head_measures_chart(layers, figures, "entropy")
     picture = pictures.figure(
         "corpus-entropy",
         Picture(chart, height=90 + 22 * len(layers)),
@@ -181,7 +186,7 @@ def _outliers(found: Corpus) -> Section | None:
     if found.outliers is None:
         return None
     rule = outlier_rule("a sentence’s hidden state")
-    names = names_of_states(found)
+    names = corpus_state_names(found)
     rows = tuple(_row(row, names) for row in outlier_rows(found)[:MOST_FEATURES])
     if not rows:
         nothing = f" No feature is an outlier in {FEW_SENTENCES:.0%} or more of the sentences."

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from bertviewer.charts.counts import tensors_text
+from bertviewer.charts.labels import tensors_text
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import TreeRow, fold

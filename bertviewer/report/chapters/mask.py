@@ -1,6 +1,6 @@
 """What the attention mask does: the sentence padded, with the mask and without."""
 
-from bertviewer.charts.naming import names_of_states, shortened, visible
+from bertviewer.charts.labels import names_of_states, shortened, visible
 from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (

@@ -5,8 +5,7 @@ from math import hypot, inf
 
 from msgspec import Struct
 
-from bertviewer.charts.change_grid import change_grid
-from bertviewer.charts.tensor_places import tensor_places
+from bertviewer.charts.change_grid import change_grid, tensor_cells
 from bertviewer.core.comparison.comparison import ComparedTensor, Comparison
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.architecture import Architecture
@@ -124,8 +123,8 @@ def _movement(found: Comparison, pictures: Pictures) -> Section | None:
     others = sorted((one for one in found.tensors if one.state != "same"), key=_size, reverse=True)
     blocks: list[Block] = []
     if compared:
-        grid = change_grid(found, has_places=False)
-        places = tensor_places([one.name for one in compared])
+        grid = change_grid(found, has_keys=False)
+        places = tensor_cells([one.name for one in compared])
         blocks.append(
             Paragraph.of(
                 *(

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from bertviewer.charts.map.areas import areas_of
-from bertviewer.charts.treemap import Area
+from bertviewer.charts.map.treemap import Area, areas_of
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.count_steps import count_steps, readable
 from bertviewer.core.schema.module_tree import TreeRow, fold

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from bertviewer.charts.class_tables import scores_table
-from bertviewer.charts.naming import visible
-from bertviewer.charts.prediction_tables import actual_summary, candidates_table, lens_table
+from bertviewer.charts.classification import scores_table
+from bertviewer.charts.labels import visible
+from bertviewer.charts.predictions import actual_summary, candidates_table, lens_table
 from bertviewer.core.analysis.predictions import ClassScores, Predictions, classification
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import count_text

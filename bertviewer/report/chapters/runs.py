@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from bertviewer.charts.comparison import overlaid
+from bertviewer.charts.comparison import line_overlay
 from bertviewer.charts.layers import layer_chart
 from bertviewer.core.analysis.tokens import align
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
@@ -83,7 +83,7 @@ def _statistics(subject: Subject, two: BothRuns, pictures: Pictures) -> Section:
         )
         drawn = pictures.figure(
             "runs-layers",
-            overlaid(of_b, of_a),
+            line_overlay(of_b, of_a),
             f"The {words} of each layer’s output; A is dashed.",
             f"Lines over the layers: the {words} of each layer’s output in A and in B.",
         )

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from bertviewer.charts.attentions import Attended, attention_pair, head_chart
+from bertviewer.charts.attention import RunAttention, attention_pair, head_chart
 from bertviewer.charts.comparison import grid_difference
 from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Table
 from bertviewer.report.pictures import Picture, Pictures
@@ -19,7 +19,9 @@ def heads(subject: Subject, pictures: Pictures) -> Section | None:
         return None
     first = beside.heads[0]
     of_b, of_a = beside.maps
-    pair = attention_pair(Attended(run, of_b, first.layer), Attended(beside.run, of_a, first.layer))
+    pair = attention_pair(
+        RunAttention(run, of_b, first.layer), RunAttention(beside.run, of_a, first.layer)
+    )
     b, a = pair.charts(lambda attended: head_chart(attended, first.head))
     assert a is not None
     found = grid_difference(b, a, pair.partners.columns, pair.partners.rows)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from bertviewer.charts.class_tables import scores_table
-from bertviewer.charts.naming import visible
-from bertviewer.charts.prediction_tables import candidates_table
+from bertviewer.charts.classification import scores_table
+from bertviewer.charts.labels import visible
+from bertviewer.charts.predictions import candidates_table
 from bertviewer.core.analysis.predictions import classification
 from bertviewer.core.analysis.tokens import align
 from bertviewer.report.blocks import Block, Paragraph, Section, See

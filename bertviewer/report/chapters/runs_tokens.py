@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from bertviewer.charts.comparison import grid_difference, levelled
-from bertviewer.charts.naming import LONGEST, names_of_states, shortened, visible
-from bertviewer.charts.similarities import similarity_chart
-from bertviewer.charts.token_norms import norms_chart
+from bertviewer.charts.comparison import grid_difference, shared_levels
+from bertviewer.charts.labels import MAX_TOKEN, names_of_states, shortened, visible
+from bertviewer.charts.token_charts import norms_chart, similarity_chart
 from bertviewer.core.analysis.similarity import token_pair_path
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Table
@@ -34,7 +33,7 @@ def norms(two: BothRuns, pictures: Pictures) -> Section | None:
     if not two.a.token_norms or not two.b.token_norms:
         return None
     of_b, of_a = norms_chart(two.b), norms_chart(two.a)
-    level_b, level_a = levelled(of_b, of_a)
+    level_b, level_a = shared_levels(of_b, of_a)
     alt = "A heat map of hidden states by tokens, coloured by norm."
     blocks: list[Block] = [
         Paragraph.of(
@@ -71,7 +70,7 @@ def similarity(two: BothRuns, pictures: Pictures) -> Section | None:
     shown = tuple(dict.fromkeys((0, last // 2, last)))
     rows = tuple(
         Row.of(
-            f"{place} {shortened(visible(two.b.tokens[place].text), LONGEST)}",
+            f"{place} {shortened(visible(two.b.tokens[place].text), MAX_TOKEN)}",
             str(partner),
             *(cosine_text(path[state]) for state in shown),
         )

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from bertviewer.charts.histograms import histogram_chart
+from bertviewer.charts.labels import names_of_states, shortened, visible
 from bertviewer.charts.layers import BAND, SPREAD, layer_chart
-from bertviewer.charts.naming import names_of_states, shortened, visible
-from bertviewer.charts.token_norms import norms_chart
+from bertviewer.charts.statistics import histogram_chart
+from bertviewer.charts.token_charts import norms_chart
 from bertviewer.core.analysis.outliers import DEVIATIONS, outlier_features
 from bertviewer.core.analysis.tokens import second_start
 from bertviewer.core.schema.activation_run import ActivationRun

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bertviewer.charts.naming import names_of_states
-from bertviewer.charts.similarities import similarity_chart
+from bertviewer.charts.labels import names_of_states
+from bertviewer.charts.token_charts import similarity_chart
 from bertviewer.core.analysis.similarity import cosine_matrix
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Table

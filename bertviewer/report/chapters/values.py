@@ -5,8 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from bertviewer.charts.cell_words import cell_text
-from bertviewer.charts.naming import LONGEST, names_of_states, shortened, visible
+from bertviewer.charts.labels import MAX_TOKEN, cell_text, names_of_states, shortened, visible
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.tensors.reduction import Corner, ends_of
@@ -96,7 +95,7 @@ def _rows(title: Text, corner: Corner) -> Iterator[Row]:
             yield Row.of(DOTS, *(DOTS for _ in _with_dots(corner.columns, corner.columns)))
         before = row
         token = corner.tokens[place]
-        name = f"{row} {shortened(visible(token), LONGEST)}" if token else str(row)
+        name = f"{row} {shortened(visible(token), MAX_TOKEN)}" if token else str(row)
         yield _numbers(name, corner.values[place].tolist(), corner.columns)
 
 
@@ -112,7 +111,7 @@ def _tokens(run: ActivationRun) -> Section | None:
             _numbers(names[state], vectors[token, list(features)].tolist(), features)
             for state, vectors in enumerate(run.hidden_states)
         )
-        text = shortened(visible(run.tokens[token].text), LONGEST)
+        text = shortened(visible(run.tokens[token].text), MAX_TOKEN)
         caption = (f"The vector of token {token} ({text}) in each hidden state.",)
         name = f"table:values-token-{token}"
         tables.append(Table(_columns("Hidden state", features), rows, name, caption))

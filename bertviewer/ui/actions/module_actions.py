@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.ui.settings.translation import translate
@@ -12,7 +12,7 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views import links
 
 if TYPE_CHECKING:
-    from bertviewer.charts.table import Table  # takes long to import, as does what writes one
+    from bertviewer.charts.table import Rows
 
 
 class RowTable:
@@ -21,7 +21,7 @@ class RowTable:
     def __init__(self, row: TreeRow) -> None:
         self._row = row
 
-    def table(self) -> "Table":
+    def table(self) -> "Rows":
         """Return a header and the row."""
         row = self._row
         titles = ("Module", "Class", "Parameters", "Share", "Shape")
@@ -70,7 +70,7 @@ def copy_markdown(workspace: Workspace) -> None:
 
 def show_values(workspace: Workspace) -> None:
     """Show what it gave in the last run, number by number."""
-    links.show_values(workspace, Place())
+    links.show_values(workspace, SelectionKey())
 
 
 def check(workspace: Workspace) -> None:

@@ -4,8 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QComboBox, QPushButton, QWidget
 
-from bertviewer.charts.change_grid import CHANGE_MEASURES, change_grid, measure_title
-from bertviewer.charts.marked_grid import MarkedGrid
+from bertviewer.charts.change_grid import CHANGE_MEASURES, MarkedGrid, change_grid, measure_title
 from bertviewer.core.comparison.comparison import Comparison
 from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.grid_plot import GridPlot
@@ -91,7 +90,7 @@ class ChangePage(QWidget):
 
     def _show(self) -> None:
         measure = CHANGE_MEASURES[self._choice.currentIndex()]
-        chart = change_grid(self._comparison, measure, has_places=self._has_places)
+        chart = change_grid(self._comparison, measure, has_keys=self._has_places)
         self._chart = chart
         words = [f"{sign}  {word}" for sign, word in chart.signs]
         if chart.has_values:

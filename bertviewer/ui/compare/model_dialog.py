@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
@@ -187,4 +187,4 @@ class Comparing(QObject):
     def _go(self, opened: ModelSource, path: str) -> None:
         # Another model may be open by now, with a module of the same path.
         if self._workspace.source == opened:
-            self._workspace.selection.go(Place(path))
+            self._workspace.selection.go(SelectionKey(path))

@@ -6,8 +6,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QSortFilterProxyModel, Qt
 
-from bertviewer.charts.change_grid import log_levels, log_share
-from bertviewer.charts.table import Cell, Table
+from bertviewer.charts.levels import log_levels, log_share
+from bertviewer.charts.table import CellValue, Rows
 from bertviewer.core.comparison.comparison import STATES, ComparedTensor, Comparison, State
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.modules import TensorInfo
@@ -137,10 +137,10 @@ class ShownTensors(QSortFilterProxyModel):
         """Return the tensor of a row as it is shown."""
         return self._model.tensor(self.mapToSource(self.index(row, 0)).row())
 
-    def table(self) -> Table:
+    def table(self) -> Rows:
         """Return what is shown, with all digits, to take along."""
         titles = tuple(self._model.headerData(n, Qt.Orientation.Horizontal) for n in range(9))
-        rows: list[tuple[Cell, ...]] = []
+        rows: list[tuple[CellValue, ...]] = []
         for row in range(self.rowCount()):
             tensor = self.tensor(row)
             rows.append(tuple(_plain(cell(tensor, column)) for column in range(9)))
@@ -170,7 +170,7 @@ def cell(tensor: ComparedTensor, column: int) -> str | float | None:
     }[column]
 
 
-def _plain(value: str | float | None) -> Cell:
+def _plain(value: str | float | None) -> CellValue:
     return "" if value is None else value
 
 

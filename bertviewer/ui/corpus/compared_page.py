@@ -2,11 +2,7 @@
 
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.corpus_comparison import (
-    features_table,
-    heads_table,
-    modules_table,
-)
+from bertviewer.charts.corpus import compared_features, compared_heads, compared_modules
 from bertviewer.core.corpus.comparison import CorpusComparison
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.schema.source_info import SourceInfo
@@ -28,9 +24,9 @@ class ComparedPage(QWidget):
     def __init__(self, comparison: CorpusComparison, workspace: Workspace) -> None:
         super().__init__()
         tables = (
-            (self.tr("modules"), modules_table(comparison)),
-            (self.tr("heads"), heads_table(comparison)),
-            (self.tr("outlier features"), features_table(comparison)),
+            (self.tr("modules"), compared_modules(comparison)),
+            (self.tr("heads"), compared_heads(comparison)),
+            (self.tr("outlier features"), compared_features(comparison)),
         )
         self._tables = [(title, table) for title, table in tables if table.rows]
         self._choice = ChoiceBox("comparedCorpora", self.tr("What to compare"))

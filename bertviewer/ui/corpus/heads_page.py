@@ -3,9 +3,9 @@
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.attentions import figures_chart
-from bertviewer.charts.corpora import heads_of
-from bertviewer.charts.place import Place
+from bertviewer.charts.attention import head_measures_chart
+from bertviewer.charts.corpus import corpus_heads
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.attention_maps import Measure, RankedHead, ranked_heads
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.schema.architecture import Architecture
@@ -34,7 +34,7 @@ class HeadsPage(QWidget):
     def __init__(self, corpus: Corpus, architecture: Architecture, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        self._layers, self._figures = heads_of(architecture, corpus)
+        self._layers, self._figures = corpus_heads(architecture, corpus)
         self._ends: tuple[RankedHead, ...] = ()
         self._measure = ChoiceBox("corpusMeasure", self.tr("Measure shown for each head"))
         there = {name for each in self._figures.values() for name in each}
@@ -85,7 +85,9 @@ class HeadsPage(QWidget):
             button.setVisible(bool(self._ends))
         self._panel.set_title(title)
         name = self._measure.currentText()
-        self._panel.show_charts(figures_chart(self._layers, self._figures, measure, name=name))
+        self._panel.show_charts(
+            head_measures_chart(self._layers, self._figures, measure, name=name)
+        )
         self._mark()
 
     def _mark(self) -> None:
@@ -99,10 +101,10 @@ class HeadsPage(QWidget):
         self._grid.mark_row(rows[0] if len(rows) == 1 else None)
 
     def _on_paired(self, row: int, column: int) -> None:
-        self._workspace.selection.go(Place(self._layers[row].path, head=column))
+        self._workspace.selection.go(SelectionKey(self._layers[row].path, head=column))
 
     def _go(self, head: RankedHead) -> None:
-        self._workspace.selection.go(Place(head.layer.path, head=head.head))
+        self._workspace.selection.go(SelectionKey(head.layer.path, head=head.head))
 
 
 def _words(head: RankedHead) -> str:

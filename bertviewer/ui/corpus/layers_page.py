@@ -4,7 +4,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import LineChart
-from bertviewer.charts.corpora import quantile_chart
+from bertviewer.charts.corpus import quantile_chart
 from bertviewer.charts.layers import layer_chart, selected_series
 from bertviewer.core.corpus.corpus import Corpus, as_run
 from bertviewer.core.schema.architecture import Architecture

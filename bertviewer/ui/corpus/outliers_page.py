@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.corpora import outlier_chart, outlier_table
+from bertviewer.charts.corpus import outlier_chart, outlier_table
 from bertviewer.core.analysis.outliers import DEVIATIONS
 from bertviewer.core.corpus.corpus import FEW_SENTENCES, Corpus, Outliers, outlier_rows
 from bertviewer.plots.grid_plot import GridPlot

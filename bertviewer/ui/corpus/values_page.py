@@ -3,7 +3,7 @@
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.corpora import value_chart, value_table
+from bertviewer.charts.corpus import corpus_histogram, corpus_statistics
 from bertviewer.core.corpus.corpus import ClassSums, Corpus
 from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.histogram_plot import HistogramPlot
@@ -64,10 +64,10 @@ class ValuesPage(QWidget):
         path = "" if row is None else row.node.path
         name = path or (row.node.class_name if row is not None else self.tr("the model"))
         found = self._found(path)
-        chart = None if found is None else value_chart(found)
+        chart = None if found is None else corpus_histogram(found)
         self._table.setVisible(found is not None)
         if found is not None:
-            self._table.show_table(value_table(found))
+            self._table.show_table(corpus_statistics(found))
         self._panel.set_title(
             self.tr("Output of {0}").format(name),
             self.tr("The outermost 0.1% at each end is omitted. Areas are shares of all values."),

@@ -11,9 +11,9 @@ from PySide6.QtGui import (
     QKeyEvent,
 )
 
-from bertviewer.charts.graph.drawing import Placed
-from bertviewer.charts.map.neighbours import Way, first_node, last_node, neighbour
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.graph.drawing import DrawnNode
+from bertviewer.charts.map.neighbours import Direction, first_node, last_node, neighbour
+from bertviewer.charts.map.part_graphs import Scope
 from bertviewer.ui.map.drawing_cache import Sheets
 from bertviewer.ui.map.gestures import Gestures
 from bertviewer.ui.map.painting import Marked
@@ -28,8 +28,8 @@ _SEEN = 0.5
 class Hit(Struct, frozen=True):
     """A node that was pointed at; ``tile`` is the head whose picture it was, if it was one."""
 
-    part: Part
-    placed: Placed
+    part: Scope
+    placed: DrawnNode
     tile: int | None = None
 
 
@@ -52,7 +52,7 @@ def hit(levels: Sequence[Level], sheets: Sheets, x: float, y: float) -> Hit | No
     return None
 
 
-def _tile(placed: Placed, x: float, y: float) -> int | None:
+def _tile(placed: DrawnNode, x: float, y: float) -> int | None:
     for number, tile in enumerate(placed.tiles):
         if tile.x <= x <= tile.right and tile.y <= y <= tile.bottom:
             return number
@@ -191,7 +191,7 @@ class FlowCanvas(FlowPicture):
         elif self.marked:
             self.selection_wanted.emit()
 
-    def _walk(self, way: Way | Literal["first", "last"]) -> None:
+    def _walk(self, way: Direction | Literal["first", "last"]) -> None:
         if self.sight is None or (drawing := self.sight.sheets.drawing(self.part)) is None:
             return
         at = self.cursor_at

@@ -11,9 +11,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.facts import PartFacts
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import WHOLE, PartGraphs, Scope
 from bertviewer.charts.theme import LARGE, NORMAL, ROUND
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.map.canvas import FlowCanvas
@@ -75,7 +74,7 @@ class MapCard(QWidget):
         self._layout.setContentsMargins(14, *((3, 10, 3) if is_low else (8, 10, 6)))
         self._layout.setSpacing(1 if is_low else 4)
 
-    def show_flow(self, atlas: Atlas, facts: PartFacts, part: Part) -> None:
+    def show_flow(self, atlas: PartGraphs, facts: PartFacts, part: Scope) -> None:
         """Say which part is opened, and why it may not be seen."""
         self._show_title(facts.name(part), facts.line(part), atlas.above(part) is not None)
         why = self._why_no_flow(atlas)
@@ -95,7 +94,7 @@ class MapCard(QWidget):
         self.facts.setToolTip("")
         self._up.setEnabled(has_above)
 
-    def _why_no_flow(self, atlas: Atlas) -> str:
+    def _why_no_flow(self, atlas: PartGraphs) -> str:
         """Return why a model has no flow to be seen, in a line; empty if it has one."""
         if atlas.flow(WHOLE) is not None:
             return ""

@@ -2,12 +2,17 @@
 
 from msgspec import Struct
 
-from bertviewer.charts.graph.bounds import bounds_of, box_of, room_in
-from bertviewer.charts.graph.drawing import Drawing, Placed, Rect
+from bertviewer.charts.graph.drawing import (
+    Drawing,
+    DrawnNode,
+    Rect,
+    drawing_bounds,
+    front_rect,
+    inner_rect,
+)
 from bertviewer.charts.graph.layout import CANVAS, draw
-from bertviewer.charts.map.atlas import Atlas
-from bertviewer.charts.map.camera import Camera, fitted, placed_in, read
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.camera import Camera, fitted, fitted_width, placed_in
+from bertviewer.charts.map.part_graphs import PartGraphs, Scope
 from bertviewer.charts.theme import LIGHT, NORMAL, Theme
 from bertviewer.core.schema.flow import Flow
 from bertviewer.plots.flow_painting import Sheet, text_width
@@ -28,7 +33,7 @@ _SHARES, _BETTER = (0.65, 0.8), 1.15
 class Inset(Struct, frozen=True):
     """What is drawn inside of a node: which part, in which box, and how it is placed there."""
 
-    part: Part
+    part: Scope
     box: Rect
     placed: Camera
 
@@ -38,7 +43,7 @@ class _Laid(Struct, frozen=True):
 
     drawing: Drawing
     bounds: Rect
-    nodes: dict[str, Placed]
+    nodes: dict[str, DrawnNode]
 
     @property
     def letters(self) -> float:
@@ -62,16 +67,16 @@ class Sheets:
     ``members`` tells which layer of a deck is looked at, by the deck's part and its node.
     """
 
-    def __init__(self, atlas: Atlas) -> None:
+    def __init__(self, atlas: PartGraphs) -> None:
         self.atlas = atlas
-        self.members: dict[tuple[Part, str], str] = {}
+        self.members: dict[tuple[Scope, str], str] = {}
         self._dress = Dress()
         self._theme = LIGHT
         self._size = (760.0, 380.0)
         self._least = LEAST_LETTERS
-        self._drawn: dict[tuple[Part, float, bool], _Laid] = {}
-        self._laid: dict[Part, _Laid | None] = {}
-        self._painted: dict[Part, Sheet] = {}
+        self._drawn: dict[tuple[Scope, float, bool], _Laid] = {}
+        self._laid: dict[Scope, _Laid | None] = {}
+        self._painted: dict[Scope, Sheet] = {}
 
     @property
     def theme(self) -> Theme:
@@ -104,22 +109,22 @@ class Sheets:
             self._laid.clear()
             self._painted.clear()
 
-    def drawing(self, part: Part) -> Drawing | None:
+    def drawing(self, part: Scope) -> Drawing | None:
         """Return a part's drawing, ``None`` if it has no flow."""
         laid = self._lay(part)
         return None if laid is None else laid.drawing
 
-    def bounds(self, part: Part) -> Rect:
+    def bounds(self, part: Scope) -> Rect:
         """Return the room that a part's drawing takes."""
         laid = self._lay(part)
         return Rect(0, 0, 1, 1) if laid is None else laid.bounds
 
-    def placed(self, part: Part, key: str) -> Placed | None:
+    def placed(self, part: Scope, key: str) -> DrawnNode | None:
         """Return a node of a part in its place."""
         laid = self._lay(part)
         return None if laid is None else laid.nodes.get(key)
 
-    def sheet(self, part: Part) -> Sheet | None:
+    def sheet(self, part: Scope) -> Sheet | None:
         """Return a part ready to be painted."""
         laid = self._lay(part)
         if laid is None:
@@ -130,15 +135,15 @@ class Sheets:
             )
         return self._painted[part]
 
-    def inset(self, part: Part, placed: Placed) -> Inset | None:
+    def inset(self, part: Scope, placed: DrawnNode) -> Inset | None:
         """Return what is drawn inside of a node, ``None`` if nothing is."""
         member = self.members.get((part, placed.node.id), "")
         inner = self.atlas.inside(part, placed.node, member)
         if inner is None or self._lay(inner) is None:
             return None
-        return Inset(inner, box_of(placed), placed_in(self.bounds(inner), room_in(placed)))
+        return Inset(inner, front_rect(placed), placed_in(self.bounds(inner), inner_rect(placed)))
 
-    def inset_of(self, part: Part, inner: Part) -> Inset | None:
+    def inset_of(self, part: Scope, inner: Scope) -> Inset | None:
         """Return how a part is set into the one in which it is drawn; it is looked at from now."""
         found = self.atlas.box(part, inner)
         if found is None:
@@ -149,21 +154,21 @@ class Sheets:
         placed = self.placed(part, node.id)
         if placed is None or self._lay(inner) is None:
             return None
-        return Inset(inner, box_of(placed), placed_in(self.bounds(inner), room_in(placed)))
+        return Inset(inner, front_rect(placed), placed_in(self.bounds(inner), inner_rect(placed)))
 
-    def fit(self, part: Part) -> Camera:
+    def fit(self, part: Scope) -> Camera:
         """Return the sight that has all of a part that can be read so, or else its beginning."""
         laid = self._lay(part)
         if laid is None:
             return fitted(self.bounds(part), *self._size)
         if laid.is_list:
-            return read(laid.bounds, *self._size)
+            return fitted_width(laid.bounds, *self._size)
         whole, least = fitted(laid.bounds, *self._size), LEAST_LETTERS / laid.letters
         if whole.scale >= ALMOST * least:
             return whole
         return fitted(laid.bounds, *self._size, least=least)
 
-    def _lay(self, part: Part) -> _Laid | None:
+    def _lay(self, part: Scope) -> _Laid | None:
         if part not in self._laid:
             flow = self.atlas.flow(part)
             self._laid[part] = None
@@ -171,7 +176,7 @@ class Sheets:
                 self._laid[part] = self._best(part, flow)
         return self._laid[part]
 
-    def _best(self, part: Part, flow: Flow) -> _Laid:
+    def _best(self, part: Scope, flow: Flow) -> _Laid:
         """Return a drawing whose letters can be read in the window.
 
         If need be it has more rows, and if that is not enough no more than names; of those with
@@ -190,7 +195,7 @@ class Sheets:
                 break
         return best
 
-    def _in_rows(self, part: Part, flow: Flow, *, is_brief: bool) -> _Laid:
+    def _in_rows(self, part: Scope, flow: Flow, *, is_brief: bool) -> _Laid:
         """Return a drawing with as many rows as have the largest letters in the window."""
         width, height = self._size
         laid = self._draw(part, flow, is_brief=is_brief)
@@ -209,7 +214,7 @@ class Sheets:
         return laid.letters * fitted(laid.bounds, *self._size).scale
 
     def _draw(
-        self, part: Part, flow: Flow, canvas: float = CANVAS, *, is_brief: bool = False
+        self, part: Scope, flow: Flow, canvas: float = CANVAS, *, is_brief: bool = False
     ) -> _Laid:
         key = part, canvas, is_brief
         if key not in self._drawn:
@@ -221,4 +226,4 @@ class Sheets:
 def _laid(drawing: Drawing) -> _Laid:
     # A node that stands in several places is found at its first.
     nodes = {placed.node.id: placed for placed in reversed(drawing.nodes)}
-    return _Laid(drawing, bounds_of(drawing), nodes)
+    return _Laid(drawing, drawing_bounds(drawing), nodes)

@@ -5,7 +5,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.map.blocks import block_of
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import Scope
 from bertviewer.plots.fonts import grown
 from bertviewer.ui.map.card import MapCard
 from bertviewer.ui.map.head import MapHead
@@ -36,7 +36,7 @@ class MapFrame(QWidget):
             return
         shown = self._head.strip.current
         if self._head.treemap.isChecked():
-            shown = block_of(self._head.strip.blocks, Part(self._treemap.path))
+            shown = block_of(self._head.strip.blocks, Scope(self._treemap.path))
         block = self._head.strip.rect_of(shown).translated(QPointF(self._head.pos()))
         if block.isEmpty():
             return

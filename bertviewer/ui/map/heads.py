@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QImage
 
-from bertviewer.charts.map.atlas import Atlas
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import PartGraphs, Scope
 from bertviewer.charts.theme import Theme
 from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.jobs.requests import Request
@@ -33,17 +32,17 @@ class HeadPictures(QObject):
 
     def __init__(self, workspace: Workspace, parent: QObject) -> None:
         super().__init__(parent)
-        self.images: dict[tuple[Part, str], tuple[QImage, ...]] = {}
+        self.images: dict[tuple[Scope, str], tuple[QImage, ...]] = {}
         """One image for each head, by the part and the node of an attention."""
         self._workspace = workspace
         self._request = Request[Heads](workspace.requests, self)
         self._request.finished.connect(self._on_finished)
         self._of: RecordedRun | None = None
-        self._values: dict[Part, Heads] = {}
+        self._values: dict[Scope, Heads] = {}
         self._theme: Theme | None = None
         workspace.runs.run_changed.connect(self.forget)
 
-    def want(self, atlas: Atlas, part: Part, theme: Theme) -> None:
+    def want(self, atlas: PartGraphs, part: Scope, theme: Theme) -> None:
         """Have the pictures of a part, now or as soon as they are computed."""
         watched = self._workspace.runs.watched
         if theme != self._theme:
@@ -79,7 +78,7 @@ class HeadPictures(QObject):
         if self._theme is not None and self._values:
             self.images = self.images_in(self._theme)
 
-    def images_in(self, theme: Theme) -> dict[tuple[Part, str], tuple[QImage, ...]]:
+    def images_in(self, theme: Theme) -> dict[tuple[Scope, str], tuple[QImage, ...]]:
         """Return the pictures that are there in a theme's colours."""
         from bertviewer.plots.color_scale import ColorScale, color_table  # and with it numpy
 
@@ -94,7 +93,7 @@ class HeadPictures(QObject):
         }
 
     def _attentions(
-        self, atlas: Atlas, part: Part, watched: RecordedRun
+        self, atlas: PartGraphs, part: Scope, watched: RecordedRun
     ) -> "Mapping[str, AttentionLayer]":
         """Return the attentions of a part that the run called, by the nodes that show them."""
         from bertviewer.core.analysis.attention_layers import attention_layers

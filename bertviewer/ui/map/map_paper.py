@@ -8,13 +8,13 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.file_names import LONGEST
+from bertviewer.charts.file_names import MAX_LENGTH
+from bertviewer.charts.graph.draw_items import NodeColor
 from bertviewer.charts.graph.layout import CANVAS
-from bertviewer.charts.graph.tints import Tint
 from bertviewer.charts.map.camera import Camera
-from bertviewer.charts.map.coloring import Coloring
-from bertviewer.charts.map.part import Part
-from bertviewer.charts.place import Place
+from bertviewer.charts.map.coloring import MapColoring
+from bertviewer.charts.map.part_graphs import Scope
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import Theme
 from bertviewer.plots.fonts import window_font
 from bertviewer.plots.painted import PaintedPlot
@@ -35,7 +35,7 @@ _MARGIN = 8.0
 class _Paper(PaintedPlot):
     """A picture that nobody points at."""
 
-    def place_at(self, position: QPointF) -> Place | None:
+    def place_at(self, position: QPointF) -> SelectionKey | None:
         """Return nothing."""
         return None
 
@@ -47,7 +47,7 @@ class _Paper(PaintedPlot):
 class AreasPaper(_Paper):
     """The rectangles of a treemap, as large as they are in the window."""
 
-    def __init__(self, view: TreemapView, tint: Callable[[str], Tint]) -> None:
+    def __init__(self, view: TreemapView, tint: Callable[[str], NodeColor]) -> None:
         super().__init__(view)
         self._cell, self._tint = view.cell, tint
         self.resize(view.size())
@@ -62,7 +62,7 @@ class AreasPaper(_Paper):
 class MapPaper(_Paper):
     """All of a part, as large as it is drawn, without what only tells where one is."""
 
-    def __init__(self, sheets: Sheets, part: Part, tiles: Tiles, parent: QWidget) -> None:
+    def __init__(self, sheets: Sheets, part: Scope, tiles: Tiles, parent: QWidget) -> None:
         super().__init__(parent)
         self._sheets, self._tiles = sheets, tiles
         bounds = sheets.bounds(part)
@@ -80,7 +80,7 @@ class MapPaper(_Paper):
         paint_levels(painter, [self._level], self._sheets, self._tiles)
 
 
-def areas_paper(page: TreemapPage, coloring: Coloring) -> AreasPaper:
+def areas_paper(page: TreemapPage, coloring: MapColoring) -> AreasPaper:
     """Return the treemap in the colours of a measure."""
     return AreasPaper(page.view, partial(page.tint, coloring))
 
@@ -101,7 +101,7 @@ def part_paper(picture: FlowPicture, dress: Dress, tiles: Tiles) -> MapPaper | N
 def take(paper: PaintedPlot, title: str, workspace: Workspace, *, is_saved: bool) -> None:
     """Ask for a file and write a picture to it, or put it on the clipboard."""
     if is_saved:
-        name = "-".join(re.findall(r"[a-z0-9]+", title.lower()))[: LONGEST - len(".png")]
+        name = "-".join(re.findall(r"[a-z0-9]+", title.lower()))[: MAX_LENGTH - len(".png")]
         choose_picture(paper, f"{name}.png", workspace)
     else:
         copy_picture(paper)

@@ -4,31 +4,28 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from bertviewer.charts.graph.marks import node_tip
-from bertviewer.charts.graph.tints import Tint, Tints
-from bertviewer.charts.map.atlas import Atlas
+from bertviewer.charts.graph.draw_items import NodeColor, NodeColors, node_tooltip
 from bertviewer.charts.map.blocks import Block
-from bertviewer.charts.map.coloring import Coloring
+from bertviewer.charts.map.coloring import MapColoring
 from bertviewer.charts.map.facts import PartFacts
-from bertviewer.charts.map.measures import Measure
-from bertviewer.charts.map.part import Part
-from bertviewer.charts.map.values import Known, Values
+from bertviewer.charts.map.part_graphs import PartGraphs, Scope
+from bertviewer.charts.map.values import MapData, MapMeasure, MapValues
 from bertviewer.charts.theme import Theme
 from bertviewer.core.schema.flow import Node
 from bertviewer.core.util.text import printable
 from bertviewer.ui.state.workspace import Workspace
 
 
-def _no_tints(_part: Part) -> Tints | None:
+def _no_tints(_part: Scope) -> NodeColors | None:
     return None
 
 
-def _path(part: Part) -> str:
+def _path(part: Scope) -> str:
     return printable(part.path)
 
 
-def _tip(_part: Part, node: Node) -> str:
-    return node_tip(node)
+def _tip(_part: Scope, node: Node) -> str:
+    return node_tooltip(node)
 
 
 class Dress(Struct, frozen=True):
@@ -40,9 +37,9 @@ class Dress(Struct, frozen=True):
         tip: what is told of a node that is pointed at.
     """
 
-    tints: Callable[[Part], Tints | None] = _no_tints
-    name: Callable[[Part], str] = _path
-    tip: Callable[[Part, Node], str] = _tip
+    tints: Callable[[Scope], NodeColors | None] = _no_tints
+    name: Callable[[Scope], str] = _path
+    tip: Callable[[Scope, Node], str] = _tip
 
 
 class Dressing(Struct, frozen=True):
@@ -56,27 +53,27 @@ class Dressing(Struct, frozen=True):
         tip: what is told of one of them.
     """
 
-    coloring: Coloring
+    coloring: MapColoring
     facts: PartFacts
     dress: Dress
-    tints: Mapping[Block, Tint]
+    tints: Mapping[Block, NodeColor]
     tip: Callable[[Block], str]
 
 
-def known_of(workspace: Workspace) -> Known:
+def known_of(workspace: Workspace) -> MapData:
     """Return what is known of the open model."""
     runs, kept = workspace.runs, workspace.comparison
     run_a = None if runs.watched_a is None else runs.watched_a.run
     other = kept.title if kept.changes else ""
-    return Known(runs.run, run_a, dict(runs.checks), kept.changes, other)
+    return MapData(runs.run, run_a, dict(runs.checks), kept.changes, other)
 
 
 def dressing(
-    atlas: Atlas, known: Known, measure: Measure, theme: Theme, blocks: Sequence[Block]
+    atlas: PartGraphs, known: MapData, measure: MapMeasure, theme: Theme, blocks: Sequence[Block]
 ) -> Dressing:
     """Return how a model is shown by a measure."""
-    values = Values(atlas, known)
-    coloring = Coloring(atlas, values, measure, theme)
+    values = MapValues(atlas, known)
+    coloring = MapColoring(atlas, values, measure, theme)
     facts = PartFacts(atlas, values)
     calls: dict[str, int] = {}
     for block in blocks:

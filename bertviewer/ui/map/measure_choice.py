@@ -6,16 +6,16 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from bertviewer.charts.map.coloring import measure_title
-from bertviewer.charts.map.measures import (
+from bertviewer.charts.map.values import (
     CHECK,
     DIFFERENCES,
     MACS,
     PARAMETERS,
     PART,
     STATISTICS,
-    Measure,
+    MapData,
+    MapMeasure,
 )
-from bertviewer.charts.map.values import Known
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.widgets.layouts import named
 from bertviewer.ui.widgets.menu_button import QuietChoice
@@ -36,7 +36,7 @@ class MeasureChoice(QuietChoice):
         tip = translate("map", "Choose what colours show")
         super().__init__("mapMeasure", tip)
         self.measure = PART
-        self._actions: dict[Measure, QAction] = {}
+        self._actions: dict[MapMeasure, QAction] = {}
         menu = self.menu()
         self._add(menu, _ALWAYS)
         menu.addSeparator()
@@ -50,11 +50,11 @@ class MeasureChoice(QuietChoice):
         self._other = ""  # the model that changes lead to
         self.choose(PART)
 
-    def offer(self, known: Known) -> None:
+    def offer(self, known: MapData) -> None:
         """Offer what there is; what is gone is no longer chosen."""
         has_run, has_run_a = known.run is not None, known.run_a is not None
         self._other = other = known.other
-        title = measure_title(Measure("change", other=other))
+        title = measure_title(MapMeasure("change", other=other))
         self._change.setText(capitalised(title).replace("&", "&&"))
         self._change.setVisible(bool(other))
         self._statistics.setEnabled(has_run)
@@ -69,18 +69,18 @@ class MeasureChoice(QuietChoice):
         if is_gone:
             self.choose(PART)
 
-    def choose(self, measure: Measure) -> None:
+    def choose(self, measure: MapMeasure) -> None:
         """Show another measure as the chosen one."""
         self.measure = measure
         text = self.tr("Colour by {0}").format(measure_title(measure))
         self.show_choice(self._actions.get(measure, self._change), text)
 
-    def _add(self, menu: QMenu, measures: Sequence[Measure]) -> None:
+    def _add(self, menu: QMenu, measures: Sequence[MapMeasure]) -> None:
         for measure in measures:
             title = measure_title(measure)
             title = title if measure.statistic else capitalised(title)
             self._actions[measure] = self.add(measure, title, menu)
 
     def _on_chosen(self, key: object) -> None:
-        self.choose(key if isinstance(key, Measure) else Measure("change", other=self._other))
+        self.choose(key if isinstance(key, MapMeasure) else MapMeasure("change", other=self._other))
         super()._on_chosen(self.measure)

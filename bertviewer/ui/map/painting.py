@@ -6,9 +6,8 @@ from msgspec import Struct
 from PySide6.QtCore import QCoreApplication, QPointF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
-from bertviewer.charts.graph.bounds import box_of
-from bertviewer.charts.graph.drawing import MIDDLE, Placed
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.graph.drawing import MIDDLE, DrawnNode, front_rect
+from bertviewer.charts.map.part_graphs import Scope
 from bertviewer.charts.theme import SMALL, Theme
 from bertviewer.plots.fonts import weighted, window_font
 from bertviewer.ui.map.drawing_cache import Sheets
@@ -23,14 +22,14 @@ _NAME_UNITS, _MARGIN = 100, 9.0
 _GONE = 0.35
 """A node whose name has faded so far has given its place to what is in it."""
 
-Tiles = Mapping[tuple[Part, str], Sequence[QImage]]
+Tiles = Mapping[tuple[Scope, str], Sequence[QImage]]
 """The heads' pictures by the part and the node that an attention is."""
 
 
 class Marked(Struct, frozen=True):
     """A node with a ring around it: what is selected, where the keys are, what is pointed at."""
 
-    part: Part
+    part: Scope
     key: str
 
 
@@ -85,12 +84,12 @@ def paint_names(painter: QPainter, levels: Sequence[Level], sheets: Sheets, font
 
 
 def paint_ring(
-    painter: QPainter, placed: Placed, level: Level, color: str, width: float = _RING
+    painter: QPainter, placed: DrawnNode, level: Level, color: str, width: float = _RING
 ) -> None:
     """Paint a ring around a node."""
     if level.fading.get(placed.node.id, 1.0) < _GONE:
         return
-    seen = level.camera.seen(box_of(placed))
+    seen = level.camera.seen(front_rect(placed))
     radius = min(_radius(placed) * level.camera.scale + _AWAY, seen.height / 2 + _AWAY)
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -107,7 +106,7 @@ def _paint_cover(painter: QPainter, level: Level, theme: Theme) -> None:
     box, owner = level.box, level.owner
     assert box is not None
     assert owner is not None
-    scale = box.width / box_of(owner).width
+    scale = box.width / front_rect(owner).width
     radius = min(_radius(owner) * scale, box.height / 2)
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -141,7 +140,7 @@ def _paint_tiles(
         painter.restore()
 
 
-def _paint_head(painter: QPainter, placed: Placed, head: int, theme: Theme) -> None:
+def _paint_head(painter: QPainter, placed: DrawnNode, head: int, theme: Theme) -> None:
     """Paint the ring around the selected head, and its name beside how many there are."""
     width = 2.0
     painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -164,7 +163,7 @@ def _paint_head(painter: QPainter, placed: Placed, head: int, theme: Theme) -> N
     painter.drawText(QPointF(0, 0), text)
 
 
-def _radius(placed: Placed) -> float:
+def _radius(placed: DrawnNode) -> float:
     match placed.form:
         case "pill" | "dashed pill" | "sign" | "input":
             return placed.rect.height / 2

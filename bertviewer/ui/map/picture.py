@@ -7,9 +7,8 @@ from PySide6.QtGui import (
     QResizeEvent,
 )
 
-from bertviewer.charts.graph.drawing import Placed
-from bertviewer.charts.map.atlas import WHOLE, Atlas
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.graph.drawing import DrawnNode
+from bertviewer.charts.map.part_graphs import WHOLE, PartGraphs, Scope
 from bertviewer.charts.theme import SMALL
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.map.animation import Motion
@@ -42,15 +41,15 @@ class FlowPicture(Pointed):
         self.cursor_at: Marked | None = None  # where the keys are
         self.marked: tuple[Marked, ...] = ()  # what is selected
         self._dress = Dress()
-        self._told: Part | None = None
+        self._told: Scope | None = None
         self._motion = Motion(self)
 
     @property
-    def part(self) -> Part:
+    def part(self) -> Scope:
         """The opened part."""
         return WHOLE if self.sight is None else self.sight.part
 
-    def set_atlas(self, atlas: Atlas | None, part: Part = WHOLE) -> None:
+    def set_atlas(self, atlas: PartGraphs | None, part: Scope = WHOLE) -> None:
         """Show another model, or the same one of which more is known."""
         self._motion.stop()
         self.cursor_at, self.marked, self._hovered, self._told = None, (), None, None
@@ -65,7 +64,7 @@ class FlowPicture(Pointed):
             self.sight.resize(self.width(), self.height())
         self._tell()
 
-    def open(self, part: Part) -> None:
+    def open(self, part: Scope) -> None:
         """Open a part; one that is in sight, or around it, is gone to."""
         sight = self.sight
         if sight is None or sight.sheets.drawing(part) is None:
@@ -206,12 +205,12 @@ class FlowPicture(Pointed):
     def _show_marked(self) -> None:
         self.bring_into_sight(self._placed(self.marked[0]) if self.marked else None)
 
-    def bring_into_sight(self, placed: Placed | None) -> None:
+    def bring_into_sight(self, placed: DrawnNode | None) -> None:
         """Move so that a node is seen; where all is, nothing has to move."""
         if self.sight is not None and placed is not None and self.sight.bring(placed.rect):
             self._tell()
 
-    def _placed(self, at: Marked | None) -> Placed | None:
+    def _placed(self, at: Marked | None) -> DrawnNode | None:
         if self.sight is None or at is None:
             return None
         return self.sight.sheets.placed(at.part, at.key)

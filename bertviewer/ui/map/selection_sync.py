@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.blocks import Block
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import WHOLE, PartGraphs, Scope
 
 
-def followed(atlas: Atlas, blocks: Sequence[Block], opened: Part, path: str) -> Part:
+def followed(atlas: PartGraphs, blocks: Sequence[Block], opened: Scope, path: str) -> Scope:
     """Return the part in which a module is looked at.
 
     A block of the strip is opened itself; of any other module the part that shows it, which is the

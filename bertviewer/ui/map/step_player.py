@@ -18,7 +18,7 @@ from bertviewer.ui.widgets.labels import muted
 from bertviewer.ui.widgets.layouts import Gap, in_column, in_row, named
 
 if TYPE_CHECKING:
-    from bertviewer.charts.map.tour import Stop
+    from bertviewer.charts.map.playback import PlaybackStop
 
 PACE = 1800
 """Milliseconds for a step while the walk plays."""
@@ -35,7 +35,7 @@ class WalkBar(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("mapWalkBar")
-        self.stops: tuple[Stop, ...] = ()
+        self.stops: tuple[PlaybackStop, ...] = ()
         self._place = 0
         self._architecture: Architecture | None = None
         self._maths: QWidget | None = None
@@ -54,7 +54,7 @@ class WalkBar(QWidget):
         self._arrange()
 
     @property
-    def stop(self) -> "Stop | None":
+    def stop(self) -> "PlaybackStop | None":
         """The step that is shown."""
         return self.stops[self._place] if self.stops else None
 
@@ -63,7 +63,7 @@ class WalkBar(QWidget):
         """Whether the next step comes by itself."""
         return self._timer.isActive()
 
-    def set_stops(self, stops: "Sequence[Stop]", architecture: Architecture) -> None:
+    def set_stops(self, stops: "Sequence[PlaybackStop]", architecture: Architecture) -> None:
         """Walk through another model, from its first step on."""
         before = self._architecture
         is_same = before is not None and before.root == architecture.root
@@ -126,7 +126,7 @@ class WalkBar(QWidget):
         else:
             self.step(1)
 
-    def _write(self, stop: "Stop") -> None:
+    def _write(self, stop: "PlaybackStop") -> None:
         step = stop.step
         self._number.setText(f"{self._place + 1} / {len(self.stops)}")
         self._name.setText(step.name)
@@ -150,7 +150,7 @@ class WalkBar(QWidget):
         self._on.setEnabled(self._place < len(self.stops) - 1)
         self._show_maths(stop)
 
-    def _show_maths(self, stop: "Stop") -> None:
+    def _show_maths(self, stop: "PlaybackStop") -> None:
         """Show the formula of the step's module: the line that says what it gives."""
         if self._maths is not None:
             self._maths.hide()

@@ -14,8 +14,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy
 
+from bertviewer.charts.graph.draw_items import NodeColor
 from bertviewer.charts.graph.drawing import Rect
-from bertviewer.charts.graph.tints import Tint
 from bertviewer.charts.map.blocks import Block, Strip
 from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.core.util.text import printable
@@ -45,7 +45,7 @@ class ModelStrip(Pointed):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.strips: tuple[Strip, ...] = ()
         self.current: Block | None = None
-        self.tints: Mapping[Block, Tint] = {}
+        self.tints: Mapping[Block, NodeColor] = {}
         self._tip: Callable[[Block], str] = lambda block: block.name
         self._is_low = self._is_scrubbing = False
 
@@ -66,7 +66,7 @@ class ModelStrip(Pointed):
         self.updateGeometry()
         self.update()
 
-    def set_figures(self, tints: Mapping[Block, Tint], tip: Callable[[Block], str]) -> None:
+    def set_figures(self, tints: Mapping[Block, NodeColor], tip: Callable[[Block], str]) -> None:
         """Write figures into the blocks, in the colours of what is measured."""
         self.tints, self._tip = tints, tip
         self._describe()
@@ -118,7 +118,7 @@ class ModelStrip(Pointed):
             for seat in seats:
                 block = seat.block
                 look = Look(block is self.current, block is self._hovered, self.hasFocus())
-                tint = self.tints.get(block, Tint())
+                tint = self.tints.get(block, NodeColor())
                 paint_seat(painter, seat, tint=tint, look=look, theme=theme, font=self.font())
         painter.end()
 

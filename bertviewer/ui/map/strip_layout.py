@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.charts.graph.drawing import Rect
-from bertviewer.charts.map.blocks import MOST_SIDE_BY_SIDE, Block
+from bertviewer.charts.map.blocks import MAX_SIDE_BY_SIDE, Block
 from bertviewer.core.util.text import printable
 
 GAP = 8.0
@@ -51,7 +51,7 @@ def seats_of(
     whole = {block: max(width_of(block.name) + _PADDING, _LEAST) for block in others}
     whole |= dict.fromkeys(layers, max(named, _LAYER))
     has_room = sum(whole.values()) + GAP * (len(blocks) - 1) <= room.width
-    if has_room and len(layers) <= 2 * MOST_SIDE_BY_SIDE:
+    if has_room and len(layers) <= 2 * MAX_SIDE_BY_SIDE:
         return tuple(_in_a_row(blocks, room, whole, frozenset()))
     widths = {block: min(max(width_of(block.name) + _PADDING, _LEAST), _MOST) for block in others}
     between = GAP * max(len(others) - 1, 0) + (GAP if layers and others else 0.0)
@@ -72,7 +72,7 @@ def seats_of(
         left = max(room.width - sum(widths.values()) - GAP * len(others), 40.0)
     count = len(layers)
     each = (left - GAP * (count - 1)) / count if count else 0.0
-    if not count or (each >= _LEAST_LAYER and count <= 2 * MOST_SIDE_BY_SIDE):
+    if not count or (each >= _LEAST_LAYER and count <= 2 * MAX_SIDE_BY_SIDE):
         widths |= dict.fromkeys(layers, min(each, max(named, _LAYER), _MOST))
         return tuple(_in_a_row(blocks, room, widths, frozenset()))
     wide = [block for block in layers if block in opened]

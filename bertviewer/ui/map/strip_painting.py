@@ -6,7 +6,7 @@ from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
-from bertviewer.charts.graph.tints import Tint
+from bertviewer.charts.graph.draw_items import NodeColor
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.theme import NORMAL, RADIUS, SMALL, Theme, mixed
 from bertviewer.core.util.text import printable
@@ -26,7 +26,7 @@ class Look(Struct, frozen=True):
 
 
 def paint_seat(
-    painter: QPainter, seat: Seat, *, tint: Tint, look: Look, theme: Theme, font: QFont
+    painter: QPainter, seat: Seat, *, tint: NodeColor, look: Look, theme: Theme, font: QFont
 ) -> None:
     """Paint a block in its place, with its name and its figure as far as there is room for them."""
     block, rect = seat.block, as_qt(seat.rect).adjusted(0.5, 0.5, -0.5, -0.5)
@@ -82,7 +82,7 @@ def paint_lead(painter: QPainter, block: QRectF, card: QRectF, theme: Theme) -> 
 
 
 def _write(
-    painter: QPainter, rect: QRectF, block: Block, *, tint: Tint, theme: Theme, font: QFont
+    painter: QPainter, rect: QRectF, block: Block, *, tint: NodeColor, theme: Theme, font: QFont
 ) -> None:
     strong, small = weighted(sized(font, NORMAL)), monospaced(sized(font, SMALL))
     metrics = QFontMetricsF(strong)

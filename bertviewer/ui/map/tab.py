@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent
 
-from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.blocks import Block, block_of, strips_of
-from bertviewer.charts.map.part import Part
-from bertviewer.charts.map.values import Known
-from bertviewer.charts.place import Place
+from bertviewer.charts.map.part_graphs import WHOLE, PartGraphs, Scope
+from bertviewer.charts.map.values import MapData
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import LIGHT
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.ui.map.canvas import FlowCanvas, Hit
@@ -37,8 +36,8 @@ class MapTab(MapFrame):
         self.setObjectName("mapTab")
         self._workspace = workspace
         self._architecture: Architecture | None = None
-        self._atlas: Atlas | None = None
-        self._known: Known | None = None
+        self._atlas: PartGraphs | None = None
+        self._known: MapData | None = None
         self._dressing: Dressing | None = None
         self._own = ""  # what was selected here: it is in sight already
         self._canvas, self._strip = canvas, head.strip
@@ -73,9 +72,9 @@ class MapTab(MapFrame):
 
     def open_path(self, path: str) -> None:
         """Open a module's own flow, wherever in the model it is."""
-        if self._atlas is not None and self._atlas.flow(Part(path)) is not None:
+        if self._atlas is not None and self._atlas.flow(Scope(path)) is not None:
             self._head.flow.setChecked(True)
-            self._canvas.open(Part(path))
+            self._canvas.open(Scope(path))
 
     def changeEvent(self, event: QEvent) -> None:
         """Follow the colours of the window; Qt calls it."""
@@ -116,7 +115,7 @@ class MapTab(MapFrame):
         if is_same and before is not None and before.flows is architecture.flows:
             return
         self._known, self._own = None, ""
-        self._atlas = atlas = Atlas(architecture)
+        self._atlas = atlas = PartGraphs(architecture)
         flow = atlas.flow(WHOLE)
         self._strip.set_strips(() if flow is None else strips_of(flow))
         self._canvas.set_atlas(atlas)
@@ -168,9 +167,9 @@ class MapTab(MapFrame):
         self._card.show_flow(self._atlas, facts, self._canvas.part)
         if self._head.treemap.isChecked():
             path = self._treemap.path
-            self._card.show_areas(facts.name(Part(path)), self._treemap.facts, bool(path))
+            self._card.show_areas(facts.name(Scope(path)), self._treemap.facts, bool(path))
         is_of_checks = self._head.measure.measure.kind == "check"
-        self._card.offer_check(facts.name(Part(self._path)) if is_of_checks else "")
+        self._card.offer_check(facts.name(Scope(self._path)) if is_of_checks else "")
 
     def _show_heads(self) -> None:
         """Show what the heads of the opened part look at, and which of them is selected."""
@@ -186,7 +185,7 @@ class MapTab(MapFrame):
 
         made = dressing(self._atlas, self._known, self._head.measure.measure, LIGHT, ())
         if self._head.treemap.isChecked():
-            title = f"treemap {made.facts.name(Part(self._treemap.path))}"
+            title = f"treemap {made.facts.name(Scope(self._treemap.path))}"
             paper: PaintedPlot | None = map_paper.areas_paper(self._treemap, made.coloring)
         else:
             title = f"map {made.facts.name(self._canvas.part)}"
@@ -213,7 +212,7 @@ class MapTab(MapFrame):
         self._treemap.open(block.path)
         self._select(block.path)
 
-    def _on_opened(self, part: Part) -> None:
+    def _on_opened(self, part: Scope) -> None:
         self._strip.set_current(block_of(self._strip.blocks, part))
         self._mark(is_new=False)
         self._show_heads()
@@ -227,7 +226,7 @@ class MapTab(MapFrame):
     def _on_picked(self, found: Hit) -> None:
         node = found.placed.node
         if found.tile is not None and self._workspace.runs.run is not None:
-            self._workspace.selection.go(Place(head=found.tile))
+            self._workspace.selection.go(SelectionKey(head=found.tile))
         path = self._atlas.module_of(found.part, node) if self._atlas is not None else None
         if path is not None:
             self._select(path)

@@ -5,14 +5,13 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction
 
-from bertviewer.charts.graph.tints import Tint
-from bertviewer.charts.map.areas import AREA_KINDS, AreaKind, areas_of
-from bertviewer.charts.map.atlas import Atlas
-from bertviewer.charts.map.coloring import Coloring
-from bertviewer.charts.map.values import Known
+from bertviewer.charts.graph.draw_items import NodeColor
+from bertviewer.charts.map.coloring import MapColoring
+from bertviewer.charts.map.part_graphs import PartGraphs
+from bertviewer.charts.map.treemap import AREA_KINDS, Area, AreaKind, areas_of
+from bertviewer.charts.map.values import MapData
 from bertviewer.charts.parts import parts_of
 from bertviewer.charts.theme import Part as Hue
-from bertviewer.charts.treemap import Area
 from bertviewer.core.util.numbers import short_count
 from bertviewer.ui.map.measure_choice import capitalised
 from bertviewer.ui.map.treemap_view import TreemapView
@@ -43,9 +42,9 @@ class TreemapPage(QObject):
         }
         self.path = ""
         self._kind: AreaKind = "parameters"
-        self._atlas: Atlas | None = None
-        self._known = Known()
-        self._coloring: Coloring | None = None
+        self._atlas: PartGraphs | None = None
+        self._known = MapData()
+        self._coloring: MapColoring | None = None
         self._hues: dict[str, Hue] = {}
         self._total = 0.0
         self._figures: dict[str, float] = {}
@@ -64,7 +63,7 @@ class TreemapPage(QObject):
         of = translate("map", "{0}, {1} of the model")
         return of.format(text, f"{share / self._total:.1%}")
 
-    def set_model(self, atlas: Atlas, known: Known, coloring: Coloring) -> None:
+    def set_model(self, atlas: PartGraphs, known: MapData, coloring: MapColoring) -> None:
         """Show another model, or the same one in other colours."""
         if self._atlas is None or self._atlas.architecture is not atlas.architecture:
             self.path = "" if atlas.module(self.path) is None else self.path
@@ -104,7 +103,7 @@ class TreemapPage(QObject):
         for part in area.parts:
             self._note(part)
 
-    def tint(self, coloring: Coloring, path: str) -> Tint:
+    def tint(self, coloring: MapColoring, path: str) -> NodeColor:
         """Return a module's colour and figure."""
         figure = self._figure(self._figures.get(path, 0.0))
         return coloring.module(path, self._hues.get(path, "plain"), figure)

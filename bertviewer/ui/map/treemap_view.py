@@ -15,18 +15,17 @@ from PySide6.QtGui import (
     QResizeEvent,
 )
 
+from bertviewer.charts.graph.draw_items import NodeColor
 from bertviewer.charts.graph.drawing import Rect
-from bertviewer.charts.graph.tints import Tint
-from bertviewer.charts.map.neighbours import Way
-from bertviewer.charts.map.treemap_cells import cell_at, next_cell
-from bertviewer.charts.treemap import Area, Cell, treemap
+from bertviewer.charts.map.neighbours import Direction
+from bertviewer.charts.map.treemap import Area, Cell, cell_at, next_cell, treemap
 from bertviewer.plots.fonts import tabular
 from bertviewer.plots.treemap_painting import paint_cells
 from bertviewer.ui.map.hover import Pointed, as_qt
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.theme.theme_of import theme_of
 
-_WAYS: dict[int, Way] = {
+_WAYS: dict[int, Direction] = {
     Qt.Key.Key_Left: "left",
     Qt.Key.Key_Right: "right",
     Qt.Key.Key_Up: "up",
@@ -48,7 +47,7 @@ class TreemapView(Pointed):
     def __init__(self) -> None:
         super().__init__("mapTreemap", translate("map", "Treemap of the model"))
         self.setMinimumSize(200, 60)
-        self.tint: Callable[[str], Tint] = lambda _path: Tint()
+        self.tint: Callable[[str], NodeColor] = lambda _path: NodeColor()
         self.tip: Callable[[Area], str] = lambda area: area.path
         self.selected = ""
         self._area: Area | None = None

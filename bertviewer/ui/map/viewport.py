@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
-from bertviewer.charts.graph.drawing import Placed, Rect
-from bertviewer.charts.map.atlas import WHOLE
+from bertviewer.charts.graph.drawing import DrawnNode, Rect
 from bertviewer.charts.map.camera import Camera
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import WHOLE, Scope
 from bertviewer.ui.map.drawing_cache import Inset, Sheets
 
 FADE_IN, _LATEST, _FADING, _AWAY = 0.42, 0.74, 0.18, 1.1
@@ -39,12 +38,12 @@ class Level(Struct, frozen=True):
         owner: the node around it.
     """
 
-    part: Part
+    part: Scope
     camera: Camera
     opacity: float
     box: Rect | None = None
     fading: dict[str, float] = field(default_factory=dict)
-    owner: Placed | None = None
+    owner: DrawnNode | None = None
 
 
 class Sight:
@@ -67,7 +66,7 @@ class Sight:
         self.sheets.set_size(width, height)
         self.fit(self.part)
 
-    def fit(self, part: Part) -> None:
+    def fit(self, part: Scope) -> None:
         """Show all of a part."""
         self.part, self.camera = part, self.sheets.fit(part)
         # Whoever goes up from here comes to the layer that this was.
@@ -75,7 +74,7 @@ class Sight:
         if above is not None:
             self.sheets.inset_of(above, part)
 
-    def look(self, part: Part, camera: Camera) -> None:
+    def look(self, part: Scope, camera: Camera) -> None:
         """Look at a part from so close; what fills the window becomes the opened part."""
         self.part, self.camera = part, camera
         self._limit()
@@ -105,7 +104,7 @@ class Sight:
             self.move(x, y)
         return bool(x or y)
 
-    def seen_from(self, part: Part, other: Part) -> Camera | None:
+    def seen_from(self, part: Scope, other: Scope) -> Camera | None:
         """Return the fitted sight of a part in places of another one that is around it or in it.
 
         ``None`` stands for parts that are not set into one another.
@@ -137,7 +136,7 @@ class Sight:
         self._collect(Level(part, camera, opacity), focus, found)
         return found
 
-    def _collect(self, level: Level, focus: Part, found: list[Level]) -> None:
+    def _collect(self, level: Level, focus: Scope, found: list[Level]) -> None:
         found.append(level)
         for placed, inset in self._insets(level.part, level.camera):
             camera = level.camera.of_inner(inset.placed)
@@ -150,7 +149,7 @@ class Sight:
             inner = Level(inset.part, camera, opacity, level.camera.seen(inset.box), owner=placed)
             self._collect(inner, focus, found)
 
-    def _insets(self, part: Part, camera: Camera) -> Iterator[tuple[Placed, Inset]]:
+    def _insets(self, part: Scope, camera: Camera) -> Iterator[tuple[DrawnNode, Inset]]:
         """Yield the boxes that are large in the window, with what is in them."""
         drawing = self.sheets.drawing(part)
         for placed in () if drawing is None else drawing.nodes:
@@ -219,17 +218,17 @@ class Sight:
         x, y = min(moves, key=lambda move: abs(move[0]) + abs(move[1]), default=(0.0, 0.0))
         self.camera = self.camera.moved(x, y)
 
-    def _around(self, part: Part) -> tuple[Inset, Part] | None:
+    def _around(self, part: Scope) -> tuple[Inset, Scope] | None:
         above = self.sheets.atlas.above(part)
         if above is None:
             return None
         inset = self.sheets.inset_of(above, part)
         return None if inset is None else (inset, above)
 
-    def _has_around(self, part: Part) -> bool:
+    def _has_around(self, part: Scope) -> bool:
         return self._around(part) is not None
 
-    def _chain(self, outer: Part, inner: Part) -> list[Inset] | None:
+    def _chain(self, outer: Scope, inner: Scope) -> list[Inset] | None:
         """Return the insets from one part down to another, ``None`` if that is not in it."""
         found: list[Inset] = []
         part = inner
@@ -241,12 +240,12 @@ class Sight:
             part = around[1]
         return found
 
-    def _begin(self, part: Part, inset: Inset) -> float:
+    def _begin(self, part: Scope, inset: Inset) -> float:
         """Return how close a box is when its inside begins to be seen: not where all is seen."""
         fitted = self._closeness(inset.part, self.sheets.fit(part).of_inner(inset.placed))
         return min(max(FADE_IN, _AWAY * fitted), _LATEST)
 
-    def _closeness(self, part: Part, camera: Camera) -> float:
+    def _closeness(self, part: Scope, camera: Camera) -> float:
         return camera.scale / self.sheets.fit(part).scale
 
 

@@ -4,14 +4,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.charts.map.atlas import Atlas
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import PartGraphs, Scope
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.step_player import WalkBar
 
 if TYPE_CHECKING:
-    from bertviewer.charts.map.tour import Stop
+    from bertviewer.charts.map.playback import PlaybackStop
 
 
 class Walking(QObject):
@@ -25,7 +24,7 @@ class Walking(QObject):
         self.bar = WalkBar()
         self.bar.hide()
         self._canvas = canvas
-        self._atlas: Atlas | None = None
+        self._atlas: PartGraphs | None = None
         self._run: ActivationRun | None = None
         self._is_built = False
         self._path = ""  # what was selected since the last step
@@ -40,7 +39,7 @@ class Walking(QObject):
         """Whether the keys go through the walk."""
         return self._canvas.is_walking
 
-    def set_model(self, atlas: Atlas, run: ActivationRun | None) -> None:
+    def set_model(self, atlas: PartGraphs, run: ActivationRun | None) -> None:
         """Walk through this model; what is shown stays as far as it can."""
         if atlas is self._atlas and run is self._run:
             return
@@ -80,7 +79,7 @@ class Walking(QObject):
             self.bar.halt()
             self.bar.at(step.number)
 
-    def keys(self, part: Part, path: str) -> tuple[str, ...] | None:
+    def keys(self, part: Scope, path: str) -> tuple[str, ...] | None:
         """Return the nodes of the step that one is at, ``None`` where something else is shown."""
         stop = self.bar.stop
         if not self.is_going_on or stop is None or stop.part != part:
@@ -91,12 +90,12 @@ class Walking(QObject):
         """Find the stops, once for a model; return whether there are any."""
         assert self._atlas is not None
         if not self._is_built:
-            from bertviewer.charts.map.tour import tour_of  # who never walks does not need them
+            from bertviewer.charts.map.playback import playback_stops
             from bertviewer.core.walkthrough.build import build_walkthrough
 
             self._is_built = True
             walkthrough = build_walkthrough(self._atlas.architecture, self._run)
-            self.bar.set_stops(tour_of(walkthrough, self._atlas), self._atlas.architecture)
+            self.bar.set_stops(playback_stops(walkthrough, self._atlas), self._atlas.architecture)
         return bool(self.bar.stops)
 
     def _on_stepped(self, steps: int) -> None:
@@ -109,7 +108,7 @@ class Walking(QObject):
         if self.is_going_on:
             self.bar.play()
 
-    def _on_arrived(self, stop: "Stop") -> None:
+    def _on_arrived(self, stop: "PlaybackStop") -> None:
         self._path = ""
         if stop.part != self._canvas.part:
             self._canvas.open(stop.part)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from bertviewer.charts.counts import tensors_text
+from bertviewer.charts.labels import tensors_text
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from bertviewer.charts.naming import shortened, visible
+from bertviewer.charts.labels import shortened, visible
 from bertviewer.ui.palette.matching import Match, folded, match
 
 LONGEST = 2_000

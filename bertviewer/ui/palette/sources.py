@@ -5,8 +5,8 @@ from functools import partial
 
 from msgspec import Struct
 
-from bertviewer.charts.naming import visible
-from bertviewer.charts.place import Place
+from bertviewer.charts.labels import visible
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.attention_modules import attentions_at
 from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.schema.architecture import Architecture
@@ -243,7 +243,9 @@ def first_sources(entries: Sequence[Entry], commands: Commands) -> tuple[Source,
 def _of_tokens(tokens: Sequence[Token], workspace: Workspace) -> Source:
     says, go = translate("palette", "token {0}"), workspace.selection.go
     texts = [f"{visible(each.text)}{BETWEEN}{says.format(n)}" for n, each in enumerate(tokens)]
-    return Source(_TOKENS, TOKENS, Haystack(texts), lambda n: Item(partial(go, Place(token=n))))
+    return Source(
+        _TOKENS, TOKENS, Haystack(texts), lambda n: Item(partial(go, SelectionKey(token=n)))
+    )
 
 
 def _of_architecture(architecture: Architecture, workspace: Workspace) -> tuple[Source, ...]:

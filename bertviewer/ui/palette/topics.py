@@ -8,9 +8,8 @@ from typing import get_args
 
 from msgspec import Struct
 
-from bertviewer.charts.counts import tensors_text
-from bertviewer.charts.naming import shortened
-from bertviewer.charts.place import Place
+from bertviewer.charts.labels import shortened, tensors_text
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.attention_modules import attention_paths, is_causal
 from bertviewer.core.analysis.costs import head_cost, part_costs
 from bertviewer.core.analysis.heads import head_layout, heads_in
@@ -242,7 +241,7 @@ def _layer_name(path: str) -> str:
 
 
 def _show_head(workspace: Workspace, path: str, head: int) -> None:
-    workspace.selection.go(Place(path, head=head))
+    workspace.selection.go(SelectionKey(path, head=head))
     workspace.page_wanted.emit("Map" if workspace.runs.run is None else "Attention")
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 
-from bertviewer.charts.attentions import figures_chart, measure_names
+from bertviewer.charts.attention import head_measures_chart, measure_names
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.comparison import Partners
-from bertviewer.charts.place import Place
+from bertviewer.charts.comparison import Alignment
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import Measure, RankedHead
 from bertviewer.plots.pair_grid import PairGrid
@@ -100,7 +100,7 @@ class AllHeads(View):
             self._drawn = shown
             charts = [self._chart(run) for run in runs.both]
             self._show_best()
-            self.panel.show_charts(charts[0], charts[1] if charts[1:] else None, Partners())
+            self.panel.show_charts(charts[0], charts[1] if charts[1:] else None, Alignment())
         if done < count:
             self.panel.show_wait(self.tr("{0} of {1}").format(done, count), done, count)
         row = self._layers.index(self._current) if self._current in self._layers else None
@@ -134,7 +134,7 @@ class AllHeads(View):
     def _chart(self, run: RecordedRun) -> GridChart:
         pieces = self._survey.pieces(run)
         pictures = {layer: piece.pictures for layer, piece in pieces.items()}
-        return figures_chart(
+        return head_measures_chart(
             self._layers,
             self._survey.figures(run),
             self.measure,
@@ -145,7 +145,7 @@ class AllHeads(View):
     def _on_best(self) -> None:
         best = next(iter(self._survey.ranked(self.measure)), None)
         if best is not None:
-            self.workspace.selection.go(Place(head=best.head))
+            self.workspace.selection.go(SelectionKey(head=best.head))
             self.chosen.emit(best.layer)
 
     def _on_failed(self, error: str) -> None:

@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from bertviewer.charts.attentions import AttentionPair, attention_pair, heads_chart
+from bertviewer.charts.attention import AttentionPair, attention_pair, heads_chart
 from bertviewer.charts.chart import HeadsChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, shown_layer
 from bertviewer.core.util.numbers import count_text
@@ -208,7 +208,7 @@ class AttentionView(View):
 
     def _on_chosen(self, layer: AttentionLayer) -> None:
         self._layer = layer
-        self.workspace.selection.go(Place(layer.path))
+        self.workspace.selection.go(SelectionKey(layer.path))
         # The calls of a shared layer are one module, and the tree has nothing new then.
         self.refresh()
 

@@ -7,7 +7,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from bertviewer.charts.naming import shortened, visible
+from bertviewer.charts.labels import shortened, visible
 from bertviewer.charts.theme import GRID, NORMAL_WEIGHT, RADIUS, ROW, STRONG, Theme, mixed
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
 from bertviewer.core.analysis.tokens import text_starts

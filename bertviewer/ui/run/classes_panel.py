@@ -2,9 +2,8 @@
 
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.class_charts import answer_chart, label_grid
-from bertviewer.charts.class_tables import best_line, scores_table
-from bertviewer.charts.comparison import Partners
+from bertviewer.charts.classification import answer_chart, best_line, label_grid, scores_table
+from bertviewer.charts.comparison import Alignment
 from bertviewer.core.analysis.predictions import ClassScores
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.grid_plot import GridPlot
@@ -31,7 +30,7 @@ class ClassesPanel(QWidget):
         self._workspace = workspace
         self._b: Said | None = None
         self._a: Said | None = None
-        self._partners = Partners()
+        self._partners = Alignment()
         self._best = named(plain_label(""), "classSummary")
         self._table = FigureView(workspace, "classTable", self.tr("Scores of the classes"))
         self._grid = ChartPanel(workspace, self.tr("Probability of each label"), GridPlot)
@@ -43,7 +42,7 @@ class ClassesPanel(QWidget):
         in_column(self._best, (in_row(self._columns, 0), 1), on=self, spacing=4)
         self._table.chosen.connect(workspace.selection.go)
 
-    def show_scores(self, b: Said, a: Said | None, partners: Partners) -> None:
+    def show_scores(self, b: Said, a: Said | None, partners: Alignment) -> None:
         """Show what the head says of the last run, beside what it says of run A."""
         run, scores = b
         of_a = None if a is None else a[1]
@@ -77,6 +76,6 @@ class ClassesPanel(QWidget):
 
     def mark_token(self) -> None:
         """Mark the selected token's row."""
-        places = [place.token for place in self._table.shown.places]
+        places = [place.token for place in self._table.shown.keys]
         token = self._workspace.selection.token
         self._table.mark(places.index(token) if token in places else None)

@@ -7,8 +7,8 @@ from math import log
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.attentions import Attended, AttentionPair, head_chart
-from bertviewer.charts.naming import token_name
+from bertviewer.charts.attention import AttentionPair, RunAttention, head_chart
+from bertviewer.charts.labels import token_name
 from bertviewer.charts.theme import SMALL
 from bertviewer.core.analysis.attention_maps import Shares, most_attended, most_attending
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -34,7 +34,7 @@ class MostLabel(ElidedLabel):
         self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self.setFont(sized(self.font(), SMALL))
 
-    def show_token(self, attended: Attended, head: int, token: int | None) -> None:
+    def show_token(self, attended: RunAttention, head: int, token: int | None) -> None:
         """Name what a token looks at; of one that does not ask here, what looks at it."""
         run, maps = attended.run, attended.maps
         text = ""
@@ -93,7 +93,7 @@ class HeadPanel(QWidget):
         make = partial(head_chart, head=head, is_root=is_root, name=name)
         panel.show_charts(*pair.charts(make), pair.partners)
 
-    def show_most(self, attended: Attended, head: int, token: int | None) -> None:
+    def show_most(self, attended: RunAttention, head: int, token: int | None) -> None:
         """Say what a token looks at most."""
         self._most.show_token(attended, head, token)
 

@@ -14,7 +14,7 @@ from bertviewer.ui.views.run_request import RunRequest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bertviewer.charts.levels import Shades
+    from bertviewer.charts.levels import ColorIndices
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure, RankedHead
     from bertviewer.core.loading.loaded_model import LoadedModel
@@ -27,7 +27,7 @@ class HeadPiece(Struct, frozen=True, eq=False):
     """What is kept of one attention: figures of its heads, and small pictures [A, n, n]."""
 
     figures: HeadMeasures
-    pictures: Shades
+    pictures: ColorIndices
 
 
 def head_piece_job(

@@ -5,10 +5,9 @@ from functools import partial
 from msgspec.structs import replace
 from PySide6.QtWidgets import QCheckBox
 
-from bertviewer.charts.histogram_chart import HistogramChart
-from bertviewer.charts.histograms import common_range, histogram_chart
-from bertviewer.charts.place import Place
-from bertviewer.charts.statistics_table import statistics_table
+from bertviewer.charts.chart import HistogramChart
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.statistics import common_range, histogram_chart, statistics_table
 from bertviewer.core.analysis.histogram import Histogram
 from bertviewer.core.schema.activation_run import ModuleActivation
 from bertviewer.plots.histogram_plot import HistogramPlot
@@ -121,7 +120,7 @@ class HistogramView(View):
         called = () if run is None else tuple(one.path for one in run.modules)
         inside = next((one for one in called if one.startswith(f"{path}.")), "")
         title = self.tr("Select {0}").format(inside) if inside else self.tr("Select the model")
-        return Offer(title, lambda: self.workspace.selection.go(Place(inside)))
+        return Offer(title, lambda: self.workspace.selection.go(SelectionKey(inside)))
 
     def _why_not(self, path: str) -> str:
         row = self.workspace.selection.row

@@ -7,7 +7,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 
 from bertviewer.charts.chart import LineChart
-from bertviewer.charts.features import feature_chart
 from bertviewer.charts.layers import (
     BAND,
     SPREAD,
@@ -17,6 +16,7 @@ from bertviewer.charts.layers import (
     token_class_chart,
 )
 from bertviewer.charts.theme import GRID
+from bertviewer.charts.token_charts import feature_chart
 from bertviewer.core.analysis.layers import Series, layer_series, part_names
 from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.architecture import Architecture

@@ -2,9 +2,8 @@
 
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from bertviewer.charts.lens import LensFigure, lens_chart
-from bertviewer.charts.place import Place
-from bertviewer.charts.prediction_tables import followed_tokens, lens_table
+from bertviewer.charts.predictions import LensFigure, followed_tokens, lens_chart, lens_table
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -89,7 +88,7 @@ class LensPanel(QWidget):
         path = self._workspace.selection.place.path
         row = None
         if run is not None and path and not self._shows_a:
-            places = self._table.shown.places
+            places = self._table.shown.keys
             # A layer that is called again and again gives several states: the last one counts.
             inside = [n for n, place in enumerate(places) if _holds(place.path, path)]
             row = next(iter(inside), None)
@@ -124,7 +123,7 @@ class LensPanel(QWidget):
         a = None if self._a is None else lens_chart(*self._a, followed, figure)
         self._chart.show_charts(b, a)
 
-    def _go(self, place: Place) -> None:
+    def _go(self, place: SelectionKey) -> None:
         if place.path:
             self._workspace.selection.go(place)
 

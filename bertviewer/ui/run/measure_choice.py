@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from PySide6.QtWidgets import QSizePolicy
 
-from bertviewer.charts.naming import shortened
+from bertviewer.charts.labels import shortened
 from bertviewer.charts.token_measures import MEASURES, MeasureName
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.widgets.layouts import named

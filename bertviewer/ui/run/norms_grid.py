@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.comparison import Partners
-from bertviewer.charts.features import feature_grid
-from bertviewer.charts.naming import norm_after
-from bertviewer.charts.token_norms import has_norms, norms_chart, part_norms_chart
+from bertviewer.charts.comparison import Alignment
+from bertviewer.charts.labels import norm_after
+from bertviewer.charts.token_charts import feature_grid, has_norms, norms_chart, part_norms_chart
 from bertviewer.core.analysis.layers import Series, layer_series
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.jobs.recorded_run import RecordedRun
@@ -40,7 +39,7 @@ class NormsGrid(ChartPanel):
         return ()
 
     def show_norms(
-        self, watched: RecordedRun, part: str | None, partners: Partners, offer: Offer
+        self, watched: RecordedRun, part: str | None, partners: Alignment, offer: Offer
     ) -> None:
         """Show the norms of a part, which are measured by now; without one, the hidden states'.
 
@@ -67,7 +66,7 @@ class NormsGrid(ChartPanel):
         else:
             self._draw(series, chart, partners)
 
-    def show_feature(self, feature: int, partners: Partners) -> None:
+    def show_feature(self, feature: int, partners: Alignment) -> None:
         """Show one feature of the hidden states."""
         self.set_title(
             self.tr("Feature {0} by layer").format(feature),
@@ -90,7 +89,7 @@ class NormsGrid(ChartPanel):
         self._drawn = None
 
     def _draw(
-        self, what: object, make: Callable[[RecordedRun], GridChart], partners: Partners
+        self, what: object, make: Callable[[RecordedRun], GridChart], partners: Alignment
     ) -> None:
         workspace, before = self._workspace, self._drawn
         b, a = workspace.runs.watched, workspace.runs.watched_a

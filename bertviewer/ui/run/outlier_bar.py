@@ -6,8 +6,8 @@ from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QAction, QPalette, QResizeEvent
 from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
-from bertviewer.charts.naming import names_of_states
-from bertviewer.charts.place import Place
+from bertviewer.charts.labels import names_of_states
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.outliers import DEVIATIONS, MeanStd, OutlierFeature
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import with_minus
@@ -150,7 +150,7 @@ class OutlierBar(QWidget):
         if self._workspace.selection.feature == feature:
             self._workspace.selection.clear_feature()
         else:
-            self._workspace.selection.go(Place(feature=feature))
+            self._workspace.selection.go(SelectionKey(feature=feature))
         self._mark()  # a click turned the chip by itself
 
     def _mark(self) -> None:

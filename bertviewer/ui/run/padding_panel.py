@@ -4,8 +4,8 @@ from functools import partial
 
 from PySide6.QtWidgets import QLabel
 
-from bertviewer.charts.figures import FigureTable
 from bertviewer.charts.sentence_tables import padding_line, padding_table
+from bertviewer.charts.table import DataTable
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.padding import MOST_TOKENS, Padding, usual_length
 from bertviewer.core.sources.length_limits import position_table_length
@@ -77,6 +77,6 @@ class PaddingPanel(SentencePart[Padding]):
         work = partial(jobs.pad_job, watched, length)
         self.want((watched, length), work, watched, "" if self._length.isEnabled() else text)
 
-    def told(self, found: Padding) -> tuple[str, FigureTable]:
+    def told(self, found: Padding) -> tuple[str, DataTable]:
         """Return what padding does."""
         return padding_line(found), padding_table(found)

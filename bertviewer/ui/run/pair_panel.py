@@ -4,11 +4,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import LineChart
-from bertviewer.charts.comparison import Partners
-from bertviewer.charts.naming import LONGEST, shortened, token_name, visible
-from bertviewer.charts.place import Place
-from bertviewer.charts.similarities import pair_chart, word_chart
+from bertviewer.charts.comparison import Alignment
+from bertviewer.charts.labels import MAX_TOKEN, shortened, token_name, visible
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import GRID
+from bertviewer.charts.token_charts import pair_chart, word_chart
 from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_words
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.text import isolated
@@ -35,7 +35,7 @@ class PairPanel(QWidget):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        self._partners = Partners()
+        self._partners = Alignment()
         self._words: tuple[WordPair, ...] = ()
         self._token: int | None = None  # the selected one that was shown last
         self._is_new = self._is_stale = True  # the run; what occurs in both
@@ -70,7 +70,7 @@ class PairPanel(QWidget):
         """Compare the selected token with another one."""
         self._other.setCurrentIndex(token)
 
-    def refresh(self, partners: Partners) -> None:
+    def refresh(self, partners: Alignment) -> None:
         """Show the chart for the present selection."""
         run, token = self._workspace.runs.run, self._workspace.selection.token
         if run is None or token is None:
@@ -114,7 +114,7 @@ class PairPanel(QWidget):
     def _word_name(self, word: WordPair) -> str:
         first, second = word.first.tokens[0], word.second.tokens[0]
         form = "{0} ({1} ↔ {2})" if self._workspace.runs.watched_a is None else "{0} ({1} ↔ A {2})"
-        return form.format(isolated(shortened(visible(word.text), LONGEST)), first, second)
+        return form.format(isolated(shortened(visible(word.text), MAX_TOKEN)), first, second)
 
     def _show(self) -> None:
         is_word = self._mode.chosen != TOKENS
@@ -181,5 +181,5 @@ class PairPanel(QWidget):
         self.other_chosen.emit()
 
     def _on_word(self, chosen: int) -> None:
-        self._workspace.selection.go(Place(token=self._words[chosen].first.tokens[0]))
+        self._workspace.selection.go(SelectionKey(token=self._words[chosen].first.tokens[0]))
         self._show()

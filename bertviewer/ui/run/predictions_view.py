@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
-from bertviewer.charts.comparison import Partners
+from bertviewer.charts.comparison import Alignment
 from bertviewer.core.analysis.predictions import (
     ClassScores,
     classification,
@@ -49,7 +49,7 @@ class PredictionsView(View):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         self._rerun: tuple[ModelSource, ActivationRun] | None = None
-        self._partners: tuple[Hashable, Partners] | None = None
+        self._partners: tuple[Hashable, Alignment] | None = None
         self._shown: Hashable = None  # of which runs the classes are shown
         self._random = named(plain_label(""), "randomPredictions")
         self._random.setForegroundRole(WARNING)
@@ -120,7 +120,7 @@ class PredictionsView(View):
         a = None if run_a is None or other is None else (run_a.run, other)
         self._classes.show_scores(b, a, self.partners())
 
-    def partners(self, rows: bool = False, columns: bool = True) -> Partners:
+    def partners(self, rows: bool = False, columns: bool = True) -> Alignment:
         """Return which tokens are the same; long texts take a while, and are compared once."""
         key = self.workspace.runs.watched_a, self.workspace.runs.watched, rows, columns
         if self._partners is None or self._partners[0] != key:

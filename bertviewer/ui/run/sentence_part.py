@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from bertviewer.charts.figures import FigureTable
+from bertviewer.charts.table import DataTable
 from bertviewer.ui.jobs.recorded_run import FROM_FILE, RecordedRun
 from bertviewer.ui.jobs.requests import ModelWork, Request
 from bertviewer.ui.state.workspace import Workspace
@@ -38,7 +38,7 @@ class SentencePart(QWidget, Generic[Found]):
         policy.setVerticalPolicy(QSizePolicy.Policy.Ignored)  # and have what room they need
         self.table.setSizePolicy(policy)
 
-    def told(self, found: Found) -> tuple[str, FigureTable]:
+    def told(self, found: Found) -> tuple[str, DataTable]:
         """Return what is said of what was found, and its figures."""
         raise NotImplementedError
 

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from bertviewer.charts.figures import FigureTable
 from bertviewer.charts.sentence_tables import sentence_line, sentence_table
+from bertviewer.charts.table import DataTable
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.util.text import isolated
@@ -33,7 +33,7 @@ class SentencesPanel(SentencePart[SentenceComparison]):
             spacing=GRID,
         )
 
-    def told(self, found: SentenceComparison) -> tuple[str, FigureTable]:
+    def told(self, found: SentenceComparison) -> tuple[str, DataTable]:
         """Return how alike they are."""
         return sentence_line(found), sentence_table(found)
 

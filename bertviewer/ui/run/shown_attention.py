@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from bertviewer.charts.attentions import Attended, AttentionPair, attention_pair
+from bertviewer.charts.attention import AttentionPair, RunAttention, attention_pair
 from bertviewer.core.analysis.attention_maps import AttentionMaps, mean_of_heads, without_tokens
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.ui.settings.translation import translate
@@ -49,7 +49,7 @@ class ShownAttention(ChoiceBox):
     def shown(self, pair: AttentionPair) -> AttentionPair:
         """Return the attention of both runs as it is chosen; a mean is head 0."""
         is_mean, is_words = self.currentData() or (False, False)
-        ways: list[Callable[[Attended], AttentionMaps]] = []
+        ways: list[Callable[[RunAttention], AttentionMaps]] = []
         if is_words:
             ways.append(lambda one: without_tokens(one.maps, _special(one.run)))
         if is_mean:

@@ -3,9 +3,9 @@
 import numpy as np
 from PySide6.QtWidgets import QCheckBox
 
-from bertviewer.charts.comparison import Partners
-from bertviewer.charts.place import Place
-from bertviewer.charts.similarities import similarity_chart
+from bertviewer.charts.comparison import Alignment
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.token_charts import similarity_chart
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.pair_matrix import PairMatrix
 from bertviewer.ui.run.offers import another_view
@@ -24,7 +24,7 @@ class SimilarityView(View):
         super().__init__(workspace)
         # What the grid shows: redrawing 512 tokens because another one is selected takes too long.
         self._drawn: tuple[int, bool] | None = None
-        self._partners: Partners | None = None
+        self._partners: Alignment | None = None
         self._state = StateChoice()
         self._whole = QCheckBox(self.tr("Fix colour scale to −1…1"))
         self._whole.setObjectName("wholeRange")
@@ -85,7 +85,7 @@ class SimilarityView(View):
     def _forget(self) -> None:
         self._drawn = self._partners = None
 
-    def _same_tokens(self) -> Partners:
+    def _same_tokens(self) -> Alignment:
         if self._partners is None:
             self._partners = self.partners(rows=True)
         return self._partners
@@ -132,7 +132,7 @@ class SimilarityView(View):
         if run is None:
             return
         path = run.state_path(state, self.workspace.selection.token or 0)
-        self.workspace.selection.go(Place(path or None))
+        self.workspace.selection.go(SelectionKey(path or None))
         self.workspace.draw_queue.later(self._show_tokens)
 
     def _on_pair(self, row: int, column: int) -> None:

@@ -3,7 +3,7 @@
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QSlider, QWidget
 
-from bertviewer.charts.naming import names_of_states
+from bertviewer.charts.labels import names_of_states
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.ui.widgets.layouts import in_row, named
 

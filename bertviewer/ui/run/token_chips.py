@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
 from PySide6.QtGui import QAction, QFocusEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QListView
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import GRID, ROW
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
 from bertviewer.ui.run.chip_delegate import ChipDelegate, chips_of
@@ -136,4 +136,4 @@ class TokenChips(QListView):
 
     def _on_current(self, current: QModelIndex) -> None:
         if current.isValid() and current.row() != self._workspace.selection.token:
-            self._workspace.selection.go(Place(token=current.row()))
+            self._workspace.selection.go(SelectionKey(token=current.row()))

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.charts.naming import shortened, visible
+from bertviewer.charts.labels import shortened, visible
 from bertviewer.core.analysis.tokens import word_text, words_of
 from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.util.numbers import count_text

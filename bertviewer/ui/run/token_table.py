@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.ui.run.token_rows import JOIN_ROLE, SEGMENT, TOKEN, TokenRows
 from bertviewer.ui.state.selection import Selection
@@ -83,7 +83,7 @@ class TokenTable(QWidget):
     def _on_current(self, current: QModelIndex) -> None:
         self._table.scrollTo(current)
         if current.isValid() and current.row() != self._selection.token:
-            self._selection.go(Place(token=current.row()))
+            self._selection.go(SelectionKey(token=current.row()))
 
 
 class _TokenDelegate(QStyledItemDelegate):

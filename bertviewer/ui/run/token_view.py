@@ -4,8 +4,8 @@ from msgspec import Struct
 from PySide6.QtGui import QPalette
 
 from bertviewer.charts.chart import LineChart
-from bertviewer.charts.naming import names_of_states, token_name, token_title
-from bertviewer.charts.token_paths import PathCharts, Traced, path_charts
+from bertviewer.charts.labels import names_of_states, token_name, token_title
+from bertviewer.charts.token_charts import PathCharts, TracedToken, path_charts
 from bertviewer.core.analysis.similarity import nearest_tokens
 from bertviewer.core.analysis.tokens import align
 from bertviewer.core.schema.activation_run import ActivationRun, Token
@@ -98,13 +98,13 @@ class TokenView(View):
         self._show_nearest(run, token)
         shown = [*self._pins, *({token} - set(self._pins))]
         traced = [
-            Traced(place, token_name(run, place, partner.get(place)), color)
+            TracedToken(place, token_name(run, place, partner.get(place)), color)
             for color, place in enumerate(shown)
         ]
         self._show(self._charts(run, traced, partner))
 
     def _charts(
-        self, run: ActivationRun, traced: list[Traced], partner: dict[int, int]
+        self, run: ActivationRun, traced: list[TracedToken], partner: dict[int, int]
     ) -> list[_Shown]:
         """Return what each panel is to show."""
         b, a = path_charts(run, traced), self._charts_of_a(traced, partner)
@@ -145,10 +145,10 @@ class TokenView(View):
             return beside(self.workspace)
         return another_view(self.workspace, "Histogram", self.tr("Show the histogram"))
 
-    def _charts_of_a(self, traced: list[Traced], partner: dict[int, int]) -> PathCharts | None:
+    def _charts_of_a(self, traced: list[TracedToken], partner: dict[int, int]) -> PathCharts | None:
         """Return run A's charts of the same tokens, ``None`` if it has none of them."""
         found = [
-            Traced(partner[one.token], one.label, one.color)
+            TracedToken(partner[one.token], one.label, one.color)
             for one in traced
             if one.token in partner
         ]

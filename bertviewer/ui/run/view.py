@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.comparison import Partners
-from bertviewer.charts.figures import FigureTable
+from bertviewer.charts.comparison import Alignment
+from bertviewer.charts.table import DataTable
 from bertviewer.core.analysis.tokens import align
 from bertviewer.ui.run.sentence_part import SentencePart
 from bertviewer.ui.state.workspace import Workspace
@@ -57,7 +57,7 @@ class View(QWidget):
             panel.set_title("")
             panel.show_charts(None)
         for table in self.findChildren(FigureView):
-            table.show_table(FigureTable((), ()))
+            table.show_table(DataTable((), ()))
         for part in self.findChildren(SentencePart):
             part.leave("")
 
@@ -65,8 +65,8 @@ class View(QWidget):
         """Return what the view, which has this title, shows: what an explanation is about."""
         return InSight(title)
 
-    def partners(self, rows: bool = False, columns: bool = True) -> Partners:
+    def partners(self, rows: bool = False, columns: bool = True) -> Alignment:
         """Return which tokens of run A and of the last run are the same."""
         a, b = self.workspace.runs.watched_a, self.workspace.runs.run
         pairs = align(a.run.tokens, b.tokens) if a is not None and b is not None else ()
-        return Partners(pairs, pairs if rows else None, pairs if columns else None)
+        return Alignment(pairs, pairs if rows else None, pairs if columns else None)

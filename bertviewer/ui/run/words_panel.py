@@ -5,9 +5,9 @@ from functools import partial
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 
-from bertviewer.charts.naming import token_name
-from bertviewer.charts.place import Place
-from bertviewer.charts.prediction_tables import actual_summary, candidates_table
+from bertviewer.charts.labels import token_name
+from bertviewer.charts.predictions import actual_summary, candidates_table
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.predictions import (
     Predictions,
@@ -183,7 +183,7 @@ class WordsPanel(QWidget):
             button.setChecked(place == self._workspace.selection.token)
 
     def _go(self, place: int, _checked: bool = False) -> None:
-        self._workspace.selection.go(Place(token=place))
+        self._workspace.selection.go(SelectionKey(token=place))
         self._show_masks(self._shown_masks or ())
 
 

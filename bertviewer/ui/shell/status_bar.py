@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
-from bertviewer.charts.counts import tensors_text
+from bertviewer.charts.labels import tensors_text
 from bertviewer.core.util import libraries
 from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.settings.settings import refusals

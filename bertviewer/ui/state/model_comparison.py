@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.charts.naming import shortened
+from bertviewer.charts.labels import shortened
 from bertviewer.core.util.text import printable
 
 if TYPE_CHECKING:

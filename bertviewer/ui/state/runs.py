@@ -9,7 +9,7 @@ from bertviewer.core.schema.check import Check
 from bertviewer.ui.jobs.recorded_run import RecordedRun
 
 if TYPE_CHECKING:
-    from bertviewer.charts.comparison import ComparisonMode  # and with it numpy
+    from bertviewer.charts.comparison import ComparisonMode
     from bertviewer.core.saved_runs.run_file import RunFile, RunsToSave
 
 

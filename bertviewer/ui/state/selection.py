@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.schema.module_tree import TreeRow
 
 
@@ -27,10 +27,10 @@ class Selection(QObject):
         self.token_count = 0  # of the last run; no token beyond is selected
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SelectionKey:
         """All that is selected."""
         path = None if self.row is None else self.row.node.path
-        return Place(path, self.token, self.head, self.feature)
+        return SelectionKey(path, self.token, self.head, self.feature)
 
     def select(self, key: str) -> None:
         """Select the row with that key, or the module at that path inside a folded row."""
@@ -40,7 +40,7 @@ class Selection(QObject):
             self.row = row
             self.row_changed.emit()
 
-    def go(self, place: Place) -> None:
+    def go(self, place: SelectionKey) -> None:
         """Select a module, a token, a head or a feature, or several of these at once.
 
         What is still to be drawn anew offers tokens of the run before; this one may have fewer.

@@ -4,8 +4,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QCheckBox
 
-from bertviewer.charts.histograms import histogram_chart
-from bertviewer.charts.statistics_table import tensor_statistics_table
+from bertviewer.charts.statistics import histogram_chart, tensor_statistics_table
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.jobs.requests import ModelWork

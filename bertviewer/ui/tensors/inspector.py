@@ -3,7 +3,7 @@
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.heads import HeadLayout
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.tensors.axes import Axis, TokenIndex
@@ -45,9 +45,11 @@ class Inspector(QWidget):
         self._head = self._make_head()
         in_column(self._head, self._below, self._worst, (self._views, 1), on=self, spacing=2)
         self._parts.changed.connect(self._on_part)
-        self._parts.head_chosen.connect(lambda head: workspace.selection.go(Place(head=head)))
+        self._parts.head_chosen.connect(
+            lambda head: workspace.selection.go(SelectionKey(head=head))
+        )
         token = self._parts.tokens.token_chosen
-        token.connect(lambda place: workspace.selection.go(Place(token=place)))
+        token.connect(lambda place: workspace.selection.go(SelectionKey(token=place)))
         self._worst.wanted.connect(self._go_to_worst)
         self._values.finished.connect(self._on_values)
         self._values.late.connect(self._on_late)

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
-from bertviewer.charts.cell_words import cell_text
-from bertviewer.charts.table import Cell, Table
+from bertviewer.charts.labels import cell_text
+from bertviewer.charts.table import CellValue, Rows
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.tensors.scan import Norms
 from bertviewer.ui.widgets.tables import SHARE_ROLE, Index, alignment
@@ -54,9 +54,9 @@ class NormsModel(QAbstractTableModel):
         """Return the tensor's row or column that a line is of."""
         return self._first + int(self._order[row])
 
-    def table(self) -> Table:
+    def table(self) -> Rows:
         """Return all norms as they are sorted, to take along."""
-        rows: list[tuple[Cell, ...]] = [
+        rows: list[tuple[CellValue, ...]] = [
             (self.number(row), *([self._name(row)] if self.has_names else []), self._norm(row))
             for row in range(self.rowCount())
         ]

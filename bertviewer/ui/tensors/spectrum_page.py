@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from bertviewer.charts.figures import Figure, FigureColumn, FigureTable, number, words
+from bertviewer.charts.table import DataTable, TableCell, TableColumn, number_cell, text_cell
 from bertviewer.charts.tensor_charts import spectrum_chart
 from bertviewer.core.tensors.matrix import Matrix, TensorPart
 from bertviewer.core.tensors.spectrum import SHARE, Spectrum, svd_cost
@@ -76,46 +76,46 @@ class SpectrumPage(ComputedPage):
         super().forget()
         self._agreed = None
 
-    def _table(self, found: Spectrum) -> FigureTable:
+    def _table(self, found: Spectrum) -> DataTable:
         rows = [
-            (words(self.tr("largest")), number(found.largest)),
-            (words(self.tr("Frobenius norm")), number(found.norm)),
+            (text_cell(self.tr("largest")), number_cell(found.largest)),
+            (text_cell(self.tr("Frobenius norm")), number_cell(found.norm)),
         ]
         if found.effective_rank is not None and found.stable_rank is not None:
             rank = self.tr("{0} of {1}").format(found.rank, len(found.values))
             rows += [
                 (
-                    words(self.tr("rank"), self.tr("Number of values above rounding error")),
-                    Figure(found.rank, rank),
+                    text_cell(self.tr("rank"), self.tr("Number of values above rounding error")),
+                    TableCell(found.rank, rank),
                 ),
                 (
-                    words(
+                    text_cell(
                         self.tr("effective rank"),
                         self.tr("exp of the entropy of the values’ shares"),
                     ),
-                    number(found.effective_rank, digits=5),
+                    number_cell(found.effective_rank, digits=5),
                 ),
                 (
-                    words(
+                    text_cell(
                         self.tr("stable rank"),
                         self.tr("Sum of the squares divided by the largest square"),
                     ),
-                    number(found.stable_rank, digits=5),
+                    number_cell(found.stable_rank, digits=5),
                 ),
                 (
-                    words(
+                    text_cell(
                         self.tr("{0} of the squares").format(f"{SHARE:.0%}"),
                         self.tr(
                             "Number of values that make up {0} of the sum of all squares"
                         ).format(f"{SHARE:.0%}"),
                     ),
-                    number(found.rank_for_share()),
+                    number_cell(found.rank_for_share()),
                 ),
             ]
         if found.condition is not None:
-            name = words(
+            name = text_cell(
                 self.tr("condition number"), self.tr("Largest value divided by the smallest")
             )
-            rows.append((name, number(found.condition, digits=4)))
-        columns = FigureColumn(self.tr("Measure")), FigureColumn(self.tr("Value"), "number")
-        return FigureTable(columns, tuple(rows))
+            rows.append((name, number_cell(found.condition, digits=4)))
+        columns = TableColumn(self.tr("Measure")), TableColumn(self.tr("Value"), "number")
+        return DataTable(columns, tuple(rows))

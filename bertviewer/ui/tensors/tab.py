@@ -7,7 +7,7 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QWidget
 
-from bertviewer.charts.counts import tensors_text
+from bertviewer.charts.labels import tensors_text
 from bertviewer.core.schema.activation_run import TensorKey
 from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.schema.module_tree import TreeRow

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox
 
-from bertviewer.charts.naming import LONGEST, shortened, visible
+from bertviewer.charts.labels import MAX_TOKEN, shortened, visible
 from bertviewer.core.checkpoints.reading import Span
 from bertviewer.core.tensors.axes import Axis
 from bertviewer.ui.views.choice_box import offer
@@ -37,7 +37,7 @@ class TokenChoice(QComboBox):
         """Offer what the rows of a tensor are; the same token stays chosen."""
         places = rows.positions if rows.kind == "token" and len(rows.positions) > 1 else ()
         self.setVisible(bool(places))
-        names = (shortened(visible(name), LONGEST) for name in rows.names.names) if places else ()
+        names = (shortened(visible(name), MAX_TOKEN) for name in rows.names.names) if places else ()
         tokens = ((f"{n}  {name}", n) for n, name in zip(places, names, strict=True))
         offer(self, ((self.tr("all tokens"), None), *tokens))
 

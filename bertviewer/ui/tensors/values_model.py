@@ -5,8 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
 
-from bertviewer.charts.cell_words import cell_text
-from bertviewer.charts.naming import visible
+from bertviewer.charts.labels import cell_text, visible
 from bertviewer.core.checkpoints.reading import Values
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import (
     QHeaderView,
 )
 
-from bertviewer.charts.cell_words import exact_text, place_text
+from bertviewer.charts.labels import exact_text, position_text
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.numbers import count_text
@@ -184,7 +184,7 @@ class ValuesPage(TensorPage):
             return
         row, column = part.cell(index.row(), index.column())
         place = part.matrix.index(row, column)
-        known = place_text(place, (part.rows, part.columns)) or part.row_name(row)
+        known = position_text(place, (part.rows, part.columns)) or part.row_name(row)
         where = f"{known}  [{', '.join(map(str, place))}]".strip()
         if not part.interleaved:
             self._describe(f"{where} = {exact_text(value)}")

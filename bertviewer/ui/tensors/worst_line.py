@@ -3,7 +3,7 @@
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.cell_words import place_text
+from bertviewer.charts.labels import position_text
 from bertviewer.charts.theme import GRID
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.tensors.values import NamedValues
@@ -37,7 +37,7 @@ class WorstLine(QWidget):
         if found is None or worst is None:
             self._text.clear()
             return
-        where = place_text(worst.index, found.axes)
+        where = position_text(worst.index, found.axes)
         place = " ".join(filter(None, (shape_text(worst.index), where)))
         size = number_text(abs(worst.difference), 3)
         tolerance = number_text(worst.tolerance, 3)

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
-from bertviewer.charts.naming import shortened
+from bertviewer.charts.labels import shortened
 from bertviewer.charts.translation import translate
 from bertviewer.core.util.text import printable
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP

@@ -6,7 +6,7 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QPalette, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
-from bertviewer.charts.counts import tensors_text
+from bertviewer.charts.labels import tensors_text
 from bertviewer.charts.theme import SMALL
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.util.memory import gc_paused

@@ -100,7 +100,7 @@ class TreeRows:
 
     def part(self, item: TreeItem) -> Part:
         """Return the part of the model that a row is."""
-        from bertviewer.charts.parts import part_of  # and with it all formulas
+        from bertviewer.charts.parts import part_of
 
         if item.part is None:
             above = self.items[item.parent] if item.parent >= 0 else None

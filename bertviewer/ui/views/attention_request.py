@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bertviewer.ui.views.run_request import RunRequest
 
 if TYPE_CHECKING:
-    from bertviewer.charts.attentions import Attended
+    from bertviewer.charts.attention import RunAttention
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.util.progress import Progress
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 def attention_job(
     layer: AttentionLayer, model: LoadedModel, watched: RecordedRun, progress: Progress
-) -> Attended:
+) -> RunAttention:
     """Calculate what the heads of an attention look at."""
-    from bertviewer.charts.attentions import Attended
+    from bertviewer.charts.attention import RunAttention
     from bertviewer.core.replay.attention import attention_of
 
     run = watched.run
     maps = attention_of(model, run, watched.kept, layer.path, progress, call=layer.call)
-    return Attended(run, maps, layer)
+    return RunAttention(run, maps, layer)
 
 
-class AttentionRequest(RunRequest["Attended"]):
+class AttentionRequest(RunRequest["RunAttention"]):
     """The attention of one layer: of the last run in ``b``, and of run A in ``a``.
 
     ``core.analysis.attention_layers`` says which attentions a run has. What was there before stays
@@ -40,7 +40,7 @@ class AttentionRequest(RunRequest["Attended"]):
         """
         known = () if self.result is None else tuple(self.result.found.values())
 
-        def find(model: LoadedModel, watched: RecordedRun, progress: Progress) -> Attended:
+        def find(model: LoadedModel, watched: RecordedRun, progress: Progress) -> RunAttention:
             for one in known:
                 if one.run is watched.run and one.layer == layer:
                     return one

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.chart import Chart
-from bertviewer.charts.comparison import Partners, arranged
-from bertviewer.charts.place import Place
+from bertviewer.charts.comparison import Alignment, compared_charts
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.plot import Plot
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.theme_of import theme_of
@@ -46,7 +46,7 @@ class ChartPanel(QWidget):
         super().__init__()
         self._workspace = workspace
         self._has_axis_titles = has_axis_titles
-        self._partners = Partners()
+        self._partners = Alignment()
         self._line = ChartLine()
         self._line.set_title(title)
         self._line.take_controls(*controls)
@@ -92,12 +92,12 @@ class ChartPanel(QWidget):
         self._line.take_controls(*controls)
 
     def show_charts(
-        self, b: Chart | None, a: Chart | None = None, partners: Partners | None = None
+        self, b: Chart | None, a: Chart | None = None, partners: Alignment | None = None
     ) -> None:
         """Show the last run's chart, and run A's if there is one, in place of those before."""
-        self._partners = partners or Partners()
+        self._partners = partners or Alignment()
         comparison = self._workspace.runs.comparison
-        charts = [] if b is None else arranged(b, a, comparison, self._partners)
+        charts = [] if b is None else compared_charts(b, a, comparison, self._partners)
         is_double = len(charts) > 1
         if is_double and len(self._columns) == 1:
             self._add_column("A", self._go_from_a)
@@ -141,7 +141,7 @@ class ChartPanel(QWidget):
             for column in self._columns:
                 column.plot.set_theme(theme_of(self))
 
-    def _add_column(self, name: str, follow: Callable[[Place], None]) -> None:
+    def _add_column(self, name: str, follow: Callable[[SelectionKey], None]) -> None:
         plot = self._make_plot()
         if isinstance(plot, Plot):
             plot.is_titled = self._has_axis_titles
@@ -203,10 +203,10 @@ class ChartPanel(QWidget):
             if isinstance(column.plot, Plot) and column.plot.hasFocus():
                 column.plot.tell_reached()
 
-    def _go(self, place: Place) -> None:
+    def _go(self, place: SelectionKey) -> None:
         self._workspace.selection.go(place)
 
-    def _go_from_a(self, place: Place) -> None:
+    def _go_from_a(self, place: SelectionKey) -> None:
         """Follow a click on A: its tokens are others than B's."""
         self._workspace.selection.go(_with_token(place, self._partners.in_b))
 
@@ -221,7 +221,7 @@ class ChartPanel(QWidget):
             column.plot.mark(_with_token(place, self._partners.in_a))
 
 
-def _with_token(place: Place, partners: Mapping[int, int]) -> Place:
+def _with_token(place: SelectionKey, partners: Mapping[int, int]) -> SelectionKey:
     """Return the same place with the token's partner in the other run, if there is one."""
     return replace(place, token=None if place.token is None else partners.get(place.token))
 

@@ -5,7 +5,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QGuiApplication
 
-from bertviewer.charts.figures import Figure, FigureTable
+from bertviewer.charts.table import DataTable, TableCell
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.widgets.tables import SHARE_ROLE, Column, Index, Row, TableModel
 from bertviewer.ui.widgets.tooltips import plain_tip
@@ -16,9 +16,9 @@ class FigureRows(TableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__((), parent)
-        self.shown = FigureTable((), ())
+        self.shown = DataTable((), ())
 
-    def show_table(self, table: FigureTable) -> None:
+    def show_table(self, table: DataTable) -> None:
         """Show a table in place of the one before."""
         self.beginResetModel()
         self.shown = table
@@ -29,7 +29,7 @@ class FigureRows(TableModel):
         self._rows = tuple(Row(tuple(figure.text for figure in row)) for row in table.rows)
         self.endResetModel()
 
-    def figure(self, index: Index) -> Figure:
+    def figure(self, index: Index) -> TableCell:
         """Return the figure of a cell."""
         return self.shown.rows[index.row()][index.column()]
 

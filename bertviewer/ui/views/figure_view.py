@@ -15,8 +15,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.charts.figures import FigureTable
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.table import DataTable
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_menu import choose_data
 from bertviewer.ui.views.figure_rows import FigureRows
@@ -37,7 +37,7 @@ PADDING, BAR_PADDING = 14, 20  # pixels around a text, and around one on a bar
 class FigureView(QWidget):
     """Shows a ``FigureTable``; ``chosen`` carries the place of a row that a person goes to."""
 
-    chosen = Signal(Place)
+    chosen = Signal(SelectionKey)
 
     def __init__(
         self, workspace: Workspace, name: str, accessible_name: str, words: int = WORDS
@@ -67,11 +67,11 @@ class FigureView(QWidget):
         table.selectionModel().currentRowChanged.connect(self._on_current)
 
     @property
-    def shown(self) -> FigureTable:
+    def shown(self) -> DataTable:
         """The table that is shown."""
         return self._rows.shown
 
-    def show_table(self, table: FigureTable) -> None:
+    def show_table(self, table: DataTable) -> None:
         """Show a table; one of the same shape stays where it is scrolled to."""
         is_alike = len(table.rows) == len(self.shown.rows) and table.columns == self.shown.columns
         scrolled = self._table.verticalScrollBar().value()
@@ -162,8 +162,8 @@ class FigureView(QWidget):
         ]
 
     def _on_current(self, current: QModelIndex) -> None:
-        if current.isValid() and self.shown.places:
-            self.chosen.emit(self.shown.places[current.row()])
+        if current.isValid() and self.shown.keys:
+            self.chosen.emit(self.shown.keys[current.row()])
 
     def _cells(self, is_all: bool) -> Cells:
         titles, rows = self.shown.table()

@@ -6,8 +6,8 @@ from msgspec import Struct
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from bertviewer.charts.naming import shortened, visible
-from bertviewer.charts.place import Place
+from bertviewer.charts.labels import shortened, visible
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import GRID
 from bertviewer.core.schema.activation_run import TensorKey
 from bertviewer.core.schema.check import CheckStep
@@ -40,7 +40,7 @@ def show_tensor(workspace: Workspace, name: str) -> None:
     workspace.tensor_wanted.emit(name)
 
 
-def show_values(workspace: Workspace, place: Place) -> None:
+def show_values(workspace: Workspace, place: SelectionKey) -> None:
     """Select a place of the last run, and show what the module gave there, number by number."""
     workspace.selection.go(place)
     workspace.page_wanted.emit("Tensors")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.util.errors import UserError
 from bertviewer.ui.settings.translation import translate
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Answer(Struct, frozen=True):
     """What was found out: a place of the model and of its run, and a sentence about it."""
 
-    place: Place
+    place: SelectionKey
     text: str
 
 
@@ -45,7 +45,7 @@ def previous_head(model: LoadedModel, watched: RecordedRun, progress: Progress) 
     )
     second = others[0]
     return Answer(
-        Place(path=best.layer.path, head=best.head),
+        SelectionKey(path=best.layer.path, head=best.head),
         text.format(
             best.head,
             best.layer.name,
@@ -60,7 +60,7 @@ def previous_head(model: LoadedModel, watched: RecordedRun, progress: Progress) 
 
 def two_senses(_model: LoadedModel, watched: RecordedRun, _progress: Progress) -> Answer:
     """Find the hidden state in which the longest word that both sentences have differs most."""
-    from bertviewer.charts.naming import names_of_states
+    from bertviewer.charts.labels import names_of_states
     from bertviewer.core.analysis.similarity import same_words, word_path
 
     run = watched.run
@@ -76,14 +76,14 @@ def two_senses(_model: LoadedModel, watched: RecordedRun, _progress: Progress) -
     )
     shown = f"{least:.3f}", f"{path[0][0]:.3f}", f"{path[-1][0]:.3f}"
     return Answer(
-        Place(path=run.state_path(state, token), token=token),
+        SelectionKey(path=run.state_path(state, token), token=token),
         text.format(pair.text, names[state], *shown),
     )
 
 
 def outlier(_model: LoadedModel, watched: RecordedRun, _progress: Progress) -> Answer:
     """Find the feature that is farthest from the rest in most hidden states."""
-    from bertviewer.charts.naming import names_of_states, token_name
+    from bertviewer.charts.labels import names_of_states, token_name
     from bertviewer.core.analysis.outliers import outlier_features
 
     run = watched.run
@@ -99,7 +99,7 @@ def outlier(_model: LoadedModel, watched: RecordedRun, _progress: Progress) -> A
         "outlier in {4} of the {5} hidden states.",
     )
     return Answer(
-        Place(
+        SelectionKey(
             path=run.state_path(where.state, where.token), token=where.token, feature=feature.index
         ),
         text.format(

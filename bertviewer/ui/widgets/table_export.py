@@ -10,7 +10,7 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView
 
-from bertviewer.charts.table import Cell, Table, csv_text, tabbed_lines, written
+from bertviewer.charts.table import CellValue, Rows, csv_text, tabbed_lines, value_text
 from bertviewer.core.util.numbers import MINUS
 from bertviewer.core.util.text import markdown_table, python_expression
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
@@ -36,11 +36,11 @@ class Cells(Struct, frozen=True, eq=False):
     """
 
     titles: tuple[str, ...]
-    rows: Sequence[tuple[Cell, ...]]
+    rows: Sequence[tuple[CellValue, ...]]
     texts: Sequence[Sequence[str]] = ()
     first: int | None = None
 
-    def table(self) -> Table:
+    def table(self) -> Rows:
         """Return a header and rows, to take along as data."""
         if self.first is None:
             return self.titles, list(self.rows)
@@ -155,7 +155,7 @@ def _titled_lines(cells: Cells) -> str:
 def _markdown(cells: Cells) -> str:
     """Return cells as a table in Markdown, as they are read."""
     titles, rows = cells.table()
-    texts = cells.texts or [list(map(written, row)) for row in rows]
+    texts = cells.texts or [list(map(value_text, row)) for row in rows]
     return "\n".join(markdown_table(titles, texts))
 
 

@@ -2,13 +2,13 @@
 
 from itertools import combinations, pairwise
 
-from bertviewer.charts.graph.drawing import Drawing, Label, Line, Placed, Rect, Style
+from bertviewer.charts.graph.drawing import Drawing, DrawnNode, Label, Line, Rect, TextStyle
 from bertviewer.core.schema.flow import Flow
 
 SLACK = 0.02
 
 
-def measure(text: str, style: Style, size: float) -> float:
+def measure(text: str, style: TextStyle, size: float) -> float:
     """Return about how wide a text is, the same on every machine."""
     return len(text) * size * {"strong": 0.62, "mono": 0.6}.get(style, 0.55)
 
@@ -74,7 +74,7 @@ def check(drawing: Drawing, flow: Flow) -> None:
         assert {id(line.edge) for line in drawing.lines} == {id(edge) for edge in flow.edges}
     for one, other in combinations(drawing.nodes, 2):
         assert not overlap(one.rect, other.rect), (one.node.id, other.node.id)
-    places: dict[str, list[Placed]] = {}
+    places: dict[str, list[DrawnNode]] = {}
     for each in drawing.nodes:
         places.setdefault(each.node.id, []).append(each)
         rect = each.rect

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.charts.graph.drawing import Drawing, Placed
+from bertviewer.charts.graph.drawing import Drawing, DrawnNode
 from bertviewer.charts.graph.layout import draw
 from bertviewer.core.schema.flow import Edge, Flow, Node
 from tests.charts.graph import blocks, flows, nodes
@@ -15,11 +15,11 @@ Pieces = tuple[list[Node], list[Edge], list[str], list[str]]
 """Nodes and edges, and those where data come in and go out."""
 
 
-def at(drawing: Drawing, key: str) -> Placed:
+def at(drawing: Drawing, key: str) -> DrawnNode:
     return next(each for each in drawing.nodes if each.node.id == key)
 
 
-def middle(placed: Placed) -> tuple[float, float]:
+def middle(placed: DrawnNode) -> tuple[float, float]:
     rect = placed.rect
     return rect.x + rect.width / 2, rect.y + rect.height / 2
 

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
+from bertviewer.charts.graph.fused_attention import with_projections
 from bertviewer.charts.graph.layout import draw
-from bertviewer.charts.graph.projections import with_projections
 from bertviewer.core.schema.flow import Flow, Node
 from tests.charts.graph.checks import check, measure
 from tests.core.opened import derived

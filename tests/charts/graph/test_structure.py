@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.charts.graph.drawing import Placed
+from bertviewer.charts.graph.drawing import DrawnNode
 from bertviewer.charts.graph.layout import draw
 from bertviewer.core.schema.flow import Flow
 from tests.charts.graph import flows
@@ -11,7 +11,7 @@ from tests.charts.graph.checks import measure
 
 def structure(flow: Flow) -> list[str]:
     """Return the columns from left to right, each from above to below, with forms and titles."""
-    columns: dict[int, list[Placed]] = {}
+    columns: dict[int, list[DrawnNode]] = {}
     for placed in draw(flow, measure, canvas=5000).nodes:
         rect = placed.rect
         columns.setdefault(round(rect.x + rect.width / 2), []).append(placed)
@@ -21,7 +21,7 @@ def structure(flow: Flow) -> list[str]:
     ]
 
 
-def shown(placed: Placed) -> str:
+def shown(placed: DrawnNode) -> str:
     title = placed.labels[0].text if placed.labels else placed.node.name
     return title if placed.form == "box" else f"{title} ({placed.form})"
 

@@ -3,8 +3,7 @@
 import pytest
 
 from bertviewer.charts.graph.layout import draw
-from bertviewer.charts.map.atlas import WHOLE, Atlas
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import WHOLE, PartGraphs, Scope
 from bertviewer.core.schema.flow import Node
 from tests.core.walkthrough.small_walkthroughs import small
 
@@ -15,11 +14,11 @@ FAMILIES = (
 LAYER = "encoder.layer.1"
 
 
-def atlas(family: str = "bert") -> Atlas:
-    return Atlas(small(family))
+def atlas(family: str = "bert") -> PartGraphs:
+    return PartGraphs(small(family))
 
 
-def node(found: Atlas, part: Part, name: str) -> Node:
+def node(found: PartGraphs, part: Scope, name: str) -> Node:
     flow = found.flow(part)
     assert flow is not None
     return next(each for each in flow.nodes if name in (each.name, each.operation))
@@ -29,7 +28,7 @@ def measure(text: str, style: str, size: float) -> float:
     return 0.6 * size * len(text)
 
 
-def all_parts(found: Atlas) -> list[Part]:
+def all_parts(found: PartGraphs) -> list[Scope]:
     """Return every part that can be opened from the whole model on."""
     waiting, seen = [WHOLE], {WHOLE}
     for part in waiting:
@@ -77,15 +76,15 @@ def test_each_module_that_was_called_is_shown_somewhere(family: str) -> None:
         if not path or flow is None or not any(each.reads for each in flow.nodes):
             continue
         part = found.way(path)[-1]
-        assert found.shown(part, path) or found.flow(Part(path)) is not None, path
+        assert found.shown(part, path) or found.flow(Scope(path)) is not None, path
 
 
 def test_the_way_to_a_module_goes_through_its_layer() -> None:
     found = atlas()
     path = f"{LAYER}.attention.self.query"
-    assert found.way(path) == (WHOLE, Part(LAYER))
-    assert found.above(Part(path)) == Part(LAYER)
-    assert found.above(Part(LAYER)) == WHOLE
+    assert found.way(path) == (WHOLE, Scope(LAYER))
+    assert found.above(Scope(path)) == Scope(LAYER)
+    assert found.above(Scope(LAYER)) == WHOLE
     assert found.above(WHOLE) is None
 
 
@@ -93,13 +92,13 @@ def test_a_layer_is_shown_by_the_deck_that_it_is_in() -> None:
     found = atlas()
     deck = node(found, WHOLE, "layer 0")
     assert found.shown(WHOLE, LAYER) == (deck.id,)
-    assert found.box(WHOLE, Part(LAYER)) == (deck, LAYER)
-    assert found.inside(WHOLE, deck) == Part("encoder.layer.0")
-    assert found.inside(WHOLE, deck, LAYER) == Part(LAYER)
+    assert found.box(WHOLE, Scope(LAYER)) == (deck, LAYER)
+    assert found.inside(WHOLE, deck) == Scope("encoder.layer.0")
+    assert found.inside(WHOLE, deck, LAYER) == Scope(LAYER)
 
 
 def test_an_attention_is_shown_by_its_heads_and_what_holds_several_by_all_of_them() -> None:
-    found, layer = atlas(), Part(LAYER)
+    found, layer = atlas(), Scope(LAYER)
     heads = node(found, layer, "attention")
     assert found.shown(layer, f"{LAYER}.attention.self") == (heads.id,)
     all_of_it = found.shown(layer, f"{LAYER}.attention")
@@ -109,7 +108,7 @@ def test_an_attention_is_shown_by_its_heads_and_what_holds_several_by_all_of_the
 
 
 def test_a_layer_within_a_group_is_shown_by_the_group() -> None:
-    found, layer = atlas(), Part(LAYER)
+    found, layer = atlas(), Scope(LAYER)
     group = node(found, layer, "feed-forward")
     assert found.shown(layer, f"{LAYER}.intermediate.dense") == (group.id,)
     assert found.shown(layer, f"{LAYER}.intermediate") == (group.id,)
@@ -117,7 +116,7 @@ def test_a_layer_within_a_group_is_shown_by_the_group() -> None:
 
 
 def test_what_computes_an_attention_in_one_is_written_out() -> None:
-    found, layer = atlas("gpt2"), Part("h.1")
+    found, layer = atlas("gpt2"), Scope("h.1")
     heads = node(found, layer, "attention")
     inner = found.inside(layer, heads)
     assert inner is not None
@@ -134,7 +133,7 @@ def test_what_computes_an_attention_in_one_is_written_out() -> None:
 
 
 def test_an_attention_without_a_scale_has_none() -> None:
-    found, layer = atlas("t5"), Part("encoder.block.0")
+    found, layer = atlas("t5"), Scope("encoder.block.0")
     inner = found.inside(layer, node(found, layer, "attention"))
     assert inner is not None
     flow = found.flow(inner)
@@ -144,7 +143,7 @@ def test_an_attention_without_a_scale_has_none() -> None:
 
 
 def test_a_gate_has_both_its_ways() -> None:
-    found, layer = atlas("llama"), Part("layers.1")
+    found, layer = atlas("llama"), Scope("layers.1")
     inner = found.inside(layer, node(found, layer, "gated feed-forward"))
     assert inner is not None
     flow = found.flow(inner)
@@ -158,7 +157,7 @@ def test_a_gate_has_both_its_ways() -> None:
 def test_without_flows_nothing_opens() -> None:
     from msgspec.structs import replace
 
-    found = Atlas(replace(small("bert"), flows=None))
+    found = PartGraphs(replace(small("bert"), flows=None))
     assert found.flow(WHOLE) is None
     assert found.way(LAYER) == (WHOLE,)
     assert found.shown(WHOLE, LAYER) == ()

@@ -2,9 +2,8 @@
 
 import pytest
 
-from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.multiply_adds import MultiplyAdds
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import PartGraphs, Scope
 from bertviewer.core.schema.activation_run import (
     ActivationRun,
     ModuleActivation,
@@ -35,7 +34,7 @@ def run(
 @pytest.mark.parametrize("name", PRESETS)
 def test_nodes_add_up_to_their_modules_formula_at_any_length(name: str) -> None:
     architecture = derived(name)
-    atlas, flows, costs = Atlas(architecture), architecture.flows, architecture.costs
+    atlas, flows, costs = PartGraphs(architecture), architecture.flows, architecture.costs
     assert flows is not None
     assert costs is not None
     target = 9 if architecture.config.get("is_encoder_decoder") else 0
@@ -44,7 +43,7 @@ def test_nodes_add_up_to_their_modules_formula_at_any_length(name: str) -> None:
         for path, flow in flows.distinct.items():
             if not flow.macs:
                 continue
-            values = [counts.of_node(Part(path), node) for node in flow.nodes if node.macs]
+            values = [counts.of_node(Scope(path), node) for node in flow.nodes if node.macs]
             assert None not in values, path
             whole = costs.macs(path, counts.values)
             traced = costs.macs(path, {**counts.values, **flows.lengths})
@@ -58,8 +57,8 @@ def test_nodes_add_up_to_their_modules_formula_at_any_length(name: str) -> None:
 
 def test_the_steps_of_an_attention_share_its_products() -> None:
     architecture = derived("bert-base-uncased")
-    atlas = Atlas(architecture)
-    layer = Part("encoder.layer.3")
+    atlas = PartGraphs(architecture)
+    layer = Scope("encoder.layer.3")
     flow = atlas.flow(layer)
     assert flow is not None
     (attention,) = [node for node in flow.nodes if node.operation == "attention"]
@@ -76,10 +75,10 @@ def test_what_a_run_counted_goes_before_a_formula() -> None:
     architecture = small("mixtral")
     path = "layers.0.mlp.experts"
     counted = ModuleActivation(path, "Experts", None, (1,), (NOTHING, NOTHING), 600)
-    counts = MultiplyAdds(Atlas(architecture), run(architecture, 5, modules=(counted,)))
+    counts = MultiplyAdds(PartGraphs(architecture), run(architecture, 5, modules=(counted,)))
     assert counts.of_module(path) == 300.0
-    mlp = Part("layers.0.mlp")
-    flow = Atlas(architecture).flow(mlp)
+    mlp = Scope("layers.0.mlp")
+    flow = PartGraphs(architecture).flow(mlp)
     assert flow is not None
     (experts,) = [node for node in flow.nodes if node.operation == "experts"]
     assert counts.of_node(mlp, experts) == 300.0
@@ -89,13 +88,13 @@ def test_what_a_run_counted_goes_before_a_formula() -> None:
 
 def test_it_says_for_how_many_tokens() -> None:
     bert = derived("bert-base-uncased")
-    assert MultiplyAdds(Atlas(bert)).sentence("figures") == "figures for 128 tokens"
-    after = MultiplyAdds(Atlas(bert), run(bert, 18))
+    assert MultiplyAdds(PartGraphs(bert)).sentence("figures") == "figures for 128 tokens"
+    after = MultiplyAdds(PartGraphs(bert), run(bert, 18))
     assert after.sentence("figures") == "figures for 18 tokens"
     both = derived("transformer-base")
-    assert MultiplyAdds(Atlas(both), run(both, 7, 5)).sentence("figures") == (
+    assert MultiplyAdds(PartGraphs(both), run(both, 7, 5)).sentence("figures") == (
         "figures for 7 and 5 tokens"
     )
     # Before formulas are there, it is the sentence that the flow was read off with.
-    assert MultiplyAdds(Atlas(small("bert"))).sentence("figures") == "figures for 16 tokens"
-    assert MultiplyAdds(Atlas(small("vit"))).sentence("figures") == "figures for one input"
+    assert MultiplyAdds(PartGraphs(small("bert"))).sentence("figures") == "figures for 16 tokens"
+    assert MultiplyAdds(PartGraphs(small("vit"))).sentence("figures") == "figures for one input"

@@ -4,12 +4,12 @@ import pytest
 
 from bertviewer.charts.graph.drawing import Drawing
 from bertviewer.charts.graph.layout import draw
-from bertviewer.charts.map.neighbours import Way, first_node, last_node, neighbour
+from bertviewer.charts.map.neighbours import Direction, first_node, last_node, neighbour
 from tests.charts.graph import blocks
 from tests.charts.graph.checks import measure
 from tests.core.walkthrough.small_walkthroughs import small
 
-WAYS: tuple[Way, ...] = ("left", "right", "up", "down")
+WAYS: tuple[Direction, ...] = ("left", "right", "up", "down")
 
 
 def drawing() -> Drawing:

@@ -3,20 +3,20 @@
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.blocks import strips_of
-from bertviewer.charts.map.coloring import Coloring
-from bertviewer.charts.map.measures import (
+from bertviewer.charts.map.coloring import MapColoring
+from bertviewer.charts.map.part_graphs import WHOLE, PartGraphs, Scope
+from bertviewer.charts.map.values import (
     CHECK,
     MACS,
     PARAMETERS,
     PART,
-    Measure,
+    MapData,
+    MapMeasure,
+    MapValues,
     figure_text,
     share_text,
 )
-from bertviewer.charts.map.part import Part
-from bertviewer.charts.map.values import Known, Values
 from bertviewer.charts.theme import DARK, LIGHT, mixed
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, Sentence
 from bertviewer.core.schema.check import Check, CheckStep
@@ -26,9 +26,9 @@ from bertviewer.core.util.text import printable
 from tests.charts.colors import contrast
 from tests.core.walkthrough.small_walkthroughs import flowing, small
 
-LAYER = Part("encoder.layer.1")
-STD = Measure("statistic", "std")
-B_MINUS_A = Measure("difference", "std")
+LAYER = Scope("encoder.layer.1")
+STD = MapMeasure("statistic", "std")
+B_MINUS_A = MapMeasure("difference", "std")
 
 
 def run(scale: float = 1.0, path: str = "") -> ActivationRun:
@@ -54,15 +54,15 @@ def place_of(path: str) -> int:
     return [node.path for node in small("bert").modules].index(path)
 
 
-def node(atlas: Atlas, part: Part, name: str) -> Node:
+def node(atlas: PartGraphs, part: Scope, name: str) -> Node:
     flow = atlas.flow(part)
     assert flow is not None
     return next(each for each in flow.nodes if name in (each.name, each.operation))
 
 
 def test_parameters_of_modules_groups_and_decks() -> None:
-    atlas = Atlas(small("bert"))
-    values = Values(atlas, Known())
+    atlas = PartGraphs(small("bert"))
+    values = MapValues(atlas, MapData())
     modules = {each.path: each.parameters for each in small("bert").modules}
     layer = modules["encoder.layer.1"]
     network = sum(
@@ -76,8 +76,8 @@ def test_parameters_of_modules_groups_and_decks() -> None:
 
 
 def test_a_group_has_the_statistic_of_the_module_that_gives_what_it_gives() -> None:
-    atlas = Atlas(small("bert"))
-    values = Values(atlas, Known(run()))
+    atlas = PartGraphs(small("bert"))
+    values = MapValues(atlas, MapData(run()))
     heads, network = node(atlas, LAYER, "attention"), node(atlas, LAYER, "feed-forward")
     path = "encoder.layer.1.attention.self"
     assert values.of_node(STD, LAYER, heads) == pytest.approx(place_of(path))
@@ -88,56 +88,56 @@ def test_a_group_has_the_statistic_of_the_module_that_gives_what_it_gives() -> N
 def test_an_attention_within_its_module_has_no_statistic_of_that() -> None:
     # GPT-2's module gives what its projection gives, and not what the heads do.
     architecture = small("gpt2")
-    atlas, layer = Atlas(architecture), Part("h.1")
+    atlas, layer = PartGraphs(architecture), Scope("h.1")
     modules = tuple(
         ModuleActivation(each.path, each.class_name, None, (1,), (statistics(2.0),), None)
         for each in architecture.modules
     )
-    values = Values(atlas, Known(replace(run(), modules=modules)))
+    values = MapValues(atlas, MapData(replace(run(), modules=modules)))
     assert values.of_node(STD, layer, node(atlas, layer, "attention")) is None
     assert values.of_node(STD, layer, node(atlas, layer, "c_attn")) == pytest.approx(2.0)
 
 
 def test_a_difference_is_of_modules_that_both_runs_called() -> None:
-    atlas = Atlas(small("bert"))
+    atlas = PartGraphs(small("bert"))
     path = "encoder.layer.1.attention.self.query"
-    values = Values(atlas, Known(run(3.0), run(1.0)))
+    values = MapValues(atlas, MapData(run(3.0), run(1.0)))
     query = node(atlas, LAYER, "query")
     assert values.of_node(B_MINUS_A, LAYER, query) == pytest.approx(2.0 * place_of(path))
-    without = Values(atlas, Known(run(3.0), run(1.0, path)))
+    without = MapValues(atlas, MapData(run(3.0), run(1.0, path)))
     assert without.of_node(B_MINUS_A, LAYER, query) is None
 
 
 def test_a_shared_layer_has_the_statistic_of_each_call() -> None:
     architecture = flowing("albert-base-v2")
-    atlas = Atlas(architecture)
+    atlas = PartGraphs(architecture)
     flow = atlas.flow(WHOLE)
     assert flow is not None
     blocks = [block for block in strips_of(flow)[0].blocks if block.is_layer]
     calls = tuple(statistics(float(number)) for number in range(12))
     shared = ModuleActivation(blocks[0].path, "AlbertLayerGroup", None, (1,), calls, None)
-    values = Values(atlas, Known(replace(run(), modules=(shared,))))
+    values = MapValues(atlas, MapData(replace(run(), modules=(shared,))))
     found = [values.of_block(STD, block, 12) for block in blocks]
     assert found == pytest.approx([float(number) for number in range(12)])
     # Its parameters are stored once.
-    plain = Coloring(atlas, Values(atlas, Known()), PART, LIGHT)
+    plain = MapColoring(atlas, MapValues(atlas, MapData()), PART, LIGHT)
     figures = [plain.block(block, 12).figure for block in blocks]
     assert figures[0].endswith("%")
     assert set(figures[1:]) == {"repeated"}
 
 
 def test_a_check_tells_whether_all_steps_in_a_node_hold() -> None:
-    atlas = Atlas(small("bert"))
+    atlas = PartGraphs(small("bert"))
     path = "encoder.layer.1.attention.self"
     steps = (
         CheckStep(f"{path}.query", "output", 1e-7, 1e-6, True),
         CheckStep(path, "output", 1e-3, 1e-6, False),
     )
-    values = Values(atlas, Known(run(), None, {path: Check(steps)}))
+    values = MapValues(atlas, MapData(run(), None, {path: Check(steps)}))
     assert values.of_node(CHECK, LAYER, node(atlas, LAYER, "query")) == 1
     assert values.of_node(CHECK, LAYER, node(atlas, LAYER, "attention")) == 0.5
     assert values.of_node(CHECK, LAYER, node(atlas, LAYER, "key")) is None
-    coloring = Coloring(atlas, values, CHECK, LIGHT)
+    coloring = MapColoring(atlas, values, CHECK, LIGHT)
     tints = coloring.tints(LAYER)
     assert tints is not None
     assert tints[node(atlas, LAYER, "query").id].figure == "✓"
@@ -145,17 +145,17 @@ def test_a_check_tells_whether_all_steps_in_a_node_hold() -> None:
 
 
 def test_larger_values_are_stronger_and_signs_have_hues_of_their_own() -> None:
-    atlas = Atlas(small("bert"))
-    coloring = Coloring(atlas, Values(atlas, Known(run())), STD, LIGHT)
+    atlas = PartGraphs(small("bert"))
+    coloring = MapColoring(atlas, MapValues(atlas, MapData(run())), STD, LIGHT)
     tints = coloring.tints(LAYER)
     assert tints is not None
     query, last = (tints[node(atlas, LAYER, name).id] for name in ("query", "feed-forward"))
     assert query.strength < last.strength
-    means = Values(atlas, Known(run(1.0), run(3.0)))
-    signed = Coloring(atlas, means, B_MINUS_A, LIGHT).tints(LAYER)
+    means = MapValues(atlas, MapData(run(1.0), run(3.0)))
+    signed = MapColoring(atlas, means, B_MINUS_A, LIGHT).tints(LAYER)
     assert signed is not None
     assert signed[node(atlas, LAYER, "query").id].hue == LIGHT.diverging[1]
-    scale = Coloring(atlas, means, B_MINUS_A, LIGHT).legend().scale
+    scale = MapColoring(atlas, means, B_MINUS_A, LIGHT).legend().scale
     assert scale is not None
     assert scale.least.lstrip("−+") == scale.most.lstrip("−+")
 
@@ -164,10 +164,10 @@ def test_larger_values_are_stronger_and_signs_have_hues_of_their_own() -> None:
 def test_what_is_written_on_a_colour_can_be_read(theme: object) -> None:
     assert theme in (LIGHT, DARK)
     found = LIGHT if theme is LIGHT else DARK
-    atlas = Atlas(small("bert"))
-    known = Known(run(3.0), run(1.0))
+    atlas = PartGraphs(small("bert"))
+    known = MapData(run(3.0), run(1.0))
     for measure in (PARAMETERS, MACS, STD, B_MINUS_A):
-        coloring = Coloring(atlas, Values(atlas, known), measure, found)
+        coloring = MapColoring(atlas, MapValues(atlas, known), measure, found)
         for part in (WHOLE, LAYER):
             for tint in (coloring.tints(part) or {}).values():
                 fill = mixed(tint.hue, found.surface, tint.strength)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from bertviewer.charts.corpora import heads_of, names_of_states, quantile_chart
+from bertviewer.charts.corpus import corpus_heads, corpus_state_names, quantile_chart
 from bertviewer.core.corpus import batches, running
 from bertviewer.core.corpus.batches import Batch
 from bertviewer.core.corpus.corpus import Corpus
@@ -176,12 +176,12 @@ def test_outliers(corpus: Corpus, alone: Alone) -> None:
             tokens[number] += (np.abs(apart) > 6).sum(axis=0)
     assert corpus.outliers.tokens.tolist() == tokens.tolist()
     assert len(corpus.manifest["states"]) == len(farthest)
-    assert names_of_states(corpus)[2:4] == ("encoder, layer 1", "decoder, embeddings")
+    assert corpus_state_names(corpus)[2:4] == ("encoder, layer 1", "decoder, embeddings")
 
 
 def test_charts_of_it(model: LoadedModel, corpus: Corpus) -> None:
     assert len(quantile_chart(model.architecture, corpus).lines) == 2
-    layers, figures = heads_of(model.architecture, corpus)
+    layers, figures = corpus_heads(model.architecture, corpus)
     assert len(layers) == 6
     assert sum(each.get("distance") is None for each in figures.values()) == 2
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.charts.chart import GridChart, LineChart
-from bertviewer.charts.histogram_chart import HistogramChart
+from bertviewer.charts.chart import GridChart, HistogramChart, LineChart
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.corpus.making import CorpusRequest, make_corpus
 from bertviewer.core.corpus.options import CorpusOptions

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file, save_file
 
-from bertviewer.charts.marked_grid import MarkedGrid
-from bertviewer.charts.place import Place
+from bertviewer.charts.change_grid import MarkedGrid
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.building.backend import torch
 from bertviewer.core.saving.model_files import IS_THE_MODELS
 from bertviewer.core.sources.parsing import parse_source
@@ -234,7 +234,7 @@ def test_a_click_selects_the_tensor_and_its_module(
     with qtbot.waitSignal(tiny_window.workspace.architecture_changed, timeout=OPEN_TIMEOUT):
         tiny_window.open_source(parse_source("bert-base-uncased"))
     assert plot.chart is not None
-    assert plot.chart.place(*cell) == Place()
+    assert plot.chart.key(*cell) == SelectionKey()
     assert tiny_window.workspace.comparison.other == ""
 
 

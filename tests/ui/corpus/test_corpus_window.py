@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.corpus.corpus import Corpus, outlier_rows
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.histogram_plot import HistogramPlot
@@ -66,7 +66,7 @@ def test_layers_have_quantiles_and_statistics(
     assert plot.chart.lines[0].values[5:] == last.quantiles((0.5,))
     assert plot.chart.lines[0].high is not None
     assert plot.chart.lines[0].high[5:] == last.quantiles((0.95,))
-    demo_window.workspace.selection.go(Place("encoder.layer.2.attention.self"))
+    demo_window.workspace.selection.go(SelectionKey("encoder.layer.2.attention.self"))
     labels = ["encoder.layer: output", "encoder.layer: attention.self"]
     assert [line.label for line in plot.chart.lines] == labels
     find(window, QComboBox, "corpusStatistic").setCurrentText("std")
@@ -82,7 +82,7 @@ def test_values_are_those_of_the_selected_module(
     bring(window, "Values")
     plot = find(window, HistogramPlot, "corpusValues")
     path = "encoder.layer.2.intermediate"
-    demo_window.workspace.selection.go(Place(path))
+    demo_window.workspace.selection.go(SelectionKey(path))
     wanted = found.of(path)
     assert wanted is not None
     assert plot.chart is not None
@@ -106,7 +106,7 @@ def test_values_are_those_of_the_selected_module(
 def test_what_was_not_measured_is_said(demo_window: MainWindow, corpus: Made, qtbot: QtBot) -> None:
     window = shown(demo_window, corpus[0], qtbot)
     bring(window, "Values")
-    demo_window.workspace.selection.go(Place("encoder.layer"))
+    demo_window.workspace.selection.go(SelectionKey("encoder.layer"))
     messages = [label.text() for label in window.findChildren(QLabel, "chartMessage")]
     told = "No values of encoder.layer were recorded at these tokens. Select another module."
     assert told in messages

@@ -4,7 +4,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.charts.graph.drawing import Placed
+from bertviewer.charts.graph.drawing import DrawnNode
 from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.strip import ModelStrip
 from bertviewer.ui.map.tab import MapTab
@@ -26,7 +26,7 @@ def sight_of(tab: MapTab) -> Sight:
     return sight
 
 
-def node(tab: MapTab, name: str) -> Placed:
+def node(tab: MapTab, name: str) -> DrawnNode:
     """Return the node of the opened part that has this name, operation or path's end."""
     drawing = sight_of(tab).sheets.drawing(sight_of(tab).part)
     assert drawing is not None

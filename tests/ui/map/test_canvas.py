@@ -5,8 +5,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.map.atlas import WHOLE
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import WHOLE, Scope
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
@@ -28,13 +27,13 @@ def test_at_first_the_whole_model_is_seen(tab: MapTab) -> None:
 
 def test_what_is_selected_elsewhere_is_opened_and_marked(tab: MapTab, workspace: Workspace) -> None:
     workspace.selection.select(f"{LAYER}.attention.self")
-    assert canvas_of(tab).part == Part(LAYER)
+    assert canvas_of(tab).part == Scope(LAYER)
     assert ringed(tab) == {node(tab, "attention").node.id}
     workspace.selection.select("embeddings.word_embeddings")
-    assert canvas_of(tab).part == Part("embeddings")
+    assert canvas_of(tab).part == Scope("embeddings")
     assert ringed(tab) == {node(tab, "word_embeddings").node.id}
     workspace.selection.select("encoder.layer.0")
-    assert canvas_of(tab).part == Part("encoder.layer.0")
+    assert canvas_of(tab).part == Scope("encoder.layer.0")
     workspace.selection.select("")
     assert canvas_of(tab).part == WHOLE
 
@@ -45,7 +44,7 @@ def test_a_click_selects_and_opens_nothing(
     canvas = canvas_of(layer)
     qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=middle(layer, "query"))
     assert selected(workspace) == f"{LAYER}.attention.self.query"
-    assert canvas.part == Part(LAYER)
+    assert canvas.part == Scope(LAYER)
     assert ringed(layer) == {node(layer, "query").node.id}
 
 
@@ -63,9 +62,9 @@ def test_a_double_click_opens_and_backspace_leaves(layer: MapTab, qtbot: QtBot) 
     place = middle(layer, "feed-forward")
     group = node(layer, "feed-forward").node.id
     qtbot.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=place)
-    assert canvas.part == Part(LAYER, (group,))
+    assert canvas.part == Scope(LAYER, (group,))
     qtbot.keyClick(canvas, Qt.Key.Key_Backspace)
-    assert canvas.part == Part(LAYER)
+    assert canvas.part == Scope(LAYER)
     assert canvas.cursor_at is not None
     assert canvas.cursor_at.key == group
     qtbot.keyClick(canvas, Qt.Key.Key_Backspace)
@@ -91,7 +90,7 @@ def test_keys_walk_along_the_flow_and_enter_opens(
     qtbot.keyClick(canvas, Qt.Key.Key_Down)
     assert selected(workspace) == f"{LAYER}.attention.self.key"
     qtbot.keyClick(canvas, Qt.Key.Key_Return)
-    assert canvas.part == Part(f"{LAYER}.attention.self.key")
+    assert canvas.part == Scope(f"{LAYER}.attention.self.key")
     description = canvas.accessibleDescription()
     qtbot.keyClick(canvas, Qt.Key.Key_Right)
     assert canvas.accessibleDescription() != description
@@ -113,14 +112,14 @@ def test_a_module_of_several_nodes_opens_alone(
 ) -> None:
     canvas = canvas_of(layer)
     workspace.selection.select(f"{LAYER}.attention")
-    assert canvas.part == Part(LAYER)
+    assert canvas.part == Scope(LAYER)
     assert len(ringed(layer)) > 3
     qtbot.keyClick(canvas, Qt.Key.Key_Return)
-    assert canvas.part == Part(f"{LAYER}.attention")
+    assert canvas.part == Scope(f"{LAYER}.attention")
     assert canvas.sight is not None
     assert canvas.sight.sheets.drawing(canvas.part) is not None
     qtbot.keyClick(canvas, Qt.Key.Key_Backspace)
-    assert canvas.part == Part(LAYER)
+    assert canvas.part == Scope(LAYER)
 
 
 def test_pointing_tells_name_class_and_shapes_in_letters_and_numbers(layer: MapTab) -> None:
@@ -163,9 +162,9 @@ def test_the_menu_has_what_can_be_done_with_a_module(
     (menu,) = asked
     by_name = {action.objectName(): action for action in menu.actions()}
     by_name["openPart"].trigger()
-    assert canvas.part == Part(f"{LAYER}.attention.self.query")
+    assert canvas.part == Scope(f"{LAYER}.attention.self.query")
     by_name["upFromPart"].trigger()
-    assert canvas.part == Part(LAYER)
+    assert canvas.part == Scope(LAYER)
 
 
 def test_names_of_strangers_are_shown_as_they_are(show_map: ShowMap) -> None:
@@ -234,7 +233,7 @@ def test_what_is_zoomed_into_is_selected(tab: MapTab, workspace: Workspace) -> N
     place = QPointF(middle(tab, "embeddings"))
     while canvas.part == WHOLE:
         canvas.zoom(1.25, place)
-    assert canvas.part == Part("embeddings")
+    assert canvas.part == Scope("embeddings")
     assert selected(workspace) == "embeddings"
     # What is around it stays around it.
     while canvas.part != WHOLE:

@@ -4,8 +4,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.map.atlas import WHOLE
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import WHOLE, Scope
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
@@ -24,7 +23,7 @@ def test_netrons_keys_zoom_and_show_all_of_it(layer: MapTab, qtbot: QtBot) -> No
     qtbot.keyClick(canvas, Qt.Key.Key_Down, shift)
     qtbot.keyClick(canvas, Qt.Key.Key_Backspace, shift)
     assert sight_of(layer).camera == fitted
-    assert canvas.part == Part(LAYER)
+    assert canvas.part == Scope(LAYER)
 
 
 def test_a_long_list_is_read_from_its_beginning(
@@ -34,7 +33,7 @@ def test_a_long_list_is_read_from_its_beginning(
     workspace.selection.select("layers.0.mixer")
     sight, canvas = sight_of(tab), canvas_of(tab)
     tab.open_path("layers.0.mixer")
-    assert canvas.part == Part("layers.0.mixer")
+    assert canvas.part == Scope("layers.0.mixer")
     drawing = sight.sheets.drawing(canvas.part)
     assert drawing is not None
     assert {placed.form for placed in drawing.nodes} == {"list"}
@@ -55,7 +54,7 @@ def test_the_wheel_zooms_about_the_pointer_with_and_without_control(layer: MapTa
     canvas, sight = canvas_of(layer), sight_of(layer)
     place = middle(layer, "query")
     for keys in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier):
-        sight.fit(Part(LAYER))
+        sight.fit(Scope(LAYER))
         before, scale = sight.camera.drawn(place.x(), place.y()), sight.camera.scale
         wheel(canvas, place, 2, keys)
         assert sight.camera.scale > 1.2 * scale
@@ -75,7 +74,7 @@ def test_zooming_in_opens_what_fills_the_window_and_zooming_out_leaves_it(tab: M
         if len(seen) == 4:
             break
     group = seen[2].groups
-    assert seen[1] == Part("encoder.layer.0")
+    assert seen[1] == Scope("encoder.layer.0")
     assert seen[2].path == "encoder.layer.0"
     assert len(group) == 1
     middle_of = QPoint(canvas.width() // 2, canvas.height() // 2)
@@ -99,7 +98,7 @@ def test_what_is_in_a_box_is_seen_in_its_place_before_it_is_opened(tab: MapTab) 
     place = middle(tab, "layer 0")
     for _ in range(40):
         wheel(canvas, place, 0.5)
-        inner = [level for level in sight.levels() if level.part == Part("encoder.layer.0")]
+        inner = [level for level in sight.levels() if level.part == Scope("encoder.layer.0")]
         if inner:
             break
     (level,) = inner
@@ -145,6 +144,6 @@ def test_what_is_drawn_cannot_be_lost(layer: MapTab) -> None:
 def test_a_resized_window_has_the_same_part_in_it(layer: MapTab) -> None:
     layer.resize(520, 460)
     sight = sight_of(layer)
-    assert sight.part == Part(LAYER)
+    assert sight.part == Scope(LAYER)
     seen = sight.camera.seen(sight.sheets.bounds(sight.part))
     assert seen.right <= canvas_of(layer).width() + 0.01

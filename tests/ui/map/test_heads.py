@@ -10,8 +10,8 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.map.measures import CHECK, MACS, Measure
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import Scope
+from bertviewer.charts.map.values import CHECK, MACS, MapMeasure
 from bertviewer.core.replay.attention import attention_of
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
@@ -40,14 +40,14 @@ def tab(demo_window: MainWindow, qtbot: QtBot) -> MapTab:
     return tab
 
 
-def choose(tab: MapTab, measure: Measure) -> None:
+def choose(tab: MapTab, measure: MapMeasure) -> None:
     choice = find(tab, MeasureChoice, "mapMeasure")
     choice.choose(measure)
     choice.chosen.emit(measure)
 
 
 def test_tiles_are_the_heads_own_attention(tab: MapTab, demo_window: MainWindow) -> None:
-    key = Part(LAYER), node(tab, "attention").node.id
+    key = Scope(LAYER), node(tab, "attention").node.id
     images = canvas_of(tab).tiles[key]
     watched = demo_window.workspace.runs.watched
     assert watched is not None
@@ -82,9 +82,9 @@ def test_another_layer_has_its_own_pictures(
     tab: MapTab, demo_window: MainWindow, qtbot: QtBot
 ) -> None:
     demo_window.workspace.selection.select("encoder.layer.1.attention.self")
-    key = Part("encoder.layer.1"), node(tab, "attention").node.id
+    key = Scope("encoder.layer.1"), node(tab, "attention").node.id
     qtbot.waitUntil(lambda: key in canvas_of(tab).tiles, timeout=OPEN_TIMEOUT)
-    before = canvas_of(tab).tiles[Part(LAYER), key[1]]
+    before = canvas_of(tab).tiles[Scope(LAYER), key[1]]
     assert canvas_of(tab).tiles[key][0] != before[0]
 
 
@@ -96,8 +96,8 @@ def test_blocks_and_boxes_have_the_statistic_of_the_run(
     layer = run.activation(LAYER)
     assert layer is not None
     assert figures["layer 3"] == f"std {layer.statistics.std:.2f}"
-    choose(tab, Measure("statistic", "rms"))
-    tints = sight_of(tab).sheets.dress.tints(Part(LAYER))
+    choose(tab, MapMeasure("statistic", "rms"))
+    tints = sight_of(tab).sheets.dress.tints(Scope(LAYER))
     query = run.activation(f"{LAYER}.attention.self.query")
     assert tints is not None
     assert query is not None
@@ -130,7 +130,7 @@ def test_a_difference_needs_a_run_a_and_goes_with_it(
     workspace.run_sentence(Sentence("A dog ran."), random_weights=False)
     qtbot.waitUntil(lambda: len(last_run(demo_window).tokens) < 8, timeout=OPEN_TIMEOUT)
     qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=OPEN_TIMEOUT)
-    choose(tab, Measure("difference", "std"))
+    choose(tab, MapMeasure("difference", "std"))
     strip = strip_of(tab)
     assert all(strip.tints[block].figure for block in strip.blocks)
     workspace.runs.drop()
@@ -161,7 +161,7 @@ def test_what_a_mask_hides_is_no_measured_zero(
     workspace.run_sentence(Sentence("a b c d"), random_weights=True)
     tab = find(window, MapTab, "mapTab")
     qtbot.waitUntil(lambda: bool(canvas_of(tab).tiles), timeout=OPEN_TIMEOUT)
-    for image in canvas_of(tab).tiles[Part("h.1"), node(tab, "attention").node.id]:
+    for image in canvas_of(tab).tiles[Scope("h.1"), node(tab, "attention").node.id]:
         opaque = [
             [image.pixelColor(key, query).alpha() == 255 for key in range(image.width())]
             for query in range(image.height())

@@ -8,7 +8,7 @@ from PySide6.QtGui import QContextMenuEvent, QImage
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.map.measures import PARAMETERS
+from bertviewer.charts.map.values import PARAMETERS
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.map.treemap_view import TreemapView

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.blocks import Block
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.part_graphs import Scope
 from bertviewer.ui.map.strip import ModelStrip
 from bertviewer.ui.map.strip_layout import seats_of
 from bertviewer.ui.map.strip_painting import card_number, fitting
@@ -28,7 +28,7 @@ def test_a_click_on_a_block_opens_and_selects_it(
     tab = show_map(small("bert"))
     strip = strip_of(tab)
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=place(strip, "layer 1"))
-    assert canvas_of(tab).part == Part("encoder.layer.1")
+    assert canvas_of(tab).part == Scope("encoder.layer.1")
     assert workspace.selection.place.path == "encoder.layer.1"
     assert strip.current is not None
     assert strip.current.name == "layer 1"
@@ -49,13 +49,13 @@ def test_keys_go_from_block_to_block_and_across(show_map: ShowMap, qtbot: QtBot)
     strip = strip_of(tab)
     for _ in range(2):
         qtbot.keyClick(strip, Qt.Key.Key_Right)
-    assert canvas_of(tab).part == Part("encoder.block.0")
+    assert canvas_of(tab).part == Scope("encoder.block.0")
     qtbot.keyClick(strip, Qt.Key.Key_Down)
     assert canvas_of(tab).part.path.startswith("decoder.")
     qtbot.keyClick(strip, Qt.Key.Key_End)
-    assert canvas_of(tab).part == Part("decoder.final_layer_norm")
+    assert canvas_of(tab).part == Scope("decoder.final_layer_norm")
     qtbot.keyClick(strip, Qt.Key.Key_Home)
-    assert canvas_of(tab).part == Part("encoder.embed_tokens")
+    assert canvas_of(tab).part == Scope("encoder.embed_tokens")
 
 
 def test_each_block_has_its_share_of_the_parameters(show_map: ShowMap) -> None:
@@ -82,20 +82,20 @@ def test_many_layers_are_a_deck_through_which_one_goes(show_map: ShowMap, qtbot:
     assert rights == sorted(rights)
     assert rights[-1] <= strip.width()
     qtbot.mousePress(strip, Qt.MouseButton.LeftButton, pos=place(strip, "layer 5"))
-    assert canvas_of(tab).part == Part("encoder.layer.5")
+    assert canvas_of(tab).part == Scope("encoder.layer.5")
     qtbot.mouseMove(strip, place(strip, "layer 9"))
-    assert canvas_of(tab).part == Part("encoder.layer.9")
+    assert canvas_of(tab).part == Scope("encoder.layer.9")
     opened = next(seat for seat in strip.seats() if seat.block == strip.current)
     assert not opened.is_card
     qtbot.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=place(strip, "layer 9"))
     qtbot.mouseMove(strip, place(strip, "layer 12"))
-    assert canvas_of(tab).part == Part("encoder.layer.9")
+    assert canvas_of(tab).part == Scope("encoder.layer.9")
 
 
 def test_a_name_is_whole_where_the_row_has_room() -> None:
     from bertviewer.charts.graph.drawing import Rect
 
-    blocks = [Block(name, Part(name), "plain", name) for name in ("patch_embeddings", "stages")]
+    blocks = [Block(name, Scope(name), "plain", name) for name in ("patch_embeddings", "stages")]
     for room, is_whole in ((600, True), (120, False)):
         first, last = seats_of(blocks, Rect(0, 0, room, 40), lambda text: 8.0 * len(text))
         assert (first.rect.width >= 8 * len("patch_embeddings")) == is_whole
@@ -118,10 +118,12 @@ def test_a_figure_keeps_its_number_and_its_unit(figure: str, forms: set[str]) ->
 def test_blocks_never_stand_beside_the_row() -> None:
     from bertviewer.charts.graph.drawing import Rect
 
-    ends = [Block(f"{name} of a very long name indeed", Part(name), "plain", name) for name in "ab"]
+    ends = [
+        Block(f"{name} of a very long name indeed", Scope(name), "plain", name) for name in "ab"
+    ]
     for count in (1, 6, 12, 13, 24, 100, 1000):
         layers = [
-            Block(f"layer {number}", Part(f"layer.{number}"), "plain", "n", True)
+            Block(f"layer {number}", Scope(f"layer.{number}"), "plain", "n", True)
             for number in range(count)
         ]
         for width in (240.0, 420.0, 760.0, 1400.0):
@@ -137,8 +139,10 @@ def test_blocks_never_stand_beside_the_row() -> None:
 def test_long_names_give_way_before_layers_become_cards() -> None:
     from bertviewer.charts.graph.drawing import Rect
 
-    ends = [Block(f"{name} of a very long name indeed", Part(name), "plain", name) for name in "ab"]
-    layers = [Block(f"l {n}", Part(f"l.{n}"), "plain", "n", True) for n in range(12)]
+    ends = [
+        Block(f"{name} of a very long name indeed", Scope(name), "plain", name) for name in "ab"
+    ]
+    layers = [Block(f"l {n}", Scope(f"l.{n}"), "plain", "n", True) for n in range(12)]
     for width, has_cards in ((520.0, False), (400.0, True)):
         seats = seats_of((*ends, *layers), Rect(0, 0, width, 40), lambda text: 7.0 * len(text))
         assert any(seat.is_card for seat in seats) == has_cards

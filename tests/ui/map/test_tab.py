@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.map.measures import MACS, PARAMETERS, figure_text
+from bertviewer.charts.map.values import MACS, PARAMETERS, figure_text
 from bertviewer.core.schema.flow import Flows
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.map.measure_choice import MeasureChoice

@@ -5,7 +5,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.treemap import Cell
+from bertviewer.charts.map.treemap import Cell
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.map.treemap_view import TreemapView
 from bertviewer.ui.state.workspace import Workspace

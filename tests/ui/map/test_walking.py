@@ -5,8 +5,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.map.atlas import WHOLE, Atlas
-from bertviewer.charts.map.tour import Stop, tour_of
+from bertviewer.charts.map.part_graphs import WHOLE, PartGraphs
+from bertviewer.charts.map.playback import PlaybackStop, playback_stops
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.ui.map.step_player import WalkBar
 from bertviewer.ui.map.tab import MapTab
@@ -24,14 +24,14 @@ def tab(show_map: ShowMap) -> MapTab:
     return show_map(derived("bert-base-uncased"))
 
 
-def stops(family: str) -> tuple[Stop, ...]:
+def stops(family: str) -> tuple[PlaybackStop, ...]:
     architecture = small(family)
-    return tour_of(build_walkthrough(architecture), Atlas(architecture))
+    return playback_stops(build_walkthrough(architecture), PartGraphs(architecture))
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5", "bart", "llama", "mixtral", "albert"])
 def test_each_step_that_computes_has_its_nodes(family: str) -> None:
-    atlas = Atlas(small(family))
+    atlas = PartGraphs(small(family))
     for stop in stops(family):
         flow = atlas.flow(stop.part)
         assert flow is not None
@@ -41,7 +41,7 @@ def test_each_step_that_computes_has_its_nodes(family: str) -> None:
 
 
 def test_an_addition_without_a_module_has_its_sign_on_the_map() -> None:
-    atlas = Atlas(small("bert"))
+    atlas = PartGraphs(small("bert"))
     sums = [stop for stop in stops("bert") if stop.step.name == "Add"]
     first = next(stop for stop in sums if stop.title != "Embeddings")
     flow = atlas.flow(first.part)

@@ -6,7 +6,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QLabel, QTableView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.figures import FigureTable
+from bertviewer.charts.table import DataTable
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.figure_view import FigureView
@@ -18,7 +18,7 @@ MASKED = "the cat [MASK] on the mat"
 Run = Callable[..., None]
 
 
-def table(window: MainWindow, name: str) -> FigureTable:
+def table(window: MainWindow, name: str) -> DataTable:
     widget = find(window, QTableView, name).parent()
     assert isinstance(widget, FigureView)
     return widget.shown

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QComboBox, QToolButton
 
-from bertviewer.charts.attentions import AllHeadsChart
+from bertviewer.charts.attention import AllHeadsChart
 from bertviewer.core.util.errors import UserError
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.shell.main_window import MainWindow

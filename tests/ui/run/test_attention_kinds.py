@@ -11,7 +11,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.head_grid import HeadGrid
@@ -83,10 +83,10 @@ def test_both_kinds_of_a_decoder(tiny: Open, settle: Settle) -> None:
     assert head(window).values.shape == (len(target), len(source))
     assert not any("distance" in title for title in titles(window))
     most = find(window, QLabel, "mostAttended")
-    window.workspace.selection.go(Place(token=source[0]))
+    window.workspace.selection.go(SelectionKey(token=source[0]))
     settle()
     assert " is attended to most by " in most.text()
-    window.workspace.selection.go(Place(token=target[0]))
+    window.workspace.selection.go(SelectionKey(token=target[0]))
     settle()
     assert " attends most to " in most.text()
 

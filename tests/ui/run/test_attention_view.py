@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, QSettings
 from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.util.errors import UserError
 from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.head_grid import HeadGrid
@@ -73,7 +73,7 @@ def test_all_is_what_transformers_gives_under_eager(shown: MainWindow, settle: S
         entropies, distances = plain_entropies(expected), plain_distances(expected)
         assert heads(shown).captions[7] == f"H {entropies[7]:.1f}  d {distances[7]:.1f}"
         for number in (0, 7, 11):
-            shown.workspace.selection.go(Place(head=number))
+            shown.workspace.selection.go(SelectionKey(head=number))
             settle()
             assert head(shown).values == pytest.approx(expected[number], abs=1e-5)
             assert (
@@ -144,7 +144,7 @@ def test_the_head_as_arcs(shown: MainWindow, settle: Settle) -> None:
     assert layout is not None
     click(plot, QPoint(int(layout.x(5, layout.rows)), int(layout.top) - 8))
     assert shown.workspace.selection.token == 5
-    shown.workspace.selection.go(Place(head=7))
+    shown.workspace.selection.go(SelectionKey(head=7))
     settle()
     assert plot.chart.values == pytest.approx(eager(B)[2][7], abs=1e-5)
     # It is remembered.
@@ -161,8 +161,8 @@ def test_what_is_seen_again_is_not_computed_again(
     before = heads(shown)
     tabs = find(shown, QTabWidget, "runViews")
     with qtbot.assertNotEmitted(shown.workspace.requests.added):
-        shown.workspace.selection.go(Place(token=3))
-        shown.workspace.selection.go(Place(head=3))
+        shown.workspace.selection.go(SelectionKey(token=3))
+        shown.workspace.selection.go(SelectionKey(head=3))
         settle()
         index = tabs.currentIndex()
         tabs.setCurrentIndex(0)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import GridChart, LineChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.jobs.worker import Worker
@@ -68,7 +68,7 @@ def test_the_difference_is_of_the_same_tokens(
 def test_a_click_on_a_selects_the_same_token_of_b(compared: MainWindow) -> None:
     _, norms = panels(compared)
     (of_a,) = (plot for plot in norms.findChildren(GridPlot) if plot is not norms.plot)
-    of_a.clicked.emit(Place(token=6))
+    of_a.clicked.emit(SelectionKey(token=6))
     assert compared.workspace.selection.token == 7
     assert of_a.selection.token == 6
 

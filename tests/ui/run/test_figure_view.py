@@ -11,16 +11,16 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QTableView, QWidget
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.figures import (
-    Figure,
-    FigureColumn,
-    FigureTable,
-    of_both_runs,
-    probability,
-    score,
-    words,
+from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.table import (
+    DataTable,
+    TableCell,
+    TableColumn,
+    comparison_columns,
+    logit_cell,
+    probability_cell,
+    text_cell,
 )
-from bertviewer.charts.place import Place
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.figure_rows import FigureRows
@@ -28,18 +28,18 @@ from bertviewer.ui.views.figure_view import FigureView
 from tests.ui.finding import find
 
 THIRD = 1 / 3
-TABLE = FigureTable(
-    (FigureColumn("Token"), FigureColumn("P", "bar"), FigureColumn("Logit", "number")),
+TABLE = DataTable(
+    (TableColumn("Token"), TableColumn("P", "bar"), TableColumn("Logit", "number")),
     (
-        (words("<s>", is_bold=True), probability(THIRD), score(-2.0625)),
-        (words("a\tb"), probability(None), score(10.0)),
+        (text_cell("<s>", is_bold=True), probability_cell(THIRD), logit_cell(-2.0625)),
+        (text_cell("a\tb"), probability_cell(None), logit_cell(10.0)),
     ),
-    (Place(token=4), Place(token=7)),
+    (SelectionKey(token=4), SelectionKey(token=7)),
 )
-LENS = FigureTable(
-    (FigureColumn("Layer"), FigureColumn("1", "shade"), FigureColumn("2", "shade")),
-    ((words("0"), Figure("a", "a", 1.0), Figure("b", "b", 0.0)),),
-    (Place(path="layer.0"),),
+LENS = DataTable(
+    (TableColumn("Layer"), TableColumn("1", "shade"), TableColumn("2", "shade")),
+    ((text_cell("0"), TableCell("a", "a", 1.0), TableCell("b", "b", 0.0)),),
+    (SelectionKey(path="layer.0"),),
 )
 
 
@@ -54,8 +54,8 @@ def test_rows_are_a_model(qtmodeltester: ModelTester, qapp: QApplication) -> Non
 
 def test_a_short_title_tells_in_its_tip_and_in_data_what_it_is(qapp: QApplication) -> None:
     rows = FigureRows()
-    b, a, less = of_both_runs("<s> end", "bar", "End ")
-    rows.show_table(FigureTable((FigureColumn("#"), b, a, less), ()))
+    b, a, less = comparison_columns("<s> end", "bar", "End ")
+    rows.show_table(DataTable((TableColumn("#"), b, a, less), ()))
     across = Qt.Orientation.Horizontal
     assert rows.headerData(1, across) == "End B"
     assert "B, &lt;s&gt; end" in rows.headerData(1, across, Qt.ItemDataRole.ToolTipRole)
@@ -66,7 +66,7 @@ def test_a_short_title_tells_in_its_tip_and_in_data_what_it_is(qapp: QApplicatio
 
 def test_a_tip_is_no_markup(qapp: QApplication) -> None:
     rows = FigureRows()
-    rows.show_table(FigureTable((FigureColumn("x"),), ((words("<s>", tip="<s>, id 0"),),)))
+    rows.show_table(DataTable((TableColumn("x"),), ((text_cell("<s>", tip="<s>, id 0"),),)))
     assert "&lt;s&gt;" in rows.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
 
 
@@ -121,16 +121,16 @@ def test_a_file_is_called_after_the_table(
 def test_going_to_a_row_tells_its_place_and_marking_it_does_not(
     view: FigureView, qtbot: QtBot
 ) -> None:
-    told: list[Place] = []
+    told: list[SelectionKey] = []
     view.chosen.connect(told.append)
     view.mark(0)
     assert told == []
     table = find(view, QTableView, "figures")
     qtbot.keyClick(table, Qt.Key.Key_Down)
-    assert told == [Place(token=7)]
+    assert told == [SelectionKey(token=7)]
     view.mark(None)
     assert table.selectionModel().selectedRows() == []
-    assert told == [Place(token=7)]
+    assert told == [SelectionKey(token=7)]
 
 
 def test_shades_are_as_deep_as_the_share_and_stay_in_a_selected_row(view: FigureView) -> None:
@@ -164,9 +164,9 @@ def test_many_columns_of_words_scroll_before_their_words_are_cut_short(view: Fig
     table = find(view, QTableView, "figures")
     width = table.fontMetrics().horizontalAdvance
     word = next("n" * letters for letters in range(20) if width("n" * letters) > 45)
-    row = words("emb"), *(Figure(word, word, 0.1) for _ in range(5))
-    columns = FigureColumn("Layer"), *(FigureColumn(str(rank), "shade") for rank in range(5))
-    view.show_table(FigureTable(columns, (row,)))
+    row = text_cell("emb"), *(TableCell(word, word, 0.1) for _ in range(5))
+    columns = TableColumn("Layer"), *(TableColumn(str(rank), "shade") for rank in range(5))
+    view.show_table(DataTable(columns, (row,)))
     view.resize(200, 200)
     QApplication.processEvents()
     assert table.columnWidth(1) >= width(word)
@@ -176,13 +176,13 @@ def test_many_columns_of_words_scroll_before_their_words_are_cut_short(view: Fig
 def test_bars_give_way_before_figures_are_out_of_sight(view: FigureView) -> None:
     table = find(view, QTableView, "figures")
     columns = (
-        FigureColumn("Token"),
-        FigureColumn("B", "bar"),
-        FigureColumn("A", "bar"),
-        FigureColumn("Logit", "number"),
+        TableColumn("Token"),
+        TableColumn("B", "bar"),
+        TableColumn("A", "bar"),
+        TableColumn("Logit", "number"),
     )
-    row = words("a word"), probability(THIRD), probability(THIRD), score(-2.0625)
-    view.show_table(FigureTable(columns, (row,)))
+    row = text_cell("a word"), probability_cell(THIRD), probability_cell(THIRD), logit_cell(-2.0625)
+    view.show_table(DataTable(columns, (row,)))
     margins = 4 + 12  # the delegate's, left and right of the text
     figure = table.fontMetrics().horizontalAdvance("0.3333") + margins
     wide = table.columnWidth(1)

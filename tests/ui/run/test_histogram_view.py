@@ -10,7 +10,7 @@ import transformers
 from PySide6.QtWidgets import QCheckBox, QLabel, QTableView, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.histogram_chart import HistogramChart
+from bertviewer.charts.chart import HistogramChart
 from bertviewer.charts.levels import Values
 from bertviewer.core.sources.presets import demo_folder
 from bertviewer.plots.histogram_plot import HistogramPlot

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QMenu, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.outlier_bar import OutlierBar
@@ -52,9 +52,9 @@ def test_a_feature_and_back(ran: MainWindow, worker: Worker, qtbot: QtBot) -> No
     choose(ran, "tokenClassChoice", "[CLS]")
     assert shown_lines(ran)[0].values == tuple(state[0] for state in states)
     # A click on the grid selects its cell, and stays with the feature.
-    panels(ran)[1].plot.clicked.emit(shown_grid(ran).place(3, 2))
+    panels(ran)[1].plot.clicked.emit(shown_grid(ran).key(3, 2))
     settle(ran, worker, qtbot)
-    assert ran.workspace.selection.place == Place("encoder.layer.2", 2, None, feature)
+    assert ran.workspace.selection.place == SelectionKey("encoder.layer.2", 2, None, feature)
     for leave in ("click", "escape", "back"):
         assert selected_feature(ran) == feature
         if leave == "click":
@@ -69,7 +69,7 @@ def test_a_feature_and_back(ran: MainWindow, worker: Worker, qtbot: QtBot) -> No
         assert not chip.isChecked()
         assert find(ran, QComboBox, "statisticChoice").isEnabled()
         assert not shown_grid(ran).is_signed
-        ran.workspace.selection.go(Place(feature=feature))
+        ran.workspace.selection.go(SelectionKey(feature=feature))
         settle(ran, worker, qtbot)
         assert chip.isChecked()
 
@@ -77,7 +77,7 @@ def test_a_feature_and_back(ran: MainWindow, worker: Worker, qtbot: QtBot) -> No
 def test_a_feature_of_both_runs(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     find(ran, QPushButton, "keepRun").click()
     run(ran, worker, qtbot, "a dog barked")
-    ran.workspace.selection.go(Place(feature=3))
+    ran.workspace.selection.go(SelectionKey(feature=3))
     settle(ran, worker, qtbot)
     labels = [line.label for line in shown_lines(ran)]
     assert labels == ["B · feature 3", "B · all features ± 6 std", "A · feature 3"]

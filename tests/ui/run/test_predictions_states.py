@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QTableView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
 from bertviewer.core.util.text import as_sentence
@@ -56,7 +56,7 @@ def test_while_it_is_computed_the_view_says_so(
 
     monkeypatch.setattr(jobs, "predictions_job", held)
     assert not is_busy(predicted)
-    predicted.workspace.selection.go(Place(token=2))
+    predicted.workspace.selection.go(SelectionKey(token=2))
     qtbot.waitUntil(partial(is_busy, predicted))
     assert text(predicted, "predictionHint") == "Computing…"
     # What was there before stays, under its own name.
@@ -81,7 +81,7 @@ def test_where_it_fails_the_view_says_why_and_offers_to_try_again(
         raise UserError(MEMORY)
 
     monkeypatch.setattr(jobs, "predictions_job", failing)
-    predicted.workspace.selection.go(Place(token=2))
+    predicted.workspace.selection.go(SelectionKey(token=2))
     qtbot.waitUntil(partial(is_busy, predicted))
     may_fail.set()
     settle()

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QComboBox, QTableView, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import LineChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.run.predictions_view import PredictionsView
@@ -75,7 +75,7 @@ def test_a_word_that_the_model_sees(
     window: MainWindow, run: Run, trained_folder: Path, settle: Callable[[], None]
 ) -> None:
     run(MASKED, trained_folder)
-    window.workspace.selection.go(Place(token=2))
+    window.workspace.selection.go(SelectionKey(token=2))
     settle()
     assert text(window, "predictionTitle") == "Predicted at cat (2)"
     assert text(window, "predictionHint").startswith("Actual: cat, rank ")
@@ -141,7 +141,7 @@ def test_run_a_beside_it(
     find(window, QToolButton, "lensA").click()
     assert table(window, "lensTable").rows[0][1].value == "sat"
     # [CLS] is in both; a word that A lacks has no partner.
-    window.workspace.selection.go(Place(token=1))
+    window.workspace.selection.go(SelectionKey(token=1))
     settle()
     assert set(column(window, "predictionTable", "A, Probability")) == {None}
     assert "this token is not in A" in text(window, "predictionHint")
@@ -181,7 +181,7 @@ def test_classes(
         if widget.objectName() in ("labelGrid", "answerPlot") and widget.isVisible()
     ]
     assert [widget.objectName() for widget in shown] == [plot]
-    window.workspace.selection.go(Place(token=4))
+    window.workspace.selection.go(SelectionKey(token=4))
     settle()
     classes = find(window, QTableView, "classTable")
     assert [index.row() for index in classes.selectionModel().selectedRows()] == [4]

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.similarity import token_pair_path
 from bertviewer.ui.jobs.worker import Worker
 from tests.charts.runs import made_up
@@ -42,7 +42,7 @@ def test_one_word_in_both_sentences(sight: Sight) -> None:
     assert sight.workspace.selection.token == 5
     assert line(sight).values == token_pair_path(run, 5, 10)
     # A token of the second sentence is as good.
-    sight.workspace.selection.go(Place(token=13))
+    sight.workspace.selection.go(SelectionKey(token=13))
     sight.draw()
     assert line(sight).values == token_pair_path(run, 2, 13)
 
@@ -51,7 +51,7 @@ def test_another_token_of_the_same_text_means_the_same_word(sight: Sight) -> Non
     run = made_up("a bank or another bank", "no bank")
     sight.run(run)
     press(sight, "sameWord")
-    sight.workspace.selection.go(Place(token=5))  # has no partner of its own
+    sight.workspace.selection.go(SelectionKey(token=5))  # has no partner of its own
     sight.draw()
     assert line(sight).values == token_pair_path(run, 2, 8)
 

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QSlider, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.similarity import cosine_matrix, token_pair_path
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.pair_matrix import PairMatrix
@@ -51,7 +51,7 @@ def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot:
     window.run()
     qtbot.waitUntil(lambda: is_drawn(window))
     bring_view(window, "Similarity")
-    window.workspace.selection.go(Place("encoder.layer.2.attention", token=5))
+    window.workspace.selection.go(SelectionKey("encoder.layer.2.attention", token=5))
     qtbot.waitUntil(lambda: is_drawn(window))
     states = demo_run(text, pair).hidden_states
     chart = find(window, PairMatrix, "similarityGrid").chart
@@ -71,9 +71,9 @@ def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot:
     plain_path = [plain_cosine(state[5], state[12]) for state in states]
     assert path.lines[0].values == pytest.approx(plain_path, abs=1e-5)
     # A click on a layer selects its module, and the grid shows what that gave.
-    find(window, LinePlot, "pairPath").clicked.emit(path.lines[0].places[6])
+    find(window, LinePlot, "pairPath").clicked.emit(path.lines[0].keys[6])
     qtbot.waitUntil(lambda: is_drawn(window))
-    assert window.workspace.selection.place == Place("encoder.layer.5", 5)
+    assert window.workspace.selection.place == SelectionKey("encoder.layer.5", 5)
     assert find(window, QSlider, "stateChoice").value() == 6
 
 
@@ -83,7 +83,7 @@ def test_the_last_state_comes_first_and_the_selected_module_leads(sight: Sight) 
     assert slider(sight).value() == LAYERS
     assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[LAYERS]))
     for path, state in (("layer.1.attention", 2), ("embeddings", 0), ("pooler", 0), ("layer.0", 1)):
-        sight.workspace.selection.go(Place(path))
+        sight.workspace.selection.go(SelectionKey(path))
         sight.draw()
         assert slider(sight).value() == state, path
         assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[state]))
@@ -118,7 +118,7 @@ def test_a_layer_that_gives_all_states_lets_the_slider_choose(sight: Sight) -> N
 def test_a_state_of_which_no_module_is_known_can_be_chosen(sight: Sight) -> None:
     run = replace(made_up(TEXT), state_paths=())
     sight.run(run)
-    sight.workspace.selection.go(Place("layer.1"))
+    sight.workspace.selection.go(SelectionKey("layer.1"))
     slider(sight).setValue(1)
     sight.draw()
     assert sight.workspace.selection.place.path == "layer.1"
@@ -140,7 +140,7 @@ def test_a_click_on_a_cell_shows_its_two_tokens(sight: Sight) -> None:
 
     def click(row: int, column: int) -> None:
         plot.paired.emit(row, column)
-        plot.clicked.emit(grid(sight).place(row, column))
+        plot.clicked.emit(grid(sight).key(row, column))
         sight.draw()
 
     click(2, 5)
@@ -165,7 +165,7 @@ def test_the_most_similar_token_is_the_first_choice(sight: Sight) -> None:
     choose(sight, "otherToken", 6)
     assert line(sight).values == token_pair_path(run, 1, 6)
     # To select the other one swaps the two.
-    sight.workspace.selection.go(Place(token=6))
+    sight.workspace.selection.go(SelectionKey(token=6))
     sight.draw()
     assert line(sight).values == token_pair_path(run, 6, 1)
 
@@ -174,7 +174,7 @@ def test_run_a_beside_it(sight: Sight) -> None:
     a, b = made_up(TEXT), made_up(OTHER, seed=1)
     sight.keep(a)
     sight.run(b)
-    sight.workspace.selection.go(Place(token=3))
+    sight.workspace.selection.go(SelectionKey(token=3))
     choose(sight, "otherToken", 8)
     plot = find(sight.view, PairMatrix, "similarityGrid")
     (panel,) = [p for p in sight.view.findChildren(ChartPanel) if p.plot is plot]
@@ -204,7 +204,7 @@ def test_the_difference_is_of_the_same_tokens(sight: Sight) -> None:
     assert np.isnan(values[:, [2, 6]]).all()
     assert np.isfinite(np.delete(np.delete(values, [2, 6], 0), [2, 6], 1)).all()
     assert not find(sight.view, QCheckBox, "wholeRange").isEnabled()
-    sight.workspace.selection.go(Place(token=6))
+    sight.workspace.selection.go(SelectionKey(token=6))
     sight.draw()
     assert messages(sight) == ["These tokens are not in A."]
 

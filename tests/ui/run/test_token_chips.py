@@ -9,7 +9,7 @@ from PySide6.QtGui import QAction, QColor
 from PySide6.QtWidgets import QApplication, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT, Theme, mixed
 from bertviewer.core.schema.activation_run import Token
 from bertviewer.ui.jobs.recorded_run import RecordedRun
@@ -93,7 +93,7 @@ def test_a_click_and_the_arrow_keys_select(ran: MainWindow, qtbot: QtBot) -> Non
         qtbot.keyClick(view, key)
         found.append(selection.token)
     assert found == [3, 4, 5, 4]
-    selection.go(Place(token=6))
+    selection.go(SelectionKey(token=6))
     assert view.currentIndex().row() == 6
     assert [one.row() for one in view.selectedIndexes()] == [6]
 
@@ -129,7 +129,7 @@ def test_words_are_read_on_every_colour(theme: Theme) -> None:
 
 def test_each_figure_says_what_it_is(ran: MainWindow, settle: Settle) -> None:
     ran.workspace.selection.select("encoder.layer.3.attention.self")
-    ran.workspace.selection.go(Place(head=7))
+    ran.workspace.selection.go(SelectionKey(head=7))
     settle()
     said = find(ran, QToolButton, "tokenMeasure").text()
     assert said.startswith("colour: ‖h‖ after layer 3")
@@ -142,7 +142,7 @@ def test_each_figure_says_what_it_is(ran: MainWindow, settle: Settle) -> None:
     ]
     shares = [float(tip.rpartition(": ")[2]) for tip in tips]
     assert sum(shares) == pytest.approx(1, abs=1e-5)
-    ran.workspace.selection.go(Place(head=2))
+    ran.workspace.selection.go(SelectionKey(head=2))
     settle()
     said = find(ran, QToolButton, "tokenMeasure").text()
     assert said.startswith("colour: attention received, layer 3, head 2")
@@ -173,7 +173,7 @@ def test_many_tokens_scroll_sideways_to_the_selected_one(ran: MainWindow, settle
     view = show_tokens(ran, settle, *(Token(n, f"word{n}", 0, n) for n in range(512)))
     assert view.horizontalScrollBar().maximum() > view.width()
     assert view.horizontalScrollBar().value() == 0
-    ran.workspace.selection.go(Place(token=400))
+    ran.workspace.selection.go(SelectionKey(token=400))
     assert view.viewport().rect().contains(view.visualRect(index(view, 400)).center())
 
 
@@ -186,7 +186,7 @@ def test_a_second_sentence_is_set_off(ran: MainWindow, settle: Settle) -> None:
 
 def test_they_can_be_copied(ran: MainWindow) -> None:
     view = chips(ran)
-    ran.workspace.selection.go(Place(token=2))
+    ran.workspace.selection.go(SelectionKey(token=2))
     copy, copy_all, *_ = view.actions()
     copy.trigger()
     assert QApplication.clipboard().text() == "cat"

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import LineChart
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.similarity import token_path
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.line_plot import LinePlot
@@ -48,7 +48,7 @@ def title(sight: Sight) -> str:
 
 def pin(sight: Sight, *tokens: int) -> None:
     for token in tokens:
-        sight.workspace.selection.go(Place(token=token))
+        sight.workspace.selection.go(SelectionKey(token=token))
         sight.draw()
         find(sight.view, QToolButton, "pinToken").click()
         sight.draw()
@@ -71,7 +71,7 @@ def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot:
     window.run()
     qtbot.waitUntil(lambda: is_drawn(window))
     bring_view(window, "Token")
-    window.workspace.selection.go(Place("encoder.layer.3", token=2))
+    window.workspace.selection.go(SelectionKey("encoder.layer.3", token=2))
     qtbot.waitUntil(lambda: is_drawn(window))
     vectors = [state[2] for state in demo_run(text).hidden_states]
     norm, start, before = charts(window)
@@ -83,21 +83,21 @@ def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot:
     assert before.lines[0].values[1:] == pytest.approx(plain, abs=1e-5)
     assert find(window, QLabel, "tokenTitle").text() == "cat (token 2, word 1)"
     # A click on a layer selects its module, and the tree follows.
-    find(window, LinePlot, "startPath").clicked.emit(start.lines[0].places[5])
-    assert window.workspace.selection.place == Place("encoder.layer.4", 2)
+    find(window, LinePlot, "startPath").clicked.emit(start.lines[0].keys[5])
+    assert window.workspace.selection.place == SelectionKey("encoder.layer.4", 2)
 
 
 def test_it_follows_the_selected_token(sight: Sight) -> None:
     run = made_up(TEXT)
     sight.run(run)
     assert title(sight) == "the (token 1, word 0)"
-    sight.workspace.selection.go(Place(token=5))
+    sight.workspace.selection.go(SelectionKey(token=5))
     sight.draw()
     assert title(sight) == "river (token 5, word 4)"
     path = token_path(run, 5)
     found = [chart.lines[0].values for chart in charts(sight.view)]
     assert found == [path.norms, path.to_start, path.to_before]
-    sight.workspace.selection.go(Place(token=0))
+    sight.workspace.selection.go(SelectionKey(token=0))
     sight.draw()
     assert title(sight) == "[CLS] (token 0)"
 
@@ -106,7 +106,7 @@ def test_a_piece_names_its_word(sight: Sight) -> None:
     run = made_up("un ##seen")
     tokens = (run.tokens[0], *(replace(t, word=0) for t in run.tokens[1:3]), run.tokens[3])
     sight.run(replace(run, tokens=tokens))
-    sight.workspace.selection.go(Place(token=2))
+    sight.workspace.selection.go(SelectionKey(token=2))
     sight.draw()
     assert title(sight) == "##seen (token 2, in word 0: unseen)"
 
@@ -115,14 +115,14 @@ def test_pinned_tokens_stay_beside_the_selected_one(sight: Sight) -> None:
     run = made_up(TEXT)
     sight.run(run)
     pin(sight, 2, 5)
-    sight.workspace.selection.go(Place(token=4))
+    sight.workspace.selection.go(SelectionKey(token=4))
     sight.draw()
     assert labels(sight) == ["bank (2)", "river (5)", "the (4)"]
     for chart, name in zip(charts(sight.view), ("norms", "to_start", "to_before"), strict=True):
         for line, token in zip(chart.lines, (2, 5, 4), strict=True):
             assert line.values == getattr(token_path(run, token), name)
     # A pinned one that is selected is there once, and keeps its colour.
-    sight.workspace.selection.go(Place(token=5))
+    sight.workspace.selection.go(SelectionKey(token=5))
     sight.draw()
     assert labels(sight) == ["bank (2)", "river (5)"]
     assert find(sight.view, QToolButton, "pinToken").isChecked()
@@ -137,12 +137,12 @@ def test_pinned_tokens_stay_beside_the_selected_one(sight: Sight) -> None:
 def test_no_more_pins_than_there_are_colours(sight: Sight) -> None:
     sight.run(made_up(TEXT))
     pin(sight, *range(MOST_PINS))
-    sight.workspace.selection.go(Place(token=MOST_PINS))
+    sight.workspace.selection.go(SelectionKey(token=MOST_PINS))
     sight.draw()
     button = find(sight.view, QToolButton, "pinToken")
     assert not button.isEnabled()
     assert len(labels(sight)) == MOST_PINS + 1
-    sight.workspace.selection.go(Place(token=0))
+    sight.workspace.selection.go(SelectionKey(token=0))
     sight.draw()
     assert button.isEnabled()  # to be unpinned
 
@@ -159,7 +159,7 @@ def test_pins_follow_their_tokens_into_another_run(sight: Sight) -> None:
 def test_run_a_is_drawn_over_it(sight: Sight) -> None:
     a, b = made_up(TEXT), made_up("the old bank by the sea was closed", seed=1)
     compare(sight, a, b, "overlay")
-    sight.workspace.selection.go(Place(token=3))
+    sight.workspace.selection.go(SelectionKey(token=3))
     sight.draw()
     norms = charts(sight.view)[0]
     assert [(line.label, line.style) for line in norms.lines] == [
@@ -173,7 +173,7 @@ def test_run_a_is_drawn_over_it(sight: Sight) -> None:
 def test_the_difference_from_run_a(sight: Sight) -> None:
     a, b = made_up(TEXT), made_up("the old bank by the sea was closed", seed=1)
     compare(sight, a, b, "difference")
-    sight.workspace.selection.go(Place(token=3))
+    sight.workspace.selection.go(SelectionKey(token=3))
     sight.draw()
     start = charts(sight.view)[1]
     mine, other = (token_path(r, t).to_start for r, t in ((b, 3), (a, 2)))
@@ -185,7 +185,7 @@ def test_the_difference_from_run_a(sight: Sight) -> None:
 def test_a_token_that_run_a_lacks(sight: Sight) -> None:
     a, b = made_up(TEXT), made_up("the bank by the sea was closed", seed=1)
     compare(sight, a, b, "overlay")
-    sight.workspace.selection.go(Place(token=5))
+    sight.workspace.selection.go(SelectionKey(token=5))
     sight.draw()
     assert title(sight) == "sea (token 5, word 4): not in A"
     assert labels(sight) == ["sea (5)"]
@@ -197,7 +197,7 @@ def test_a_token_that_run_a_lacks(sight: Sight) -> None:
 def test_the_nearest_tokens_where_the_selected_module_is(sight: Sight) -> None:
     run = made_up(TEXT)
     sight.run(run)
-    sight.workspace.selection.go(Place("layer.1.attention", token=2))
+    sight.workspace.selection.go(SelectionKey("layer.1.attention", token=2))
     sight.draw()
     state = run.hidden_states[2]
     best = max((n for n in range(9) if n != 2), key=lambda n: plain_cosine(state[2], state[n]))
@@ -209,11 +209,11 @@ def test_the_nearest_tokens_where_the_selected_module_is(sight: Sight) -> None:
 
 def test_the_nearest_tokens_from_right_to_left_keep_to_their_places(sight: Sight) -> None:
     sight.run(made_up("bank ##م"))
-    sight.workspace.selection.go(Place(token=1))
+    sight.workspace.selection.go(SelectionKey(token=1))
     sight.draw()
     text = find(sight.view, QLabel, "nearestTokens").text()
     assert "\u2066##م\u2069 (2) " in text
-    sight.workspace.selection.go(Place(token=2))
+    sight.workspace.selection.go(SelectionKey(token=2))
     sight.draw()
     assert labels(sight) == ["\u2066##م\u2069 (2)"]
     header, _ = charts(sight.view)[0].table()

@@ -9,7 +9,7 @@ from msgspec import Struct
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.place import Place
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.util.errors import UserError
 from bertviewer.ui.jobs.recorded_run import FROM_FILE, RecordedRun
 from bertviewer.ui.run import head_survey, jobs
@@ -189,7 +189,7 @@ def test_what_a_has_not_leads_to_both(compared: MainWindow, settle: Settle) -> N
     bring_view(compared, "Token")
     workspace.runs.compare("difference")
     old = next(n for n, token in enumerate(last_run(compared).tokens) if token.text == "old")
-    workspace.selection.go(Place(token=old))
+    workspace.selection.go(SelectionKey(token=old))
     settle()
     shown = panel(compared, "normPath")
     text, button = message(shown)

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import load_file
 
-from bertviewer.charts.cell_words import cell_text
-from bertviewer.charts.place import Place
+from bertviewer.charts.labels import cell_text
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.heads import HeadLayout
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
@@ -28,13 +28,13 @@ def test_the_head_is_the_windows_own(
 ) -> None:
     window, workspace = tiny_window, tiny_window.workspace
     every = load_file(tiny_bert_folder / "model.safetensors")
-    workspace.selection.go(Place(head=1))
+    workspace.selection.go(SelectionKey(head=1))
     choose(window, worker, qtbot, QUERY)
     choice = find(window, QComboBox, "headChoice")
     model = find(window, QTableView, "valuesTable").model()
     assert choice.currentText() == "head 1"
     assert model.index(0, 0).data() == cell_text(every[QUERY][8, 0].item())
-    workspace.selection.go(Place(head=3))
+    workspace.selection.go(SelectionKey(head=3))
     assert choice.currentText() == "head 3"
     assert model.index(0, 0).data() == cell_text(every[QUERY][24, 0].item())
     choice.setCurrentText("head 2")
@@ -48,7 +48,7 @@ def test_the_head_is_the_windows_own(
     # What is out of sight is right when it comes back, and asks for nothing meanwhile.
     tabs = find(window, QTabWidget, "detailTabs")
     tabs.setCurrentIndex(0)
-    workspace.selection.go(Place(head=0))
+    workspace.selection.go(SelectionKey(head=0))
     assert not worker.busy
     tabs.setCurrentIndex(2)
     rest(worker, qtbot)

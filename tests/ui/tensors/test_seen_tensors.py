@@ -15,8 +15,8 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 from safetensors import safe_open
 
-from bertviewer.charts.cell_words import cell_text
-from bertviewer.charts.place import Place
+from bertviewer.charts.labels import cell_text
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
@@ -71,7 +71,7 @@ def test_all_views_show_it(ready: MainWindow, worker: Worker, qtbot: QtBot) -> N
     assert plot.chart is not None
     assert plot.chart.rows[:3] == ("[CLS]", "the", "bank")
     assert (plot.chart.y_title, plot.chart.x_title) == ("Token", "Feature")
-    assert plot.chart.row_places[2] == Place(token=2)
+    assert plot.chart.row_keys[2] == SelectionKey(token=2)
     view(window, worker, qtbot, HISTOGRAM)
     statistics = find(window, QTableView, "tensorStatistics").model()
     qtbot.waitUntil(lambda: statistics.rowCount() > 0)
@@ -94,11 +94,11 @@ def test_a_token_is_read_downwards_and_is_the_windows_own(ready: MainWindow, qtb
     assert (model.rowCount(), model.columnCount()) == (384, 1)
     assert model.headerData(0, ACROSS) == "5 river"
     assert cell(window, 211, 0) == cell_text(given(window, LAYER)[5, 211].item())
-    selection.go(Place(token=2))
+    selection.go(SelectionKey(token=2))
     assert model.headerData(0, ACROSS) == "2 bank"
     # Of all tokens none is followed.
     choice.setCurrentIndex(0)
-    selection.go(Place(token=3))
+    selection.go(SelectionKey(token=3))
     assert model.rowCount() == 7
     assert choice.currentIndex() == 0
 
