@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.widgets.error_bar import ErrorBar, error_bar
+from bertviewer.ui.widgets.messages import ErrorBar, error_bar
 
 T = TypeVar("T", bound=QObject)
 

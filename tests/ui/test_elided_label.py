@@ -4,8 +4,7 @@ import pytest
 from PySide6.QtGui import QTextDocumentFragment
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
 
 TEXT = "bank looks most at <s> & the river"
 
@@ -25,13 +24,13 @@ def test_a_text_that_is_cut_is_told_whole_before_its_tip(
     label = ElidedLabel()
     qtbot.addWidget(label)
     label.setText(TEXT)
-    label.setToolTip(plain_tip(tip))
+    label.setToolTip(plain_tooltip(tip))
     label.resize(600, 20)
     assert label.shown_text == TEXT
-    assert read(label.whole_tip) == wide
+    assert read(label.shown_tooltip) == wide
     label.resize(60, 20)
     assert label.shown_text.endswith("…")
-    assert read(label.whole_tip) == cut
+    assert read(label.shown_tooltip) == cut
 
 
 def read(tip: str) -> str:

@@ -2,13 +2,12 @@
 
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.widgets.layouts import tool_button
-from bertviewer.ui.widgets.segmented_control import Switch
+from bertviewer.ui.widgets.buttons import SegmentedControl, tool_button
 
 
 def test_one_button_is_down_and_only_a_press_tells(qtbot: QtBot) -> None:
     buttons = [tool_button(name, name) for name in ("flow", "areas")]
-    switch = Switch(buttons)
+    switch = SegmentedControl(buttons)
     qtbot.addWidget(switch)
     told: list[str] = []
     switch.turned.connect(told.append)

@@ -12,22 +12,24 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication, QTableView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.widgets.natural_sort import sorted_order
 from bertviewer.ui.widgets.tables import (
     Column,
     Row,
     TableModel,
-    follow_links,
+    connect_links,
     make_sortable,
     make_table,
+    natural_key,
+    number_in,
+    sorted_order,
 )
 from tests.ui.finding import activate, find
 
 ROWS = (
-    Row(("layer.10", "1,234", "a|b"), path="layer.10"),
-    Row(("layer.2", "−5", "=1+1"), path="layer.2"),
+    Row(("layer.10", "1,234", "a|b"), path="layer.10", is_link=True),
+    Row(("layer.2", "−5", "=1+1"), path="layer.2", is_link=True),
     Row(("pooler", "", 'say "x"\ny')),
-    Row(("layer.1", "22,713,216", "é"), path="layer.1"),
+    Row(("layer.1", "22,713,216", "é"), path="layer.1", is_link=True),
 )
 
 
@@ -84,20 +86,20 @@ def test_other_rows_are_sorted_like_those_before(table: QTableView) -> None:
     assert isinstance(model, TableModel)
     model.set_rows([Row(("b", "2", "")), Row(("a", "3", ""))])
     assert column(table, 0) == ["a", "b"]
-    assert [model.given(row) for row in range(2)] == [1, 0]
+    assert [model.number(row) for row in range(2)] == [1, 0]
 
 
 @given(st.lists(st.floats(allow_nan=False, width=32)), st.booleans())
 def test_numbers_go_by_size(numbers: list[float], is_down: bool) -> None:
     texts = [f"{number:,.6f}".replace("-", "−") for number in numbers]
-    order = sorted_order(texts, are_numbers=True, is_down=is_down)
+    order = sorted_order([*map(number_in, texts)], is_descending=is_down)
     sizes = [float(texts[place].replace("−", "-").replace(",", "")) for place in order]
     assert sizes == sorted(sizes, reverse=is_down)
 
 
 @given(st.lists(st.text("a1.2B")), st.booleans())
 def test_sorting_loses_nothing(texts: list[str], is_down: bool) -> None:
-    order = sorted_order(texts, are_numbers=False, is_down=is_down)
+    order = sorted_order([*map(natural_key, texts)], is_descending=is_down)
     assert sorted(order) == list(range(len(texts)))
     empty = [place for place in order if not texts[place]]
     assert order[len(order) - len(empty) :] == empty
@@ -152,7 +154,7 @@ def test_the_menu_has_all_ways(table: QTableView) -> None:
 
 def test_rows_about_a_module_are_links(table: QTableView, qtbot: QtBot) -> None:
     gone: list[str] = []
-    follow_links(table, gone.append)
+    connect_links(table, gone.append)
     role = Qt.ItemDataRole.ForegroundRole
     link = QApplication.palette().link().color()
     assert table.model().index(0, 0).data(role) == link

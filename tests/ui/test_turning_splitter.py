@@ -4,12 +4,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.widgets.responsive_splitter import TurningSplitter
+from bertviewer.ui.widgets.layouts import ResponsiveSplitter
 
 
 def test_it_turns_with_the_pane_and_shares_it_anew(qtbot: QtBot) -> None:
     first, second = QWidget(), QWidget()
-    splitter = TurningSplitter(first, second, (3, 1))
+    splitter = ResponsiveSplitter(first, second, (3, 1))
     qtbot.addWidget(splitter)
     splitter.resize(800, 400)
     with qtbot.waitExposed(splitter):
@@ -26,7 +26,7 @@ def test_it_turns_with_the_pane_and_shares_it_anew(qtbot: QtBot) -> None:
 
 def test_in_a_narrow_pane_they_stand_above_one_another(qtbot: QtBot) -> None:
     first, second = QWidget(), QWidget()
-    splitter = TurningSplitter(first, second, (1, 1), 40)
+    splitter = ResponsiveSplitter(first, second, (1, 1), 40)
     qtbot.addWidget(splitter)
     narrow = 40 * splitter.fontMetrics().height() - 1
     splitter.resize(narrow, 300)
@@ -39,7 +39,7 @@ def test_in_a_narrow_pane_they_stand_above_one_another(qtbot: QtBot) -> None:
 
 def test_larger_text_makes_a_pane_narrow(qtbot: QtBot) -> None:
     first, second = QWidget(), QWidget()
-    splitter = TurningSplitter(first, second, (1, 1), 40)
+    splitter = ResponsiveSplitter(first, second, (1, 1), 40)
     qtbot.addWidget(splitter)
     splitter.resize(40 * splitter.fontMetrics().height(), 300)
     with qtbot.waitExposed(splitter):

@@ -37,8 +37,7 @@ from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.shell.session import Session
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import apply_appearance, stored_appearance
-from bertviewer.ui.widgets.error_bar import Remedy, show_error
-from bertviewer.ui.widgets.message_dialogs import show_failure
+from bertviewer.ui.widgets.messages import Remedy, show_error, show_failure
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -243,7 +242,7 @@ def _tell_of_last_time(
             "Application",
             "The settings file was damaged, so the default settings are used. The old file is {0}",
         )
-        show_error(window, message.format(damaged), lasts=True)
+        show_error(window, message.format(damaged), is_persistent=True)
     if crash_log is not None and crash_log.last_crash:
         title = translate("Application", "Unexpected exit")
         message = translate("Application", "The program quit unexpectedly last time.")

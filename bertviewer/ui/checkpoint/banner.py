@@ -11,10 +11,8 @@ from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.theme.warning_frame import WarningFrame
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import ElidedLabel, plain_label, plain_tooltip
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
 
 _SHOW = QT_TRANSLATE_NOOP("NoticeBanner", "Show all…")
 _SHOW_WHICH = QT_TRANSLATE_NOOP("RandomBanner", "Show which…")
@@ -31,7 +29,7 @@ class Banner(WarningFrame):
         self._text = named(ElidedLabel(), f"{name}Text")
         self._text.setForegroundRole(WARNING)
         self._button = named(QPushButton(action), f"{name}Button")
-        in_row((self._text, 1), self._button, on=self, margins=(12, 5, 8, 5))
+        hbox((self._text, 1), self._button, parent=self, margins=(12, 5, 8, 5))
         self.hide()
 
 
@@ -57,7 +55,7 @@ class NoticeBanner(Banner):
             more = len(notices) - 1
             also = count_text(more, self.tr("1 more: "), self.tr("{0} more: ")) if more else ""
             self._text.setText(f"{also}{self._notices[0]}")
-            self._text.setToolTip(plain_tip("\n".join(self._notices)))
+            self._text.setToolTip(plain_tooltip("\n".join(self._notices)))
 
     def _show_all(self) -> None:
         dialog = QDialog(self.window())
@@ -70,7 +68,7 @@ class NoticeBanner(Banner):
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(dialog.reject)
         room = 4 * GRID
-        in_column(label, buttons, on=dialog, margins=(room, room, room, room), spacing=room)
+        vbox(label, buttons, parent=dialog, margins=(room, room, room, room), spacing=room)
         dialog.setMinimumWidth(grown(NOTICE_WIDTH))
         dialog.open()
 

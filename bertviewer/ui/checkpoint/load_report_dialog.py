@@ -24,11 +24,10 @@ from bertviewer.report.key_report import key_lines
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.views.links import show_tensor
-from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import in_column, named
-from bertviewer.ui.widgets.table_export import PATH_ROLE, offer_paths
-from bertviewer.ui.widgets.tables import follow_links
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import plain_label, plain_tooltip
+from bertviewer.ui.widgets.layouts import named, vbox
+from bertviewer.ui.widgets.table_export import PATH_ROLE, add_path_actions
+from bertviewer.ui.widgets.tables import connect_links
 
 SIZE = (820, 560)
 
@@ -55,7 +54,7 @@ class KeyReportDialog(QDialog):
             keys.dtype,
         )
         label = plain_label(note)
-        label.setToolTip(plain_tip(files))
+        label.setToolTip(plain_tooltip(files))
         self._tree = self._make_tree()
         self._fill()
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
@@ -64,11 +63,11 @@ class KeyReportDialog(QDialog):
         copy.clicked.connect(self._copy)
         buttons.addButton(copy, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.rejected.connect(self.reject)
-        in_column(
+        vbox(
             label,
             (self._tree, 1),
             buttons,
-            on=self,
+            parent=self,
             margins=(4 * GRID, 4 * GRID, 4 * GRID, 4 * GRID),
             spacing=2 * GRID,
         )
@@ -89,8 +88,8 @@ class KeyReportDialog(QDialog):
         tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         tree.header().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         tree.setToolTip(self.tr("Double-click or press Enter to go to the tensor"))
-        follow_links(tree, self._go)
-        offer_paths(tree)
+        connect_links(tree, self._go)
+        add_path_actions(tree)
         tree.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         return tree
 

@@ -10,9 +10,8 @@ from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
+from bertviewer.ui.widgets.labels import ElidedLabel, plain_label
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
 
 TIP = Qt.ItemDataRole.ToolTipRole
 
@@ -51,8 +50,8 @@ class ChangePage(QWidget):
         self._show_row.setEnabled(False)
         self._show_row.setToolTip(self.tr("Show this tensor in the table with all its values"))
         self._show_row.clicked.connect(self.table_wanted)
-        line = in_row((self._told, 1), self._show_row, spacing=8)
-        in_column((self._panel, 1), self._signs, line, on=self, margins=(0, 8, 0, 0), spacing=6)
+        line = hbox((self._told, 1), self._show_row, spacing=8)
+        vbox((self._panel, 1), self._signs, line, parent=self, margins=(0, 8, 0, 0), spacing=6)
         self._choice.currentIndexChanged.connect(self._show)
         self._show()
 

@@ -15,8 +15,7 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
 from bertviewer.ui.checkpoint.pickle_consent import WeightsConsent
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.error_bar import show_error
-from bertviewer.ui.widgets.message_dialogs import MODEL_FILES
+from bertviewer.ui.widgets.messages import MODEL_FILES, show_error
 
 if TYPE_CHECKING:
     from bertviewer.core.comparison.comparison import Comparison

@@ -13,9 +13,9 @@ from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.util.numbers import number_text, with_minus
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.table_export import PATH_ROLE
 from bertviewer.ui.widgets.tables import SHARE_ROLE, Column, Index, Row, TableModel
-from bertviewer.ui.widgets.tooltips import plain_tip
 
 NAME, STATE, LEFT, RIGHT, RELATIVE, MAX, RMS, COSINE, CHANGED = range(9)
 SORT_ROLE = Qt.ItemDataRole.UserRole + 20
@@ -80,7 +80,7 @@ class TensorsModel(TableModel):
         """Return the tensor of a row."""
         return self._tensors[row]
 
-    def number(self, name: str) -> int:
+    def number_of(self, name: str) -> int:
         """Return the row of a tensor."""
         return next(n for n, tensor in enumerate(self._tensors) if tensor.name == name)
 
@@ -100,7 +100,7 @@ class TensorsModel(TableModel):
         if column == STATE and tensor.state == "not compared":
             return self.tr("The values are not in both checkpoints")
         value = cell(tensor, column)
-        return None if value is None else plain_tip(str(value))
+        return None if value is None else plain_tooltip(str(value))
 
 
 class ShownTensors(QSortFilterProxyModel):
@@ -116,12 +116,12 @@ class ShownTensors(QSortFilterProxyModel):
 
     def row_of(self, name: str) -> int | None:
         """Return the row of a tensor as it is shown, ``None`` if it is not."""
-        index = self.mapFromSource(self._model.index(self._model.number(name), NAME))
+        index = self.mapFromSource(self._model.index(self._model.number_of(name), NAME))
         return index.row() if index.isValid() else None
 
     def state_of(self, name: str) -> State:
         """Return what became of a tensor."""
-        return self._model.tensor(self._model.number(name)).state
+        return self._model.tensor(self._model.number_of(name)).state
 
     def show_states(self, states: Collection[State]) -> None:
         """Show tensors in these states only."""

@@ -22,9 +22,9 @@ from bertviewer.ui.compare.tensors_model import (
 )
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_menu import choose_data
-from bertviewer.ui.widgets.layouts import Gap, in_column, in_row, named, tool_button
-from bertviewer.ui.widgets.share_bar import ShareBarDelegate
-from bertviewer.ui.widgets.tables import follow_links, make_table
+from bertviewer.ui.widgets.buttons import tool_button
+from bertviewer.ui.widgets.layouts import Gap, hbox, named, vbox
+from bertviewer.ui.widgets.tables import ShareBarDelegate, connect_links, make_table
 
 PADDING, BAR, LEAST = 4, 110, 50  # pixels: beside a text, of a bar, of any column
 LEAST_NAME = 200  # pixels of the names' column; where there are fewer, the table scrolls
@@ -45,7 +45,7 @@ class TensorsPage(QWidget):
         self._shown = ShownTensors(TensorsModel(comparison, self), self)
         self._states = {state: self._make_button(state) for state in STATES}
         self._name = self._make_filter()
-        layout = in_column(self._make_line(), on=self, spacing=0)
+        layout = vbox(self._make_line(), parent=self, spacing=0)
         self._table = self._make_table()
         self._table.viewport().installEventFilter(self)
         layout.addWidget(self._table, 1)
@@ -76,7 +76,7 @@ class TensorsPage(QWidget):
         return button
 
     def _make_filter(self) -> QLineEdit:
-        name = named(QLineEdit(), "tensorFilter", says=self.tr("Filter tensors"))
+        name = named(QLineEdit(), "tensorFilter", accessible_name=self.tr("Filter tensors"))
         name.setPlaceholderText(self.tr("Filter tensors"))
         name.setClearButtonEnabled(True)
         name.textChanged.connect(self._shown.show_names)
@@ -86,7 +86,7 @@ class TensorsPage(QWidget):
         save = named(QPushButton(self.tr("Save as CSV…")), "saveComparison")
         save.setAutoDefault(False)
         save.clicked.connect(self._choose_data)
-        return in_row(
+        return hbox(
             *self._states.values(), Gap(8), (self._name, 1), save, margins=(0, 6, 0, 4), spacing=4
         )
 
@@ -125,7 +125,7 @@ class TensorsPage(QWidget):
         header.setMinimumSectionSize(LEAST)
         # Of names that are cut the ends say most, and the tip has all of them.
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        follow_links(table, lambda name: self.chosen.emit(name.rpartition(".")[0]))
+        connect_links(table, lambda name: self.chosen.emit(name.rpartition(".")[0]))
         return table
 
     def _filter(self) -> None:

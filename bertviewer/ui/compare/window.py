@@ -18,10 +18,9 @@ from bertviewer.ui.compare.change_page import ChangePage
 from bertviewer.ui.compare.tensors_page import TensorsPage
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.layouts import Gap, in_column, in_row
+from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
+from bertviewer.ui.widgets.layouts import Gap, hbox, vbox
 from bertviewer.ui.widgets.tables import Column, Row, TableModel, make_table
-from bertviewer.ui.widgets.tooltips import plain_tip
 
 SIZE = 1180, 640  # pixels
 
@@ -61,9 +60,7 @@ class ComparisonWindow(QDialog):
         tabs.addTab(self._tensors, self.tr("Tensors"))
         keys = self.tr("Configuration ({0})").format(len(comparison.keys))
         tabs.addTab(self._make_keys(), keys)
-        in_column(
-            self._make_head(), Gap(4), (tabs, 1), on=self, margins=(12, 12, 12, 12), spacing=6
-        )
+        vbox(self._make_head(), Gap(4), (tabs, 1), parent=self, margins=(12, 12, 12, 12), spacing=6)
         tabs.tabBar().setFocus()
         # Qt itself would give it two thirds of the screen at most.
         self.resize(QSize(*SIZE).boundedTo(self.screen().availableSize()))
@@ -82,7 +79,7 @@ class ComparisonWindow(QDialog):
     def _make_head(self) -> QHBoxLayout:
         """Return what both sides are, and what can be done with them."""
         comparison = self._comparison
-        sides = in_column(spacing=2)
+        sides = vbox(spacing=2)
         for side, source, parameters in (
             (self.tr("Left (A)"), comparison.left, comparison.left_parameters),
             (self.tr("Right (B)"), comparison.right, comparison.right_parameters),
@@ -107,7 +104,7 @@ class ComparisonWindow(QDialog):
         self._workspace.next_run.changed.connect(self._update_run)
         self._workspace.scheduler.activity_changed.connect(self._update_run)
         self._update_run()
-        return in_row(
+        return hbox(
             (sides, 1),
             (run, Qt.AlignmentFlag.AlignTop),
             (swap, Qt.AlignmentFlag.AlignTop),
@@ -125,7 +122,7 @@ class ComparisonWindow(QDialog):
             "Run the sentence in the main window on both: the open model as B, the other as A"
         )
         self._run.setEnabled(not lacking)
-        self._run.setToolTip(plain_tip(lacking or what))
+        self._run.setToolTip(plain_tooltip(lacking or what))
 
     def _show_table(self) -> None:
         self._tabs.setCurrentWidget(self._tensors)

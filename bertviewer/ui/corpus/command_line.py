@@ -4,8 +4,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from bertviewer.plots.fonts import monospaced
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.layouts import in_row, named
+from bertviewer.ui.widgets.buttons import flat_button
+from bertviewer.ui.widgets.layouts import hbox, named
 
 
 class CommandLine(QWidget):
@@ -13,13 +13,15 @@ class CommandLine(QWidget):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self._field = named(QLineEdit(), name, says=self.tr("Equivalent terminal command"))
+        self._field = named(
+            QLineEdit(), name, accessible_name=self.tr("Equivalent terminal command")
+        )
         self._field.setToolTip(self._field.accessibleName())
         self._field.setReadOnly(True)
         self._field.setFont(monospaced(self._field.font()))
         self._copy = flat_button(f"{name}Copy", self.tr("Copy"), self.tr("Copy the command"))
         self._copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text))
-        in_row((self._field, 1), self._copy, on=self, spacing=4)
+        hbox((self._field, 1), self._copy, parent=self, spacing=4)
 
     @property
     def text(self) -> str:

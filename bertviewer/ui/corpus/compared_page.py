@@ -11,8 +11,8 @@ from bertviewer.core.util.text import printable
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.choice_box import ChoiceBox
 from bertviewer.ui.views.figure_view import FigureView
-from bertviewer.ui.widgets.labels import quiet_label
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
+from bertviewer.ui.widgets.labels import muted_label
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
 
 PATH = 260
 """Pixels that a path has at least: those of two layers differ in one figure in the middle."""
@@ -37,15 +37,15 @@ class ComparedPage(QWidget):
         self._view.chosen.connect(workspace.selection.go)
         self._choice.currentIndexChanged.connect(self._show)
         sides = named(
-            quiet_label(
+            muted_label(
                 self.tr("Left: {0}\nRight: {1}\nLargest differences first.").format(
                     self._described(comparison.left), self._described(comparison.right)
                 )
             ),
             "comparedSides",
         )
-        head = in_row((sides, 1), self._choice, spacing=8)
-        in_column(head, (self._view, 1), on=self, margins=(0, 8, 0, 0), spacing=8)
+        head = hbox((sides, 1), self._choice, spacing=8)
+        vbox(head, (self._view, 1), parent=self, margins=(0, 8, 0, 0), spacing=8)
         self._show()
 
     def _show(self) -> None:

@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.util.text import printable
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, named
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import plain_tooltip
+from bertviewer.ui.widgets.layouts import STRETCH, hbox, named, vbox
 
 ROWS = 3
 """So many files are seen at once."""
@@ -31,7 +31,7 @@ class DataList(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.list = named(_Files(), "corpusData", says=self.tr("Sentence files"))
+        self.list = named(_Files(), "corpusData", accessible_name=self.tr("Sentence files"))
         self.list.setToolTip(
             self.tr(
                 "One sentence per line, or a column of a JSONL, CSV or Parquet file. Press "
@@ -47,8 +47,8 @@ class DataList(QWidget):
         for button, call in ((add, self._choose), (self._take, self._remove)):
             button.setAutoDefault(False)
             button.clicked.connect(call)
-        buttons = in_column(add, self._take, STRETCH, spacing=GRID)
-        in_row((self.list, 1), (buttons, 0), on=self, spacing=2 * GRID)
+        buttons = vbox(add, self._take, STRETCH, spacing=GRID)
+        hbox((self.list, 1), (buttons, 0), parent=self, spacing=2 * GRID)
         self.setAcceptDrops(True)
         self._update()
 
@@ -63,7 +63,7 @@ class DataList(QWidget):
         for file in files:
             item = QListWidgetItem(printable(Path(file).name))
             item.setData(PATH, file)
-            item.setToolTip(plain_tip(file))
+            item.setToolTip(plain_tooltip(file))
             self.list.addItem(item)
         self._update()
 

@@ -20,7 +20,7 @@ from bertviewer.ui.corpus.options_form import Choosing
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, named, scrolled
+from bertviewer.ui.widgets.layouts import STRETCH, hbox, named, scroll_area, vbox
 from bertviewer.ui.widgets.progress_bar import thin_bar
 
 if TYPE_CHECKING:
@@ -109,17 +109,17 @@ class CorpusDialog(QDialog):
 
     def _lay_out(self) -> None:
         margins = (4 * GRID, 4 * GRID, 4 * GRID, 2 * GRID)
-        in_column(self._choosing, STRETCH, on=self._inside, margins=margins)
-        buttons = in_row((self._told, 1), self._close, self._cancel, self._start, spacing=2 * GRID)
-        foot = in_column(
+        vbox(self._choosing, STRETCH, parent=self._inside, margins=margins)
+        buttons = hbox((self._told, 1), self._close, self._cancel, self._start, spacing=2 * GRID)
+        foot = vbox(
             self._folder,
             self._command,
             buttons,
             margins=(4 * GRID, 3 * GRID, 4 * GRID, 3 * GRID),
             spacing=3 * GRID,
         )
-        self._area = scrolled(self._inside)
-        in_column((self._area, 1), self._bar, foot, on=self, spacing=0)
+        self._area = scroll_area(self._inside)
+        vbox((self._area, 1), self._bar, foot, parent=self, spacing=0)
 
     def _button(self, name: str, words: str, call: object) -> QPushButton:
         button = named(QPushButton(words), name)

@@ -16,7 +16,7 @@ from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import in_row, named
+from bertviewer.ui.widgets.layouts import hbox, named
 
 PATIENCE = 250
 """Milliseconds from the last letter of a folder's name to the look into it."""
@@ -44,7 +44,7 @@ class FolderLine(QWidget):
         self._button = named(
             QPushButton(self.tr("&Use its settings")),
             "corpusTakeOver",
-            tip=self.tr("Use the settings of the run in this folder"),
+            tooltip=self.tr("Use the settings of the run in this folder"),
         )
         self._button.setAutoDefault(False)
         self._button.clicked.connect(self.choices_wanted)
@@ -52,7 +52,7 @@ class FolderLine(QWidget):
         self._typed.setSingleShot(True)
         self._typed.setInterval(PATIENCE)
         self._typed.timeout.connect(self._look)
-        in_row((self._text, 1), self._button, on=self, spacing=2 * GRID)
+        hbox((self._text, 1), self._button, parent=self, spacing=2 * GRID)
 
     @property
     def state(self) -> FolderState | None:

@@ -15,7 +15,8 @@ from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.choice_box import ChoiceBox
-from bertviewer.ui.widgets.layouts import in_column, in_row, named, tool_button
+from bertviewer.ui.widgets.buttons import tool_button
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
 
 _NAMES: dict[Measure, str] = {
     "entropy": QT_TRANSLATE_NOOP("HeadsPage", "entropy"),
@@ -48,8 +49,8 @@ class HeadsPage(QWidget):
         for number, button in enumerate((self._highest, self._lowest)):
             button.setAutoRaise(True)
             button.clicked.connect(lambda _=False, end=-number: self._go(self._ends[end]))
-        ends = in_row(self._highest, self._lowest, 1, spacing=8)
-        in_column((self._panel, 1), ends, on=self, margins=(0, 4, 0, 0), spacing=2)
+        ends = hbox(self._highest, self._lowest, 1, spacing=8)
+        vbox((self._panel, 1), ends, parent=self, margins=(0, 4, 0, 0), spacing=2)
         self._measure.currentIndexChanged.connect(self._show)
         self._grid.paired.connect(self._on_paired)
         workspace.selection.row_changed.connect(self._mark)

@@ -14,7 +14,7 @@ from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.choice_box import ChoiceBox
-from bertviewer.ui.widgets.layouts import in_column, named
+from bertviewer.ui.widgets.layouts import named, vbox
 
 _QUANTILES = QT_TRANSLATE_NOOP("LayersPage", "quantiles")
 
@@ -33,7 +33,7 @@ class LayersPage(QWidget):
             self._figure.addItem(name, name)
         self._panel = ChartPanel(workspace, "", LinePlot, (self._figure,))
         named(self._panel.plot, "corpusLayers")
-        in_column(self._panel, on=self, margins=(0, 4, 0, 0))
+        vbox(self._panel, parent=self, margins=(0, 4, 0, 0))
         self._figure.currentIndexChanged.connect(self._show)
         workspace.selection.row_changed.connect(self._follow)
 

@@ -11,7 +11,7 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.progress import Progress
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.error_bar import show_error
+from bertviewer.ui.widgets.messages import show_error
 
 if TYPE_CHECKING:
     from bertviewer.core.corpus.comparison import CorpusComparison

@@ -21,7 +21,7 @@ from bertviewer.core.corpus.options import BATCH_TOKENS, MOST_SHARDS, CorpusOpti
 from bertviewer.core.corpus.records import COLUMN
 from bertviewer.ui.corpus.data_list import DataList
 from bertviewer.ui.corpus.options import Wishes, proposed_folder
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, named, number_field
+from bertviewer.ui.widgets.layouts import STRETCH, hbox, named, number_field, vbox
 
 MOST = 2**31 - 1
 """What a field of Qt's can hold."""
@@ -157,7 +157,9 @@ class Choosing(QWidget):
 
     def _make_more_button(self) -> QToolButton:
         button = named(
-            QToolButton(), "corpusMore", tip=self.tr("Batch size, truncation, modules and shards")
+            QToolButton(),
+            "corpusMore",
+            tooltip=self.tr("Batch size, truncation, modules and shards"),
         )
         button.setText(self.tr("Advanced"))
         button.setCheckable(True)
@@ -186,18 +188,18 @@ class Choosing(QWidget):
         form.addRow(self.tr("Co&lumn"), self._column)
         folder = QLabel(self.tr("Output &folder"))
         folder.setBuddy(self._folder)
-        form.addRow(folder, in_row((self._folder, 1), self._choose, spacing=2 * GRID))
+        form.addRow(folder, hbox((self._folder, 1), self._choose, spacing=2 * GRID))
         form.addRow(self.tr("S&entences"), self._limit)
         form.addRow("", self._random)
-        form.addRow("", in_row(self._button, STRETCH))
+        form.addRow("", hbox(self._button, STRETCH))
         for words, control in self._more:
             form.addRow(words, control)
-        in_column(form, on=self)
+        vbox(form, parent=self)
         self._show_more(False)
         self._show_column()
 
     def _field(self, name: str, purpose: str) -> QLineEdit:
-        field = named(QLineEdit(), name, says=purpose, tip=purpose)
+        field = named(QLineEdit(), name, accessible_name=purpose, tooltip=purpose)
         field.textEdited.connect(self.changed)
         return field
 

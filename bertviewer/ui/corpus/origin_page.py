@@ -13,7 +13,7 @@ from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import printable
 from bertviewer.ui.corpus.command_line import CommandLine
 from bertviewer.ui.widgets.facts import Fact, FactGroup, FactsView
-from bertviewer.ui.widgets.layouts import in_column, named, scrolled
+from bertviewer.ui.widgets.layouts import named, scroll_area, vbox
 
 
 class OriginPage(QWidget):
@@ -36,7 +36,7 @@ class OriginPage(QWidget):
         command = CommandLine("corpusCommand")
         command.show_command(str(self._manifest.get("command", "")))
         command.setVisible(bool(command.text))
-        in_column((scrolled(facts), 1), command, on=self, margins=(0, 4, 0, 0), spacing=8)
+        vbox((scroll_area(facts), 1), command, parent=self, margins=(0, 4, 0, 0), spacing=8)
 
     @property
     def _files(self) -> list[dict[str, Any]]:

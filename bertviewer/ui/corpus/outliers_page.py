@@ -10,8 +10,8 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.figure_view import FigureView
 from bertviewer.ui.views.message import Message
-from bertviewer.ui.widgets.labels import quiet_label
-from bertviewer.ui.widgets.layouts import in_column, named, split
+from bertviewer.ui.widgets.labels import muted_label
+from bertviewer.ui.widgets.layouts import named, split, vbox
 
 MOST_COLUMNS = 24
 """So many of the features have a column: more of them could not be told apart."""
@@ -32,7 +32,7 @@ class OutliersPage(QWidget):
         if not rows:
             message = Message("corpusNoOutliers")
             message.show_text(self.tr("No outlier features.\n{0}").format(rule))
-            in_column(message, on=self)
+            vbox(message, parent=self)
             return
         self._features = [row.feature for row in rows]
         self._table = FigureView(workspace, "corpusOutliers", self.tr("Outlier features"))
@@ -44,7 +44,7 @@ class OutliersPage(QWidget):
         named(grid.plot, "corpusOutlierGrid")
         grid.show_charts(outlier_chart(corpus, outliers, self._features[:MOST_COLUMNS]))
         parts = split(self._table, grid, sizes=(500, 470))
-        in_column(quiet_label(rule), (parts, 1), on=self, margins=(0, 8, 0, 0), spacing=8)
+        vbox(muted_label(rule), (parts, 1), parent=self, margins=(0, 8, 0, 0), spacing=8)
         workspace.selection.feature_changed.connect(self._mark)
         self._mark()
 

@@ -12,7 +12,7 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.choice_box import ChoiceBox
 from bertviewer.ui.views.figure_view import FigureView
-from bertviewer.ui.widgets.layouts import in_row, named, split
+from bertviewer.ui.widgets.layouts import hbox, named, split
 
 TABLE = 250  # pixels
 ALL = ""
@@ -45,7 +45,7 @@ class ValuesPage(QWidget):
         columns = split(self._panel, self._table, sizes=(800, TABLE))
         columns.setStretchFactor(0, 1)
         columns.setStretchFactor(1, 0)
-        in_row(columns, on=self, margins=(0, 4, 0, 0))
+        hbox(columns, parent=self, margins=(0, 4, 0, 0))
         self._classes.currentIndexChanged.connect(self._show)
         workspace.selection.row_changed.connect(self._follow)
         self._show()

@@ -18,10 +18,8 @@ from bertviewer.ui.corpus.outliers_page import OutliersPage
 from bertviewer.ui.corpus.values_page import ValuesPage
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
-from bertviewer.ui.widgets.badge import Pill
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import Badge, ElidedLabel, plain_tooltip
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
 
 SIZE = 1080, 660  # pixels
 
@@ -61,7 +59,7 @@ class CorpusWindow(QDialog):
             outliers = OutliersPage(corpus, corpus.outliers, workspace)
             tabs.addTab(outliers, self.tr("Outlier features"))
         tabs.addTab(OriginPage(corpus), self.tr("Details"))
-        in_column(self._make_head(), (tabs, 1), on=self, margins=(16, 12, 16, 16), spacing=8)
+        vbox(self._make_head(), (tabs, 1), parent=self, margins=(16, 12, 16, 16), spacing=8)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Close), self, self.close)
         tabs.tabBar().setFocus()
         # Qt itself would give it two thirds of the screen at most.
@@ -81,20 +79,20 @@ class CorpusWindow(QDialog):
         """Return what the figures are of, whether the weights are random, and the button."""
         head = named(ElidedLabel(), "corpusHead")
         head.setText(self._described())
-        weights = named(Pill(), "corpusWeights")
+        weights = named(Badge(), "corpusWeights")
         source = SourceInfo.from_json(self.corpus.manifest["source"])
         is_random = source.weights == "random" or bool(source.random_tensors)
         notices = self.tr("see notices") if source.notices else ""
-        weights.show_word(self.tr("Random weights") if is_random else notices, WARNING)
-        weights.setToolTip(plain_tip("\n".join(map(printable, source.notices))))
+        weights.show_text(self.tr("Random weights") if is_random else notices, WARNING)
+        weights.setToolTip(plain_tooltip("\n".join(map(printable, source.notices))))
         compare = named(
             QPushButton(self.tr("&Compare with…")),
             "corpusCompare",
-            tip=self.tr("Compare with the corpus in another folder"),
+            tooltip=self.tr("Compare with the corpus in another folder"),
         )
         compare.setAutoDefault(False)
         compare.clicked.connect(self.comparison_wanted)
-        return in_row((head, 1), weights, compare, spacing=8)
+        return hbox((head, 1), weights, compare, spacing=8)
 
     def _described(self) -> str:
         corpus = self.corpus

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 from bertviewer.charts.theme import GRID, SMALL
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.theme.icons import SIZE, put_icon
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.layouts import STRETCH, in_row
+from bertviewer.ui.widgets.buttons import flat_button
+from bertviewer.ui.widgets.layouts import STRETCH, hbox
 
 HEIGHT = 32
 
@@ -41,7 +41,7 @@ class PaneTitle(QWidget):
             self.maximise,
             self.close_button,
         )
-        layout = in_row(caption, STRETCH, on=self, margins=(3 * GRID, GRID, GRID, 0), spacing=0)
+        layout = hbox(caption, STRETCH, parent=self, margins=(3 * GRID, GRID, GRID, 0), spacing=0)
         if extra is not None:
             layout.addWidget(extra)
             layout.addSpacing(GRID)

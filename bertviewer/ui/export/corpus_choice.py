@@ -6,9 +6,9 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
 from bertviewer.charts.theme import GRID
 from bertviewer.core.util.text import as_sentence, printable
 from bertviewer.ui.theme.appearance import WARNING
-from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
 
 
 class CorpusChoice(QWidget):
@@ -19,7 +19,7 @@ class CorpusChoice(QWidget):
     def __init__(self) -> None:
         super().__init__()
         purpose = self.tr("Folder with a corpus of this model, for the corpus chapter")
-        self._field = named(QLineEdit(), "reportCorpus", says=purpose, tip=purpose)
+        self._field = named(QLineEdit(), "reportCorpus", accessible_name=purpose, tooltip=purpose)
         self._field.setPlaceholderText(self.tr("none"))
         self._field.setMinimumWidth(20 * GRID)
         self._field.setClearButtonEnabled(True)
@@ -31,8 +31,8 @@ class CorpusChoice(QWidget):
         self._trouble = named(plain_label(""), "reportCorpusTrouble")
         self._trouble.setForegroundRole(WARNING)
         self._trouble.hide()
-        row = in_row((self._field, 1), choose, spacing=GRID)
-        in_column(row, self._trouble, on=self, spacing=GRID)
+        row = hbox((self._field, 1), choose, spacing=GRID)
+        vbox(row, self._trouble, parent=self, spacing=GRID)
         self.setFocusProxy(self._field)
 
     @property

@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.util.text import printable
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
 
 
 class Outcome(QWidget):
@@ -51,7 +50,7 @@ class Outcome(QWidget):
     def _tell(self, words: str) -> None:
         self._words.setText(words)
         self._words.setAccessibleName(words)
-        self._words.setToolTip(plain_tip("" if self._path is None else str(self._path)))
+        self._words.setToolTip(plain_tooltip("" if self._path is None else str(self._path)))
         for button in (self._open, self._folder):
             button.setVisible(self._path is not None)
 

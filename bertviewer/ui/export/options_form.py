@@ -28,7 +28,7 @@ from bertviewer.ui.export.corpus_choice import CorpusChoice
 from bertviewer.ui.export.options import Wishes
 from bertviewer.ui.export.report_inputs import Material, layers_of
 from bertviewer.ui.theme.appearance import WARNING
-from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.labels import plain_label
 
 PAPER_TITLES: dict[Paper, str] = {"a4": "A4", "letter": "Letter"}

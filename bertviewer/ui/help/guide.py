@@ -9,8 +9,8 @@ from bertviewer.plots.fonts import grown
 from bertviewer.ui.help.guide_sections import CONTENTS, Section, guide_sections
 from bertviewer.ui.help.page import MARGIN, GuidePage
 from bertviewer.ui.help.styling import COLUMN
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.layouts import in_column, in_row, named, split
+from bertviewer.ui.widgets.buttons import flat_button
+from bertviewer.ui.widgets.layouts import hbox, named, split, vbox
 
 SIDE, HEIGHT = 240, 760
 """Width of the contents, height of the window, in pixels."""
@@ -26,10 +26,10 @@ class GuideDialog(QDialog):
         self.setWindowTitle(self.tr("User guide"))
         self.setWindowFlag(Qt.WindowType.Window)
         self.resize(SIDE + grown(COLUMN) + 2 * MARGIN + 4 * GRID, HEIGHT)
-        self._field = named(QLineEdit(), "guideSearch", says=self.tr("Search the guide"))
+        self._field = named(QLineEdit(), "guideSearch", accessible_name=self.tr("Search the guide"))
         self._field.setPlaceholderText(self.tr("Search the guide"))
         self._field.setClearButtonEnabled(True)
-        self._list = named(QListWidget(), "guideContents", says=self.tr("Contents"))
+        self._list = named(QListWidget(), "guideContents", accessible_name=self.tr("Contents"))
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._list.viewport().setAutoFillBackground(False)
         self._page = GuidePage()
@@ -44,9 +44,9 @@ class GuideDialog(QDialog):
             button.clicked.connect(action)
             available.connect(button.setEnabled)
         side = QWidget()
-        line = in_row(back, forward, (self._field, 1), spacing=2)
-        in_column(line, (self._list, 1), on=side, margins=(2 * GRID,) * 4, spacing=2 * GRID)
-        in_column(split(side, self._page, sizes=(SIDE, self.width() - SIDE)), on=self)
+        line = hbox(back, forward, (self._field, 1), spacing=2)
+        vbox(line, (self._list, 1), parent=side, margins=(2 * GRID,) * 4, spacing=2 * GRID)
+        vbox(split(side, self._page, sizes=(SIDE, self.width() - SIDE)), parent=self)
         self._field.textChanged.connect(self._search)
         self._field.returnPressed.connect(self._next)
         self._list.currentItemChanged.connect(self._show)

@@ -22,7 +22,7 @@ class GuidePage(QTextBrowser):
 
     def __init__(self) -> None:
         super().__init__()
-        named(self, "guidePage", says=self.tr("Page of the guide"))
+        named(self, "guidePage", accessible_name=self.tr("Page of the guide"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setSearchPaths([str(guide_folder())])
         self.setOpenLinks(False)

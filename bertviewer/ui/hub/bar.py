@@ -4,10 +4,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.layouts import in_row, named
-from bertviewer.ui.widgets.progress_bar import BusyBar
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
+from bertviewer.ui.widgets.layouts import hbox, named
+from bertviewer.ui.widgets.progress_bar import ProgressBar
 
 
 class HubBar(QWidget):
@@ -21,14 +20,14 @@ class HubBar(QWidget):
         self._workspace = workspace
         self.setObjectName("hubBar")
         self._text = named(ElidedLabel(), "hubText")
-        self._progress = named(BusyBar(), "hubProgress")
+        self._progress = named(ProgressBar(), "hubProgress")
         self._progress.setFixedSize(200, 6)
         self._download = named(QPushButton(self.tr("Download")), "hubDownload")
-        in_row(
+        hbox(
             (self._text, 1),
             (self._progress, Qt.AlignmentFlag.AlignVCenter),
             self._download,
-            on=self,
+            parent=self,
             margins=(12, 6, 8, 6),
             spacing=12,
         )
@@ -71,4 +70,4 @@ class HubBar(QWidget):
 
     def _say(self, text: str) -> None:
         self._text.setText(text)
-        self._text.setToolTip(plain_tip(text))
+        self._text.setToolTip(plain_tooltip(text))

@@ -20,7 +20,7 @@ from bertviewer.core.util.text import as_sentence
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import Gap, in_column, named
+from bertviewer.ui.widgets.layouts import Gap, named, vbox
 from bertviewer.ui.widgets.tables import Column, Row, TableModel, make_sortable, make_table
 
 SHORT = 12  # characters of a commit, as git shows them
@@ -47,7 +47,7 @@ class CachedTableModel(TableModel):
 
     def name(self, row: int) -> HubName:
         """Return the name of the model in a row, pinned to its commit."""
-        return self._models[self.given(row)].name
+        return self._models[self.number(row)].name
 
     def _row(self, model: CachedModel) -> Row:
         commit = model.name.revision[:SHORT]
@@ -80,7 +80,7 @@ class HubDialog(QDialog):
         self.resize(760, 440)
         # Nobody's child: its thread keeps it alive until it has ended.
         self._worker = Worker()
-        self._name = named(QLineEdit(), "hubName", says=self.tr("Model name"))
+        self._name = named(QLineEdit(), "hubName", accessible_name=self.tr("Model name"))
         self._name.setPlaceholderText(self.tr("org/name or org/name@revision"))
         self._name.setClearButtonEnabled(True)
         self._message = named(plain_label(""), "hubMessage")
@@ -97,7 +97,7 @@ class HubDialog(QDialog):
         self._open = buttons.addButton(self.tr("Open"), QDialogButtonBox.ButtonRole.AcceptRole)
         self._open.setObjectName("hubOpen")
 
-        in_column(
+        vbox(
             self._name,
             self._message,
             Gap(10),
@@ -105,7 +105,7 @@ class HubDialog(QDialog):
             (self._table, 1),
             Gap(6),
             buttons,
-            on=self,
+            parent=self,
             margins=(16, 16, 16, 16),
             spacing=6,
         )

@@ -19,11 +19,10 @@ from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.views.staleness import StaleLabel
+from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.card import draw_card
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.labels import muted, plain_label
-from bertviewer.ui.widgets.layouts import STRETCH, Gap, in_column, in_row, named, stacked
+from bertviewer.ui.widgets.labels import ElidedLabel, muted, plain_label
+from bertviewer.ui.widgets.layouts import STRETCH, Gap, hbox, named, stacked, vbox
 
 
 class MapCard(QWidget):
@@ -148,12 +147,12 @@ class MapCard(QWidget):
 
     def _make_message(self) -> QWidget:
         page = QWidget()
-        in_column(
+        vbox(
             STRETCH,
             self._message,
             (self.areas, Qt.AlignmentFlag.AlignHCenter),
             STRETCH,
-            on=page,
+            parent=page,
             margins=None,
             spacing=12,
         )
@@ -172,4 +171,4 @@ class MapCard(QWidget):
         return up, (self.walk, up, farther, closer, fit)
 
     def _head(self) -> QHBoxLayout:
-        return in_row(self.name, Gap(8), (self.facts, 1), self.check, *self._buttons, spacing=2)
+        return hbox(self.name, Gap(8), (self.facts, 1), self.check, *self._buttons, spacing=2)

@@ -12,7 +12,7 @@ from bertviewer.ui.map.head import MapHead
 from bertviewer.ui.map.strip_painting import paint_lead
 from bertviewer.ui.map.treemap_page import TreemapPage
 from bertviewer.ui.theme.theme_of import theme_of
-from bertviewer.ui.widgets.layouts import in_column
+from bertviewer.ui.widgets.layouts import vbox
 
 _BETWEEN, _BETWEEN_LOW = 20, 5
 """Pixels between strip and card, through which two lines lead down where there is room."""
@@ -28,7 +28,7 @@ class MapFrame(QWidget):
         self._head, self._card, self._treemap = head, card, treemap
         self._is_low = False
         card.add_treemap(treemap.view, treemap.choice)
-        self._rows = in_column(head, (card, 1), on=self, margins=(14, 8, 14, 10), spacing=_BETWEEN)
+        self._rows = vbox(head, (card, 1), parent=self, margins=(14, 8, 14, 10), spacing=_BETWEEN)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the lines that lead from the opened block to its picture; Qt calls it."""

@@ -7,9 +7,8 @@ from bertviewer.charts.theme import NORMAL
 from bertviewer.plots.fonts import grown, sized
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.strip import ModelStrip
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.layouts import Gap, in_row
-from bertviewer.ui.widgets.segmented_control import Switch
+from bertviewer.ui.widgets.buttons import SegmentedControl, flat_button
+from bertviewer.ui.widgets.layouts import Gap, hbox
 
 _HEIGHT = 22
 
@@ -26,9 +25,9 @@ class MapHead(QWidget):
         self.treemap = self._button(
             "mapAreas", self.tr("Treemap"), self.tr("Size of each part (T)")
         )
-        pictures = Switch((self.flow, self.treemap), 2)
+        pictures = SegmentedControl((self.flow, self.treemap), 2)
         pictures.choose(self.flow.objectName())
-        choices = in_row(pictures, Gap(8), self.measure, spacing=2)
+        choices = hbox(pictures, Gap(8), self.measure, spacing=2)
         self.treemap.toggled.connect(self.treemap_wanted)
         self._corner = corner = QWidget()
         corner.setFixedHeight(grown(_HEIGHT))

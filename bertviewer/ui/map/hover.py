@@ -19,8 +19,8 @@ from bertviewer.charts.graph.drawing import Rect
 from bertviewer.charts.theme import RADIUS
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.layouts import named
-from bertviewer.ui.widgets.tooltips import plain_tip
 
 Entry = tuple[str, str, Callable[[], object]]
 """A line of a menu: its object name, what it says, and what it does."""
@@ -54,7 +54,9 @@ class Pointed(QWidget):
     def event(self, event: QEvent) -> bool:
         """Tell of what is pointed at; Qt calls it."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), plain_tip(self.tip_at(QPointF(event.pos()))), self)
+            QToolTip.showText(
+                event.globalPos(), plain_tooltip(self.tip_at(QPointF(event.pos()))), self
+            )
             return True
         return super().event(event)
 

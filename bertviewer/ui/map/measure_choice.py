@@ -17,8 +17,8 @@ from bertviewer.charts.map.values import (
     MapMeasure,
 )
 from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.widgets.buttons import MenuButton
 from bertviewer.ui.widgets.layouts import named
-from bertviewer.ui.widgets.menu_button import QuietChoice
 
 
 def capitalised(title: str) -> str:
@@ -29,7 +29,7 @@ def capitalised(title: str) -> str:
 _ALWAYS = (PART, PARAMETERS, MACS)
 
 
-class MeasureChoice(QuietChoice):
+class MeasureChoice(MenuButton):
     """``chosen`` brings what a person wants to see; what there is not yet, cannot be chosen."""
 
     def __init__(self) -> None:

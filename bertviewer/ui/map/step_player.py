@@ -12,10 +12,9 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.plots.fonts import grown, monospaced, sized, weighted
 from bertviewer.ui.theme.icons import put_icon
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.labels import muted
-from bertviewer.ui.widgets.layouts import Gap, in_column, in_row, named
+from bertviewer.ui.widgets.buttons import flat_button
+from bertviewer.ui.widgets.labels import ElidedLabel, muted
+from bertviewer.ui.widgets.layouts import Gap, hbox, named, vbox
 
 if TYPE_CHECKING:
     from bertviewer.charts.map.playback import PlaybackStop
@@ -183,7 +182,7 @@ class WalkBar(QWidget):
         self._note.setFont(sized(self.font(), NORMAL))
         muted(self._number)
         muted(self._note)
-        upper = in_row(
+        upper = hbox(
             self._back,
             self._play,
             self._on,
@@ -193,8 +192,8 @@ class WalkBar(QWidget):
             (self._shapes, 1),
             spacing=6,
         )
-        words = in_column(self._count, self._note, spacing=2)
-        self._line = in_row((words, 1))
+        words = vbox(self._count, self._note, spacing=2)
+        self._line = hbox((words, 1))
         # The picture above stays as large as it is, whatever a step has to say.
         self.setFixedHeight(grown(_HEIGHT))
-        in_column(upper, self._line, on=self, margins=(0, 2, 0, 2), spacing=2)
+        vbox(upper, self._line, parent=self, margins=(0, 2, 0, 2), spacing=2)

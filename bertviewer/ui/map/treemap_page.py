@@ -16,7 +16,7 @@ from bertviewer.core.util.numbers import short_count
 from bertviewer.ui.map.measure_choice import capitalised
 from bertviewer.ui.map.treemap_view import TreemapView
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.widgets.menu_button import QuietChoice
+from bertviewer.ui.widgets.buttons import MenuButton
 
 _TITLES: dict[AreaKind, str] = {
     "parameters": QT_TRANSLATE_NOOP("map", "parameters"),
@@ -35,7 +35,7 @@ class TreemapPage(QObject):
     def __init__(self) -> None:
         super().__init__()
         self.view = TreemapView()
-        self.choice = QuietChoice("mapArea", self.tr("Choose what areas show"))
+        self.choice = MenuButton("mapArea", self.tr("Choose what areas show"))
         self._actions: dict[AreaKind, QAction] = {
             kind: self.choice.add(kind, capitalised(translate("map", _TITLES[kind])))
             for kind in AREA_KINDS

@@ -20,9 +20,9 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.views.links import show_step
 from bertviewer.ui.views.rich_label import Prose
-from bertviewer.ui.widgets.labels import heading_label, quiet_label
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
-from bertviewer.ui.widgets.tables import follow_links, make_sortable, make_table
+from bertviewer.ui.widgets.labels import heading_label, muted_label
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
+from bertviewer.ui.widgets.tables import connect_links, make_sortable, make_table
 
 MOST_ROWS = 14  # rows in sight; more of them scroll
 
@@ -37,10 +37,10 @@ class CheckPanel(QWidget):
         self._path = row.node.path
         self._button = named(QPushButton(self.tr("Verify")), "checkButton")
         self._button.clicked.connect(self._on_click)
-        self._hint = quiet_label("")
+        self._hint = muted_label("")
         self._verdict = named(Prose("", workspace), "checkVerdict")
         self._steps, self._table = _make_steps("checkTable", self.tr("Verification steps"))
-        follow_links(self._table, workspace.selection.select)
+        connect_links(self._table, workspace.selection.select)
         self._values = QPushButton(self.tr("Given, recomputed, difference"))
         self._values.setObjectName("checkValuesButton")
         self._values.setToolTip(
@@ -54,15 +54,15 @@ class CheckPanel(QWidget):
         self._fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._fold.toggled.connect(self._show_heads)
 
-        line = in_row(self._button, self._values, (self._hint, 1), spacing=12)
-        in_column(
+        line = hbox(self._button, self._values, (self._hint, 1), spacing=12)
+        vbox(
             heading_label(self.tr("Verification")),
             line,
             self._verdict,
             self._table,
             self._fold,
             self._head_table,
-            on=self,
+            parent=self,
             margins=(0, 6, 0, 0),
             spacing=6,
         )

@@ -10,9 +10,8 @@ from bertviewer.core.util.numbers import count_text, number_text
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import RIGHT, WARNING
-from bertviewer.ui.widgets.badge import Pill
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, named
+from bertviewer.ui.widgets.labels import Badge, ElidedLabel
+from bertviewer.ui.widgets.layouts import STRETCH, hbox, named, vbox
 
 
 class CheckSummary(QWidget):
@@ -25,7 +24,7 @@ class CheckSummary(QWidget):
     def __init__(self, workspace: Workspace, stale: QWidget) -> None:
         super().__init__()
         self._workspace = workspace
-        self._pill = named(Pill(), "checkPill")
+        self._pill = named(Badge(), "checkPill")
         self._text = named(ElidedLabel(), "checkDifference")
         self._text.setFont(sized(self._text.font(), SMALL))
         self._text.setForegroundRole(QPalette.ColorRole.PlaceholderText)
@@ -38,9 +37,14 @@ class CheckSummary(QWidget):
             )
         )
         self._button.clicked.connect(self._check)
-        line = in_row(self._pill, STRETCH, self._button)
-        in_column(
-            line, self._text, stale, on=self, margins=(4 * GRID, GRID, 4 * GRID, GRID), spacing=0
+        line = hbox(self._pill, STRETCH, self._button)
+        vbox(
+            line,
+            self._text,
+            stale,
+            parent=self,
+            margins=(4 * GRID, GRID, 4 * GRID, GRID),
+            spacing=0,
         )
         for signal in (
             workspace.selection.row_changed,
@@ -79,7 +83,7 @@ class CheckSummary(QWidget):
         if bad:
             text = self.tr("{0} of {1} steps verified").format(f"{count - bad:,}", f"{count:,}")
         is_right = bool(count) and not bad
-        self._pill.show_word(text, RIGHT if is_right else WARNING)
+        self._pill.show_text(text, RIGHT if is_right else WARNING)
         known = [step for step in check.steps if step.max_abs_error is not None]
         if not known:
             self._text.setText(self.tr("Nothing could be compared."))

@@ -1,16 +1,12 @@
 """The steps of a check as a table."""
 
 from collections.abc import Sequence
-from typing import Any
-
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.report.numbers import deviation
 from bertviewer.ui.theme.appearance import WARNING
-from bertviewer.ui.widgets.tables import Column, Index, Row, TableModel
+from bertviewer.ui.widgets.tables import Column, Row, TableModel
 
 
 class CheckTableModel(TableModel):
@@ -41,6 +37,8 @@ class CheckTableModel(TableModel):
                     hint=step.path,
                     is_bold=not step.ok,
                     path=None if step.path == path else step.path,
+                    is_link=step.path != path,
+                    color=None if step.ok else WARNING,
                 )
                 for step in steps
             ]
@@ -48,13 +46,7 @@ class CheckTableModel(TableModel):
 
     def step(self, row: int) -> CheckStep | None:
         """Return the step of a row, ``None`` if there is no such row."""
-        return self._steps[self.given(row)] if 0 <= row < len(self._steps) else None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return what a cell shows; Qt calls it."""
-        if role == Qt.ItemDataRole.ForegroundRole and not self._steps[self.given(index.row())].ok:
-            return QApplication.palette().color(WARNING)
-        return super().data(index, role)
+        return self._steps[self.number(row)] if 0 <= row < len(self._steps) else None
 
 
 def _name(step: CheckStep, path: str) -> str:

@@ -10,7 +10,7 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.sources.config_keys import KEY_MEANINGS, Effect, effect_of
 from bertviewer.plots.fonts import grown
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.layouts import in_column
+from bertviewer.ui.widgets.layouts import vbox
 from bertviewer.ui.widgets.tables import Column, Row, TableModel, make_sortable, make_table
 
 VALUE, WIDEST = 2, 150
@@ -32,7 +32,7 @@ class ConfigurationTab(QWidget):
             Column(self.tr("Meaning")),
         )
         self._model = TableModel(columns, self)
-        layout = in_column(on=self)
+        layout = vbox(parent=self)
         table = make_table(self._model, "configurationTable", self.tr("Configuration"))
         make_sortable(table)
         header = table.horizontalHeader()

@@ -9,10 +9,8 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
 from bertviewer.charts.theme import GRID, SMALL, TITLE
 from bertviewer.plots.fonts import sized, tabular, weighted
 from bertviewer.ui.widgets.card import draw_card
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import STRETCH, in_column
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import ElidedLabel, plain_label, plain_tooltip
+from bertviewer.ui.widgets.layouts import STRETCH, vbox
 
 _MARGINS = 3 * GRID - 1, GRID - 1, 2 * GRID, GRID - 1
 
@@ -70,7 +68,7 @@ class _Card(QFrame):
             label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._value.setFont(tabular(weighted(sized(self.font(), TITLE))))
         labels, margins = (self._name, self._value, self._remark), _MARGINS
-        in_column(*labels, STRETCH, on=self, margins=margins, spacing=0)
+        vbox(*labels, STRETCH, parent=self, margins=margins, spacing=0)
 
     def width_for(self, remark: str) -> int:
         return _MARGINS[0] + _MARGINS[2] + self._remark.fontMetrics().horizontalAdvance(remark)
@@ -80,7 +78,7 @@ class _Card(QFrame):
         self._value.setText(figure.value)
         self._remark.setText(figure.remark)
         lines = (figure.name, figure.exact or figure.value, figure.remark)
-        self.setToolTip(plain_tip("\n".join(filter(None, lines))))
+        self.setToolTip(plain_tooltip("\n".join(filter(None, lines))))
         self.setAccessibleName(": ".join(filter(None, lines[:2])))
         self.setAccessibleDescription(figure.remark)
 

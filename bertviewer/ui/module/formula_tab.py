@@ -9,8 +9,8 @@ from bertviewer.ui.module.check_panel import CheckPanel
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.rich_label import Prose
 from bertviewer.ui.widgets.formula_view import FormulaView
-from bertviewer.ui.widgets.labels import blank_page, heading_label, plain_label, quiet_label
-from bertviewer.ui.widgets.layouts import in_column
+from bertviewer.ui.widgets.labels import blank_page, heading_label, muted_label, plain_label
+from bertviewer.ui.widgets.layouts import vbox
 
 
 class FormulaTab(QScrollArea):
@@ -30,7 +30,7 @@ class FormulaTab(QScrollArea):
         if row is None or architecture is None:
             return
         page = blank_page()
-        layout = in_column(on=page, margins=(16, 12, 16, 16), spacing=8)
+        layout = vbox(parent=page, margins=(16, 12, 16, 16), spacing=8)
         formula = formula_of(row.node, architecture)
         if formula is None:
             self._without_formula(layout, formula_of_parts(row.node, architecture))
@@ -63,7 +63,7 @@ class FormulaTab(QScrollArea):
         self._maths(layout, formula)
         for note in formula.notes:
             layout.addWidget(Prose(note, self._workspace))
-        layout.addWidget(quiet_label(self.tr("Source: {0}").format(formula.source)))
+        layout.addWidget(muted_label(self.tr("Source: {0}").format(formula.source)))
 
     def _without_formula(self, layout: QVBoxLayout, parts: Formula) -> None:
         self._maths(layout, parts)
@@ -73,7 +73,7 @@ class FormulaTab(QScrollArea):
             return  # no class is known, only the names of tensors
         text = self.tr("For how {0} combines its parts, see its code in the Source tab.")
         layout.addWidget(plain_label(text.format(parts.title)))
-        layout.addWidget(quiet_label(self.tr("Defined in {0}").format(parts.source)))
+        layout.addWidget(muted_label(self.tr("Defined in {0}").format(parts.source)))
 
     def _maths(self, layout: QVBoxLayout, formula: Formula) -> None:
         layout.addWidget(heading_label(formula.title, TITLE))

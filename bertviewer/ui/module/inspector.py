@@ -7,7 +7,7 @@ from PySide6.QtGui import QPalette, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.layouts import in_column, named
+from bertviewer.ui.widgets.layouts import named, vbox
 
 if TYPE_CHECKING:
     from bertviewer.ui.module.inspector_page import InspectorPage
@@ -27,12 +27,14 @@ class Inspector(QWidget):
         self._is_stale = self._can_set_formulas = False
         self.setObjectName("inspector")
         self.setMinimumWidth(240)
-        self._scroll = named(QScrollArea(), "inspectorPage", says=self.tr("The selected module"))
+        self._scroll = named(
+            QScrollArea(), "inspectorPage", accessible_name=self.tr("The selected module")
+        )
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidgetResizable(True)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.viewport().setBackgroundRole(QPalette.ColorRole.Base)
-        self._layout = in_column((self._scroll, 1), on=self, spacing=0)
+        self._layout = vbox((self._scroll, 1), parent=self, spacing=0)
         workspace.selection.row_changed.connect(self._on_change)
         workspace.formulas_changed.connect(self._on_change)
         workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_change))

@@ -18,11 +18,9 @@ from bertviewer.ui.module.module_figures import COUNT, module_figures, share_tex
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.questions import Questions
 from bertviewer.ui.views.staleness import StaleLabel
-from bertviewer.ui.widgets.elided_label import ElidedLabel
 from bertviewer.ui.widgets.facts import FactGroup, FactsView
-from bertviewer.ui.widgets.labels import heading_label, plain_label
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, named
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import ElidedLabel, heading_label, plain_label, plain_tooltip
+from bertviewer.ui.widgets.layouts import STRETCH, named, vbox
 
 
 class InspectorPage(QWidget):
@@ -48,7 +46,7 @@ class InspectorPage(QWidget):
         self._questions = named(Questions(workspace), "moduleQuestions")
         self._facts = ModuleFacts(workspace, self.refresh, self)
         self.stale = StaleLabel("staleModule", workspace, self)
-        in_column(
+        vbox(
             self._title,
             self._path,
             self._summary,
@@ -58,7 +56,7 @@ class InspectorPage(QWidget):
             self._questions,
             self._view,
             STRETCH,
-            on=self,
+            parent=self,
             margins=(4 * GRID, 0, 4 * GRID, 4 * GRID),
             spacing=GRID // 2,
         )
@@ -72,7 +70,7 @@ class InspectorPage(QWidget):
         formula = formula_of(node, architecture)
         self._title.setText(formula.title if formula else row.class_label)
         self._path.setText(row.key or self.tr("the whole model"))
-        self._path.setToolTip(plain_tip(row.key))
+        self._path.setToolTip(plain_tooltip(row.key))
         self._summary.setText(formula.summary if formula else "")
         self._summary.setVisible(bool(self._summary.text()))
         self._cards.show_figures(

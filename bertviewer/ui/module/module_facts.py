@@ -22,7 +22,7 @@ from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.links import Link, links
 from bertviewer.ui.widgets.facts import Fact, FactGroup
-from bertviewer.ui.widgets.labels import at_the_left
+from bertviewer.ui.widgets.labels import left_aligned
 from bertviewer.ui.widgets.layouts import named
 
 _NAMES = {
@@ -124,7 +124,7 @@ class ModuleFacts(QObject):
         button = named(QPushButton(self.tr("Show all names…")), "showKeyReport")
         button.clicked.connect(partial(show_key_report, keys, self._workspace, self._page.window()))
         facts = checkpoint_facts(keys)
-        return [*facts, (" ", at_the_left(button))] if keys.has_lists else facts
+        return [*facts, (" ", left_aligned(button))] if keys.has_lists else facts
 
     def _figures_title(self) -> str:
         run = self._workspace.runs.run

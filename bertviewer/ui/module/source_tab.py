@@ -9,10 +9,10 @@ from bertviewer.core.building.source_code import SourceCode, source_of
 from bertviewer.core.util import libraries
 from bertviewer.ui.module.source_view import SourceView
 from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.find_bar import FindBar
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.labels import blank_page, heading_label, quiet_label
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
+from bertviewer.ui.widgets.labels import blank_page, heading_label, muted_label
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
 
 
 class SourceTab(QWidget):
@@ -25,7 +25,7 @@ class SourceTab(QWidget):
             signal.connect(self._look_again)
         self._shown: tuple[str, str] | None = None
         self._name = heading_label("", TITLE)
-        self._place = named(quiet_label(""), "sourcePlace")
+        self._place = named(muted_label(""), "sourcePlace")
         self._view = SourceView()
         self._view.setAccessibleName(self.tr("Source"))
         self.setFocusProxy(self._view)
@@ -33,7 +33,7 @@ class SourceTab(QWidget):
         tip = self.tr("Find text in the source (Ctrl+F)")
         self._open_find = flat_button("openFind", self.tr("Find"), tip)
         self._open_find.clicked.connect(self._find.open_bar)
-        in_column(self._make_head(), (self._view, 1), on=self, spacing=0)
+        vbox(self._make_head(), (self._view, 1), parent=self, spacing=0)
 
     def refresh(self) -> None:
         """Show the source of the selected row's class."""
@@ -80,8 +80,8 @@ class SourceTab(QWidget):
 
     def _make_head(self) -> QWidget:
         head = blank_page()
-        above = in_row((self._name, 1), self._open_find)
-        in_column(above, self._place, self._find, on=head, margins=(16, 12, 8, 8), spacing=2)
+        above = hbox((self._name, 1), self._open_find)
+        vbox(above, self._place, self._find, parent=head, margins=(16, 12, 8, 8), spacing=2)
         return head
 
     def _describe(self, piece: SourceCode) -> str:

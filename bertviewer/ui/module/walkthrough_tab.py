@@ -24,7 +24,7 @@ from bertviewer.ui.module.walkthrough_columns import ElasticColumns, WrappingDel
 from bertviewer.ui.module.walkthrough_table import GroupTableModel, WalkTableModel
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, named
+from bertviewer.ui.widgets.layouts import STRETCH, hbox, named, vbox
 from bertviewer.ui.widgets.tables import make_table
 
 
@@ -62,8 +62,8 @@ class WalkTab(QWidget):
         self._switch.currentChanged.connect(self._show_page)
         self._caption: QLabel = plain_label("")
         self._caption.setContentsMargins(16, 6, 16, 6)
-        bar = in_row(self._switch, STRETCH, margins=(10, 6, 10, 0))
-        in_column(bar, self._caption, (self._pages, 1), on=self, spacing=0)
+        bar = hbox(self._switch, STRETCH, margins=(10, 6, 10, 0))
+        vbox(bar, self._caption, (self._pages, 1), parent=self, spacing=0)
         self._table.selectionModel().currentRowChanged.connect(self._select_module)
 
     def refresh(self) -> None:

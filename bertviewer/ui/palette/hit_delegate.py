@@ -18,7 +18,7 @@ from bertviewer.charts.theme import GRID, RADIUS, ROW, SMALL
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
 from bertviewer.ui.palette.sources import BETWEEN
-from bertviewer.ui.widgets.highlighted_line import marked_line
+from bertviewer.ui.widgets.labels import highlighted_line
 from bertviewer.ui.widgets.tables import Index
 
 PADDING = 3 * GRID
@@ -113,7 +113,7 @@ def _laid_out(row: HitRow, font: QFont, color: QColor, muted: QColor, width: int
         (said, len(shown) - said, _in(muted)),
         *((place, 1, strong) for place in places if place < len(shown)),
     )
-    return marked_line(shown, font, spans, width)
+    return highlighted_line(shown, font, spans, width)
 
 
 def _shifted(places: Sequence[int], cut: int, added: int) -> tuple[int, ...]:

@@ -64,10 +64,10 @@ class Palette(QObject):
         popup.left.connect(self._on_left)
         return popup
 
-    def _on_left(self, gives_back: bool) -> None:
+    def _on_left(self, restores_focus: bool) -> None:
         focused, self._focused = self._focused, None
         # It may be gone by now, with the window that it stood in.
-        if gives_back and focused is not None and isValid(focused) and focused.isVisible():
+        if restores_focus and focused is not None and isValid(focused) and focused.isVisible():
             focused.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def _choose(self, item: "Item") -> None:

@@ -14,7 +14,7 @@ from bertviewer.ui.palette.search import Search
 from bertviewer.ui.palette.sources import Source
 from bertviewer.ui.widgets.card import CardPopup
 from bertviewer.ui.widgets.labels import muted, plain_label
-from bertviewer.ui.widgets.layouts import in_column, named
+from bertviewer.ui.widgets.layouts import named, vbox
 
 WIDTH, LINES = 640, 16
 """In pixels, and in lines of the list."""
@@ -50,7 +50,7 @@ class PalettePopup(CardPopup):
         self._at_first: Sequence[Source] = ()
         self._search: Search | None = None
         says = self.tr("Search modules, tensors, commands")
-        self._field = named(QLineEdit(), "paletteEdit", says=says)
+        self._field = named(QLineEdit(), "paletteEdit", accessible_name=says)
         self._field.setMaxLength(LONGEST_QUERY)
         self._field.setPlaceholderText(
             self.tr("Search      > commands   # tensors   @ tokens   : settings   ? questions")
@@ -59,11 +59,11 @@ class PalettePopup(CardPopup):
         self._list = self._make_list()
         self._nothing = named(muted(plain_label(self.tr("No results"))), "paletteNothing")
         self._nothing.setContentsMargins(3 * GRID, GRID, 0, 2 * GRID)
-        in_column(
+        vbox(
             self._field,
             self._list,
             self._nothing,
-            on=self,
+            parent=self,
             margins=(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID),
             spacing=GRID,
         )
@@ -86,18 +86,18 @@ class PalettePopup(CardPopup):
         self._field.setText(typed)
         self._field.blockSignals(False)
         self._look()
-        self.come()
+        self.show_popup()
         self._field.setFocus(Qt.FocusReason.PopupFocusReason)
 
-    def leave(self, *, gives_back: bool = True) -> None:
+    def dismiss(self, *, restores_focus: bool = True) -> None:
         """Go out of sight; what was found is forgotten."""
         if self.isHidden():
             return
-        self.go()
+        self.hide_popup()
         self._timer.stop()
         self._search, self._sources, self._at_first = None, (), ()
         self._hits.show_groups(())
-        self.left.emit(gives_back)
+        self.left.emit(restores_focus)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Take the field's keys; leave when a person turns to something else. Qt calls it."""
@@ -105,12 +105,12 @@ class PalettePopup(CardPopup):
             if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
                 return self._take(event.key())
             if isinstance(event, QFocusEvent) and _is_gone(event):
-                self.leave(gives_back=False)
+                self.dismiss(restores_focus=False)
             return False
         return super().eventFilter(watched, event)
 
     def _make_list(self) -> QListView:
-        view = named(QListView(), "paletteHits", says=self.tr("Results"))
+        view = named(QListView(), "paletteHits", accessible_name=self.tr("Results"))
         view.setModel(self._hits)
         view.setItemDelegate(HitDelegate(view))
         view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keys stay with the field
@@ -124,7 +124,7 @@ class PalettePopup(CardPopup):
     def _take(self, key: int) -> bool:
         """Carry out what a key does here; return whether it does anything."""
         if key == Qt.Key.Key_Escape:
-            self.leave()
+            self.dismiss()
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self._choose(self._list.currentIndex())
         elif key in _STEPS:
@@ -154,7 +154,7 @@ class PalettePopup(CardPopup):
         row = self._hits.row(index.row())
         if row is None or row.item is None or row.item.why_not:
             return
-        self.leave()
+        self.dismiss()
         self.chosen.emit(row.item)
 
     def _look(self) -> None:

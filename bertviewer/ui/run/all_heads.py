@@ -19,8 +19,9 @@ from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.choice_box import ChoiceBox, offer
-from bertviewer.ui.widgets.layouts import in_column, tool_button
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.buttons import tool_button
+from bertviewer.ui.widgets.labels import plain_tooltip
+from bertviewer.ui.widgets.layouts import vbox
 
 TOLD = 5
 """So many of the heads with the highest figures are named."""
@@ -56,7 +57,7 @@ class AllHeads(View):
         controls = (self._measure, self._pictures)
         self.panel = ChartPanel(workspace, "", self._make_grid, controls)
         self._grids[0].setObjectName("allHeads")
-        in_column((self.panel, 1), (self._best, Qt.AlignmentFlag.AlignLeft), on=self, spacing=0)
+        vbox((self.panel, 1), (self._best, Qt.AlignmentFlag.AlignLeft), parent=self, spacing=0)
         self._measure.currentIndexChanged.connect(self._show)
         self._pictures.toggled.connect(self._show)
         self._best.clicked.connect(self._on_best)
@@ -119,7 +120,7 @@ class AllHeads(View):
         self._best.setText(self.tr("highest: {0}").format(_words(best)))
         told = "\n".join(map(_words, ranked[:TOLD]))
         tip = self.tr("Go to the head with the highest value.\nHighest heads:\n{0}").format(told)
-        self._best.setToolTip(plain_tip(tip))
+        self._best.setToolTip(plain_tooltip(tip))
 
     def _cell(self, head: RankedHead) -> tuple[int, int]:
         return self._layers.index(head.layer), head.head

@@ -21,8 +21,8 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.attention_request import AttentionRequest
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.message import Offer
-from bertviewer.ui.widgets.layouts import in_column, stacked, tool_button
-from bertviewer.ui.widgets.responsive_splitter import TurningSplitter
+from bertviewer.ui.widgets.buttons import tool_button
+from bertviewer.ui.widgets.layouts import ResponsiveSplitter, stacked, vbox
 
 
 class AttentionView(View):
@@ -106,8 +106,10 @@ class AttentionView(View):
     def _arrange(self) -> None:
         self._pages.setContentsMargins(0, 0, 2 * GRID, 0)
         self._head.setContentsMargins(2 * GRID, 0, 0, 0)
-        in_column(
-            TurningSplitter(self._pages, self._head, (1050, 1000)), on=self, margins=(0, GRID, 0, 0)
+        vbox(
+            ResponsiveSplitter(self._pages, self._head, (1050, 1000)),
+            parent=self,
+            margins=(0, GRID, 0, 0),
         )
 
     def _on_finished(self) -> None:

@@ -12,7 +12,7 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.figure_view import FigureView
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import in_column, in_row, named, split
+from bertviewer.ui.widgets.layouts import hbox, named, split, vbox
 
 Said = tuple[ActivationRun, ClassScores]
 """A run, and what the head says of it."""
@@ -39,7 +39,7 @@ class ClassesPanel(QWidget):
         self._answer.plot.setObjectName("answerPlot")
         charts = self._table, self._grid, self._answer
         self._columns = split(*charts, sizes=(480, 600, 600))
-        in_column(self._best, (in_row(self._columns, 0), 1), on=self, spacing=4)
+        vbox(self._best, (hbox(self._columns, 0), 1), parent=self, spacing=4)
         self._table.chosen.connect(workspace.selection.go)
 
     def show_scores(self, b: Said, a: Said | None, partners: Alignment) -> None:

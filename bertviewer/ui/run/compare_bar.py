@@ -5,10 +5,9 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.state.model_comparison import short_name
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.layouts import in_row, named, tool_button
-from bertviewer.ui.widgets.segmented_control import Switch
+from bertviewer.ui.widgets.buttons import SegmentedControl, flat_button, tool_button
+from bertviewer.ui.widgets.labels import ElidedLabel
+from bertviewer.ui.widgets.layouts import hbox, named
 
 CHOICES = (
     ("overlay", QT_TRANSLATE_NOOP("CompareBar", "A and B")),
@@ -28,13 +27,15 @@ class CompareBar(QWidget):
         self._name.setMinimumWidth(LEAST)
         drop = flat_button("dropRun", "✕", self.tr("Stop comparing"))
         drop.clicked.connect(workspace.runs.drop)
-        self._how = Switch((tool_button(name, self.tr(title)) for name, title in CHOICES), 2)
+        self._how = SegmentedControl(
+            (tool_button(name, self.tr(title)) for name, title in CHOICES), 2
+        )
         self._how.turned.connect(workspace.runs.compare)
         self._models = flat_button(
             "showComparison", self.tr("Models"), self.tr("Compare both models")
         )
         self._models.clicked.connect(workspace.comparison.window_wanted)
-        in_row((self._name, 1), self._models, self._how, drop, on=self, spacing=2)
+        hbox((self._name, 1), self._models, self._how, drop, parent=self, spacing=2)
         workspace.comparison.changed.connect(self._update)
         workspace.runs.comparison_changed.connect(self._update)
         self._update()

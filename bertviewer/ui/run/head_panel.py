@@ -18,8 +18,8 @@ from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.run.picture_choice import Picture
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.layouts import in_column, stacked
+from bertviewer.ui.widgets.labels import ElidedLabel
+from bertviewer.ui.widgets.layouts import stacked, vbox
 
 MOST = 5
 """So many tokens are named."""
@@ -72,7 +72,7 @@ class HeadPanel(QWidget):
         self._pages = stacked(*self._panels.values())
         self._picture: Picture = "matrix"
         self._most = MostLabel()
-        in_column((self._pages, 1), self._most, on=self, spacing=0)
+        vbox((self._pages, 1), self._most, parent=self, spacing=0)
 
     def turn_to(self, picture: Picture) -> None:
         """Show it in another way."""

@@ -19,7 +19,7 @@ from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.figure_view import FigureView
 from bertviewer.ui.views.message import Offer
 from bertviewer.ui.views.run_request import RunRequest
-from bertviewer.ui.widgets.layouts import in_row, named, split
+from bertviewer.ui.widgets.layouts import hbox, named, split
 
 SINGLE, DOUBLE = 240, 370  # pixels of the table, without run A and with it
 LISTS = ("ModuleList", "ModuleDict")
@@ -32,7 +32,7 @@ class HistogramView(View):
         super().__init__(workspace)
         self._request = RunRequest[Histogram | None](workspace, self)
         tip = self.tr("Use a logarithmic axis for the counts, so that small counts are visible")
-        self._log = named(QCheckBox(self.tr("Log counts")), "logCounts", tip=tip)
+        self._log = named(QCheckBox(self.tr("Log counts")), "logCounts", tooltip=tip)
         self._panel = ChartPanel(workspace, "", HistogramPlot, (self._log,))
         self._panel.plot.setObjectName("histogramPlot")
         self._statistics = FigureView(
@@ -41,7 +41,7 @@ class HistogramView(View):
         self._columns = split(self._panel, self._statistics, sizes=(800, SINGLE))
         self._columns.setStretchFactor(0, 1)
         self._is_compared = False
-        in_row(self._columns, on=self, margins=(0, 4, 0, 0))
+        hbox(self._columns, parent=self, margins=(0, 4, 0, 0))
         self._log.toggled.connect(self.refresh)
         self._request.finished.connect(self.refresh)
         self._request.late.connect(self._panel.show_wait)

@@ -10,7 +10,7 @@ from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.tokens import TokenClass
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.views.choice_box import ChoiceBox, offer
-from bertviewer.ui.widgets.layouts import in_row
+from bertviewer.ui.widgets.layouts import hbox
 
 ALL = "all"
 EACH = "each"
@@ -37,7 +37,7 @@ class LayerControls(QWidget):
         )
         purpose = self.tr("Tokens included in the statistic")
         self._tokens = ChoiceBox("tokenClassChoice", purpose)
-        layout = in_row(on=self, spacing=GRID)
+        layout = hbox(parent=self, spacing=GRID)
         for choice in (self._part, self._statistic, self._tokens):
             layout.addWidget(choice)
             choice.currentIndexChanged.connect(self.changed)

@@ -33,8 +33,7 @@ from bertviewer.ui.run.view import View
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.message import Offer
-from bertviewer.ui.widgets.layouts import in_column
-from bertviewer.ui.widgets.responsive_splitter import TurningSplitter
+from bertviewer.ui.widgets.layouts import ResponsiveSplitter, vbox
 
 Made = TypeVar("Made")
 
@@ -65,10 +64,10 @@ class LayersView(View):
         workspace.runs.run_changed.connect(self._norms.forget)
 
     def _arrange(self) -> None:
-        plots = TurningSplitter(self._layers, self._norms, (1, 1))
+        plots = ResponsiveSplitter(self._layers, self._norms, (1, 1))
         self._layers.setContentsMargins(0, 0, 2 * GRID, 0)
         self._norms.setContentsMargins(2 * GRID, 0, 0, 0)
-        in_column(self._why, (plots, 1), on=self, margins=(0, GRID, 0, 0), spacing=2)
+        vbox(self._why, (plots, 1), parent=self, margins=(0, GRID, 0, 0), spacing=2)
 
     @property
     def statistic(self) -> str:

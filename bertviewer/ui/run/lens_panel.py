@@ -14,10 +14,9 @@ from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.choice_box import ChoiceBox
 from bertviewer.ui.views.figure_view import FigureView
 from bertviewer.ui.views.message import Message
+from bertviewer.ui.widgets.buttons import SegmentedControl, tool_button
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, stacked, tool_button
-from bertviewer.ui.widgets.responsive_splitter import TurningSplitter
-from bertviewer.ui.widgets.segmented_control import Switch
+from bertviewer.ui.widgets.layouts import STRETCH, ResponsiveSplitter, hbox, stacked, vbox
 
 Predicted = tuple[ActivationRun, Predictions]
 """A run, and what is predicted at one place of it."""
@@ -50,22 +49,24 @@ class LensPanel(QWidget):
             )
         )
         tip = self.tr("Show the layers of run {0}")
-        self._runs = Switch(tool_button(f"lens{name}", name, tip.format(name)) for name in "BA")
+        self._runs = SegmentedControl(
+            tool_button(f"lens{name}", name, tip.format(name)) for name in "BA"
+        )
         self._runs.choose("lensB")
         title.setMinimumHeight(title_height())
-        line = in_row(title, self._runs, STRETCH, margins=None)
+        line = hbox(title, self._runs, STRETCH, margins=None)
         left = QWidget()
-        in_column(line, (self._pages, 1), on=left, spacing=4)
+        vbox(line, (self._pages, 1), parent=left, spacing=4)
         self._figure = ChoiceBox("lensFigure", self.tr("Measure to plot"))
         for name, text in FIGURES:
             self._figure.addItem(self.tr(text), name)
         self._chart = ChartPanel(workspace, "", LinePlot, (self._figure,))
         self._chart.plot.setObjectName("lensPlot")
         self._chart.plot.setAccessibleName(self.tr("Tokens by layer"))
-        layout = in_row(on=self)
+        layout = hbox(parent=self)
         left.setContentsMargins(0, 0, 2 * GRID, 0)
         self._chart.setContentsMargins(2 * GRID, 0, 0, 0)
-        layout.addWidget(TurningSplitter(left, self._chart, (500, 360)))
+        layout.addWidget(ResponsiveSplitter(left, self._chart, (500, 360)))
         self._runs.turned.connect(self._show_table)
         self._figure.currentIndexChanged.connect(self._show_chart)
         self._table.chosen.connect(self._go)

@@ -7,9 +7,9 @@ from PySide6.QtWidgets import QSizePolicy
 from bertviewer.charts.labels import shortened
 from bertviewer.charts.token_measures import MEASURES, MeasureName
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.widgets.buttons import ARROW, MenuButton
+from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.layouts import named
-from bertviewer.ui.widgets.menu_button import ARROW, QuietChoice
-from bertviewer.ui.widgets.tooltips import plain_tip
 
 _TITLES: Mapping[MeasureName, str] = {
     "norm": QT_TRANSLATE_NOOP("MeasureChoice", "Norm ‖h‖ after the selected layer"),
@@ -22,7 +22,7 @@ _TITLES: Mapping[MeasureName, str] = {
 LONGEST = 44
 
 
-class MeasureChoice(QuietChoice):
+class MeasureChoice(MenuButton):
     """Says what the colours are, in a quiet colour."""
 
     def __init__(self) -> None:
@@ -51,4 +51,4 @@ class MeasureChoice(QuietChoice):
         """Say what the colours are."""
         text = self.tr("colour: {0}").format(shortened(title, LONGEST))
         self.setText(f"{text} {ARROW}")
-        self.setToolTip(plain_tip(tip or self.tr("colour: {0}").format(title)))
+        self.setToolTip(plain_tooltip(tip or self.tr("colour: {0}").format(title)))

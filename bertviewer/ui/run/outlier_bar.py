@@ -15,8 +15,8 @@ from bertviewer.core.util.text import isolated
 from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.run import jobs
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.layouts import STRETCH, in_row, named
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import plain_tooltip
+from bertviewer.ui.widgets.layouts import STRETCH, hbox, named
 
 Features = tuple[OutlierFeature, ...]
 Levels = tuple[MeanStd | None, ...]
@@ -46,7 +46,7 @@ class OutlierBar(QWidget):
         self._name = QLabel()
         self._name.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._name.setToolTip(
-            plain_tip(
+            plain_tooltip(
                 self.tr(
                     "Features in which some token’s value is more than {0:g} standard "
                     "deviations\nfrom the mean of its hidden state (Bondarenko, Nagel and "
@@ -62,7 +62,7 @@ class OutlierBar(QWidget):
         self._back = _button("leaveFeature", self.tr("Clear feature (Esc)"))
         self._back.setText("✕")
         self._back.setAutoRaise(True)
-        self._line = in_row(self._name, self._more, self._back, STRETCH, on=self, spacing=GAP)
+        self._line = hbox(self._name, self._more, self._back, STRETCH, parent=self, spacing=GAP)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._back.clicked.connect(workspace.selection.clear_feature)
         workspace.selection.feature_changed.connect(self._mark)
@@ -196,4 +196,4 @@ class OutlierBar(QWidget):
 
 
 def _button(name: str, tip: str) -> QToolButton:
-    return named(QToolButton(), name, says=tip, tip=plain_tip(tip))
+    return named(QToolButton(), name, accessible_name=tip, tooltip=plain_tooltip(tip))

@@ -14,8 +14,8 @@ from bertviewer.ui.run import jobs
 from bertviewer.ui.run.sentence_part import SentencePart
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.labels import heading_label, quiet_label
-from bertviewer.ui.widgets.layouts import in_column, in_row, named, number_field
+from bertviewer.ui.widgets.labels import heading_label, muted_label
+from bertviewer.ui.widgets.layouts import hbox, named, number_field, vbox
 
 
 class PaddingPanel(SentencePart[Padding]):
@@ -31,16 +31,16 @@ class PaddingPanel(SentencePart[Padding]):
         self._length.setKeyboardTracking(False)
         self._length.valueChanged.connect(self._want)
         pair = self.tr("The mask of a sentence pair is 1 everywhere: each sentence sees the other.")
-        self._pair = named(quiet_label(pair), "pairMask")
+        self._pair = named(muted_label(pair), "pairMask")
         title = QLabel(self.tr("Pad to"))
         title.setBuddy(self._length)
         heading = heading_label(self.tr("Padding and the mask"))
-        in_column(
-            in_row((heading, 1), title, self._length),
+        vbox(
+            hbox((heading, 1), title, self._length),
             self.words,
             self._pair,
             (self.table, 1),
-            on=self,
+            parent=self,
             margins=(2 * GRID, 0, 0, 0),
             spacing=GRID,
         )

@@ -18,8 +18,8 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.choice_box import ChoiceBox
 from bertviewer.ui.views.message import Offer
-from bertviewer.ui.widgets.layouts import in_row, tool_button
-from bertviewer.ui.widgets.segmented_control import Switch
+from bertviewer.ui.widgets.buttons import SegmentedControl, tool_button
+from bertviewer.ui.widgets.layouts import hbox
 
 TOKENS = "twoTokens"
 
@@ -40,7 +40,7 @@ class PairPanel(QWidget):
         self._token: int | None = None  # the selected one that was shown last
         self._is_new = self._is_stale = True  # the run; what occurs in both
         word = self.tr("The same word in both sentences, or in run A and this run")
-        self._mode = Switch(
+        self._mode = SegmentedControl(
             (
                 tool_button(TOKENS, self.tr("Tokens"), self.tr("Two tokens of this run")),
                 tool_button("sameWord", self.tr("Word"), word),
@@ -54,7 +54,7 @@ class PairPanel(QWidget):
         controls = (self._mode, self._other, self._same)
         self._panel = ChartPanel(workspace, "", LinePlot, controls)
         self._panel.plot.setObjectName("pairPath")
-        in_row(self._panel, on=self)
+        hbox(self._panel, parent=self)
         self._mode.turned.connect(self._show)
         self._other.activated.connect(self._on_other)
         self._same.activated.connect(self._on_word)

@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QCheckBox
 
 from bertviewer.ui.settings.settings import store
 from bertviewer.ui.settings.translation import translate
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.segmented_control import Switch
+from bertviewer.ui.widgets.buttons import SegmentedControl, flat_button
 
 Picture = Literal["matrix", "arcs"]
 SETTING = "headPicture"
@@ -18,7 +17,7 @@ SETTING = "headPicture"
 _NAMES: dict[str, Picture] = {"matrixPicture": "matrix", "arcsPicture": "arcs"}
 
 
-class PictureChoice(Switch):
+class PictureChoice(SegmentedControl):
     """Two buttons of which one is down; ``picked`` tells which one a person took."""
 
     picked = Signal(str)

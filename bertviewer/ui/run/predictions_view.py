@@ -26,7 +26,7 @@ from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, named, split
+from bertviewer.ui.widgets.layouts import STRETCH, named, split, vbox
 
 _OWN_HEADS = (
     ("ForMaskedLM", "masked-lm"),
@@ -63,12 +63,12 @@ class PredictionsView(View):
         self._message.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._heads = QHBoxLayout()
         self._offered: tuple[tuple[str, ...], tuple[str, ...]] | None = None
-        in_column(STRETCH, self._message, self._heads, 2, on=self._none, margins=None)
-        in_column(
+        vbox(STRETCH, self._message, self._heads, 2, parent=self._none, margins=None)
+        vbox(
             self._random,
             (self._panels, 1),
             (self._none, 1),
-            on=self,
+            parent=self,
             margins=(0, 4, 0, 0),
             spacing=4,
         )

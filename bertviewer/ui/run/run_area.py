@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.ui.run.sentence_bar import HEIGHT, OPEN, SentenceBar
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.layouts import in_column
+from bertviewer.ui.widgets.layouts import vbox
 
 if TYPE_CHECKING:
     from bertviewer.ui.run.run_panel import RunPanel
@@ -34,7 +34,7 @@ class RunArea(QWidget):
         self.bar = SentenceBar(workspace)
         self._panel: RunPanel | None = None  # built when there is a run to come
         self._runs_when_open = False
-        self._layout = in_column(self.bar, on=self, spacing=0)
+        self._layout = vbox(self.bar, parent=self, spacing=0)
         workspace.views_wanted.connect(self._build_panel)
         workspace.architecture_changed.connect(self._on_architecture)
         for signal in (workspace.scheduler.errored, workspace.scheduler.cancelled):

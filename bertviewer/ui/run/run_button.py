@@ -6,8 +6,8 @@ from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.theme_of import theme_of
-from bertviewer.ui.widgets.layouts import in_row, named
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import plain_tooltip
+from bertviewer.ui.widgets.layouts import hbox, named
 
 ARROW = 16  # pixels of the icon
 MOST_LISTED = 10
@@ -32,7 +32,7 @@ class RunButton(QWidget):
         self.choices.setToolTip(self.tr("Weights, device, baseline, earlier sentences"))
         self.run.setDefault(True)
         self._draw_arrow()
-        in_row((self.run, 1), self.choices, on=self, spacing=1)
+        hbox((self.run, 1), self.choices, parent=self, spacing=1)
         self.run.clicked.connect(workspace.run_next)
         self.choices.clicked.connect(self._open)
 
@@ -97,7 +97,7 @@ class RunButton(QWidget):
             text = " / ".join(filter(None, (sentence.text, sentence.pair)))
             short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
             action = menu.addAction(" ".join(short.replace("&", "&&").split()))
-            action.setToolTip(plain_tip(text[: 5 * LONGEST]))
+            action.setToolTip(plain_tooltip(text[: 5 * LONGEST]))
             action.triggered.connect(lambda _=False, chosen=sentence: next_run.set_sentence(chosen))
 
     def changeEvent(self, event: QEvent) -> None:

@@ -12,7 +12,7 @@ from bertviewer.ui.run.why_button import WhyButton
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.staleness import paint_stripe
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import in_column, in_row, named, stacked
+from bertviewer.ui.widgets.layouts import hbox, named, stacked, vbox
 
 
 class RunPanel(QWidget):
@@ -35,8 +35,8 @@ class RunPanel(QWidget):
         self._wait.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._wait.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._content = QWidget()
-        self._rows = in_column(on=self._content, spacing=0)
-        above = in_row((self._tokens, 1), margins=(0, 0, 3 * GRID, 0))
+        self._rows = vbox(parent=self._content, spacing=0)
+        above = hbox((self._tokens, 1), margins=(0, 0, 3 * GRID, 0))
         beside = QVBoxLayout()  # on a line with what colours the chips
         beside.setContentsMargins(0, GRID, 0, 0)
         beside.addWidget(self._why, 0, Qt.AlignmentFlag.AlignTop)
@@ -45,7 +45,7 @@ class RunPanel(QWidget):
         self._rows.addWidget(self._shown)
         self._rows.addWidget(_inset(self._views), 1)
         self._pages = stacked(self._content, self._wait)
-        in_column(self._pages, on=self)
+        vbox(self._pages, parent=self)
         self.hide()
         self._views.installEventFilter(self)
         self._views.tabBar().installEventFilter(self)
@@ -141,5 +141,5 @@ class RunPanel(QWidget):
 def _inset(views: QWidget) -> QWidget:
     """Return the views with room at both sides: titles of tabs begin where the sentence does."""
     place = QWidget()
-    in_column(views, on=place, margins=(2 * GRID, 0, 2 * GRID, GRID))
+    vbox(views, parent=place, margins=(2 * GRID, 0, 2 * GRID, GRID))
     return place

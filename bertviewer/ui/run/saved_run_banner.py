@@ -13,9 +13,9 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.state.weights_text import weights_words
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.error_bar import show_error
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import in_row, named
+from bertviewer.ui.widgets.layouts import hbox, named
+from bertviewer.ui.widgets.messages import show_error
 
 
 class OpensModel(Protocol):
@@ -43,10 +43,10 @@ class SavedBanner(QWidget):
             self.tr("Open the model by name and keep this run as A, to compare new runs with it")
         )
         self._open.clicked.connect(self._on_open)
-        in_row(
+        hbox(
             (self._text, 1),
             self._open,
-            on=self,
+            parent=self,
             margins=(4 * GRID, GRID, 2 * GRID, GRID),
             spacing=3 * GRID,
         )

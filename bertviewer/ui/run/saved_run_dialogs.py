@@ -9,7 +9,7 @@ from bertviewer.core.saving.atomic_files import check_writable
 from bertviewer.core.sources.parsing import RUNS_SUFFIX
 from bertviewer.core.util.errors import UserError
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.error_bar import show_error
+from bertviewer.ui.widgets.messages import show_error
 
 
 class SavesRuns(QObject):

@@ -22,9 +22,9 @@ from bertviewer.ui.run.token_counter import TokenCounter
 from bertviewer.ui.state.sentence_history import SentenceEdit
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
+from bertviewer.ui.widgets.buttons import flat_button
+from bertviewer.ui.widgets.labels import ElidedLabel
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
 from bertviewer.ui.widgets.progress_bar import THIN, thin_bar
 
 EXAMPLE = Sentence("The bank by the river was closed, so she walked to the other bank.")
@@ -131,7 +131,7 @@ class SentenceBar(QWidget):
         self._keep.setVisible(self.width() >= NARROWEST)
 
     def _arrange(self) -> None:
-        fields = in_row(
+        fields = hbox(
             (self._sentence, 3),
             (self._pair, 2),
             self._drop,
@@ -151,7 +151,7 @@ class SentenceBar(QWidget):
         fields.addWidget(self._place)
         for edit in (self._sentence, self._pair):
             edit.setMinimumWidth(80)
-        in_column((fields, 1), self._progress, on=self, spacing=0)
+        vbox((fields, 1), self._progress, parent=self, spacing=0)
         self.setMinimumHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 

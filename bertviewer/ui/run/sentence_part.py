@@ -10,7 +10,7 @@ from bertviewer.ui.jobs.recorded_run import FROM_FILE, RecordedRun
 from bertviewer.ui.jobs.requests import ModelWork, Request
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.figure_view import FigureView
-from bertviewer.ui.widgets.labels import quiet_label
+from bertviewer.ui.widgets.labels import muted_label
 from bertviewer.ui.widgets.layouts import named
 
 Found = TypeVar("Found")
@@ -28,7 +28,7 @@ class SentencePart(QWidget, Generic[Found]):
     def __init__(self, workspace: Workspace, words: str, table: str, says: str) -> None:
         super().__init__()
         self.workspace = workspace
-        self.words = named(quiet_label(""), words)
+        self.words = named(muted_label(""), words)
         self.table = FigureView(workspace, table, says)
         self._request = Request[Found](workspace.requests, self)
         self._request.finished.connect(self._show)

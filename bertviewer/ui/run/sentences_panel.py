@@ -11,8 +11,8 @@ from bertviewer.ui.run import jobs
 from bertviewer.ui.run.sentence_part import SentencePart
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.labels import heading_label, quiet_label
-from bertviewer.ui.widgets.layouts import in_column, named
+from bertviewer.ui.widgets.labels import heading_label, muted_label
+from bertviewer.ui.widgets.layouts import named, vbox
 
 
 class SentencesPanel(SentencePart[SentenceComparison]):
@@ -22,13 +22,13 @@ class SentencesPanel(SentencePart[SentenceComparison]):
         says = translate("SentencesPanel", "Cosines of the two sentences")
         super().__init__(workspace, "sentenceWords", "sentenceTable", says)
         self.waiting = self.tr("Running both sentences and the unrelated ones…")
-        self._which = named(quiet_label(""), "sentenceWhich")
-        in_column(
+        self._which = named(muted_label(""), "sentenceWhich")
+        vbox(
             heading_label(self.tr("Two sentences as vectors")),
             self._which,
             self.words,
             (self.table, 1),
-            on=self,
+            parent=self,
             margins=(0, 0, 2 * GRID, 0),
             spacing=GRID,
         )

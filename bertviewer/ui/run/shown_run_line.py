@@ -17,10 +17,9 @@ from bertviewer.ui.state.weights_text import weights_words
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.views.staleness import why_stale
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.layouts import STRETCH, in_row, named
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.buttons import flat_button
+from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
+from bertviewer.ui.widgets.layouts import STRETCH, hbox, named
 
 LONGEST_TIP = 1000
 LEAST, LEAST_NOTE = 120, 220
@@ -52,14 +51,14 @@ class ShownLine(QFrame):
         self._compare = CompareBar(workspace)
         self._again = flat_button("runAgainButton", self.tr("Run again"), "")
         self._again.setAccessibleName(self.tr("Run again"))
-        self._line = in_row(
+        self._line = hbox(
             self._stale,
             self._notes,
             self._shown,
             STRETCH,
             self._compare,
             self._again,
-            on=self,
+            parent=self,
             margins=(3 * GRID, 0, 3 * GRID, 0),
             spacing=2 * GRID,
         )
@@ -116,11 +115,11 @@ class ShownLine(QFrame):
         self._stale.setMinimumWidth(self._stale.sizeHint().width() if stale else 0)
         self._shown.setText(self._described(run))
         tip = f"{_sentence(run)[:LONGEST_TIP]}\n{run.source.name[:LONGEST_TIP]}"
-        self._shown.setToolTip(plain_tip(tip))
+        self._shown.setToolTip(plain_tooltip(tip))
         self._shown.setAccessibleName(" ".join(filter(None, (stale, self._shown.text()))))
         notes = " ".join(run_notes(run, architecture))
         self._notes.setText(notes)
-        self._notes.setToolTip(plain_tip(notes))
+        self._notes.setToolTip(plain_tooltip(notes))
         self._notes.setMinimumWidth(self._least_of(notes))
         self._notes.setVisible(bool(notes))
         # What notes leave, its beginning in any case. Beside run A's it has its share.

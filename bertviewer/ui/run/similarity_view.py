@@ -14,7 +14,8 @@ from bertviewer.ui.run.state_choice import StateChoice
 from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
-from bertviewer.ui.widgets.layouts import in_row, split, tool_button
+from bertviewer.ui.widgets.buttons import tool_button
+from bertviewer.ui.widgets.layouts import hbox, split
 
 
 class SimilarityView(View):
@@ -43,7 +44,7 @@ class SimilarityView(View):
         self._tokens = ChartPanel(workspace, self.tr("Cosine at"), self._make_grid, controls)
         self._grids[0].setObjectName("similarityGrid")
         self._pair = PairPanel(workspace)
-        in_row(split(self._tokens, self._pair, sizes=(1, 1)), on=self, margins=(0, 4, 0, 0))
+        hbox(split(self._tokens, self._pair, sizes=(1, 1)), parent=self, margins=(0, 4, 0, 0))
         self._state.chosen.connect(self._on_state)
         self._whole.toggled.connect(self._show_tokens)
         self._sentences.clicked.connect(self._show_sentences)

@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QLabel, QSlider, QWidget
 
 from bertviewer.charts.labels import names_of_states
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.ui.widgets.layouts import in_row, named
+from bertviewer.ui.widgets.layouts import hbox, named
 
 LONGEST_SLIDER = 160  # pixels
 
@@ -30,7 +30,7 @@ class StateChoice(QWidget):
         self._slider.setMinimumWidth(50)
         self._slider.setMaximumWidth(LONGEST_SLIDER)
         self._label = named(QLabel(), "stateName")
-        in_row((self._slider, 1), self._label, on=self, spacing=6)
+        hbox((self._slider, 1), self._label, parent=self, spacing=6)
         self._slider.valueChanged.connect(self._on_moved)
 
     @property

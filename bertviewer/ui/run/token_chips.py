@@ -13,9 +13,9 @@ from bertviewer.charts.token_measures import TokenMeasure, no_measure
 from bertviewer.ui.run.chip_delegate import ChipDelegate, chips_of
 from bertviewer.ui.run.token_rows import TOKEN, TokenRows, joined
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.table_export import offer_copies
+from bertviewer.ui.widgets.labels import plain_tooltip
+from bertviewer.ui.widgets.table_export import add_copy_actions
 from bertviewer.ui.widgets.tables import Index
-from bertviewer.ui.widgets.tooltips import plain_tip
 
 SCROLL_BAR = 6
 MOST_FITTED = 80
@@ -38,7 +38,7 @@ class ChipRows(TokenRows):
             return None
         parts = (self.tip(index.row()), self.measure.text(index.row()))
         text = "\n".join(filter(None, parts))
-        return plain_tip(text) if is_tip else text
+        return plain_tooltip(text) if is_tip else text
 
 
 class TokenChips(QListView):
@@ -65,7 +65,7 @@ class TokenChips(QListView):
         self.setFixedHeight(ROW + SCROLL_BAR + GRID)
         self._add_action(self.tr("Copy token"), QKeySequence(QKeySequence.StandardKey.Copy), False)
         self._add_action(self.tr("Copy all tokens"), QKeySequence("Ctrl+Shift+C"), True)
-        offer_copies(self, ("copyAllCsv", "copyAllMarkdown"))
+        add_copy_actions(self, ("copyAllCsv", "copyAllMarkdown"))
         self.selectionModel().currentChanged.connect(self._on_current)
         workspace.selection.token_changed.connect(self.follow)
 

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from bertviewer.core.tokenization.sentence import TokenCount
 from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.theme.appearance import WARNING
-from bertviewer.ui.widgets.layouts import in_row, named
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import plain_tooltip
+from bertviewer.ui.widgets.layouts import hbox, named
 
 MOST_NAMED = 20  # unknown words in the tooltip
 LONGEST_NAME = 40  # characters of one
@@ -30,7 +30,7 @@ class TokenCountView(QWidget):
         self._label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._cut = named(QPushButton(), "cutButton")
         self._cut.clicked.connect(self.cut_wished)
-        in_row(self._label, self._cut, on=self)
+        hbox(self._label, self._cut, parent=self)
         self.show_count(None)
 
     def set_ready(self, is_ready: bool) -> None:
@@ -67,7 +67,7 @@ class TokenCountView(QWidget):
         self._label.setText(text)
         self._label.setAccessibleName(text)
         self._label.setForegroundRole(role)
-        self._label.setToolTip(plain_tip(tip))
+        self._label.setToolTip(plain_tooltip(tip))
 
     def _text(self, count: TokenCount) -> str:
         parts = [self._tokens(count)]

@@ -27,7 +27,7 @@ from bertviewer.ui.run import jobs
 from bertviewer.ui.run.measure_choice import MeasureChoice
 from bertviewer.ui.run.token_chips import TokenChips
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.layouts import in_column, in_row
+from bertviewer.ui.widgets.layouts import hbox, vbox
 
 
 class TokenLine(QWidget):
@@ -42,10 +42,10 @@ class TokenLine(QWidget):
         self._probabilities = Request[tuple[float | None, ...]](workspace.requests, self)
         self._chips = TokenChips(workspace)
         self._choice = MeasureChoice()
-        layout = in_row(
-            (self._chips, 1), on=self, margins=(3 * GRID, 0, 2 * GRID, 0), spacing=2 * GRID
+        layout = hbox(
+            (self._chips, 1), parent=self, margins=(3 * GRID, 0, 2 * GRID, 0), spacing=2 * GRID
         )
-        choice = in_column((self._choice, Qt.AlignmentFlag.AlignTop), margins=(0, GRID, 0, 0))
+        choice = vbox((self._choice, Qt.AlignmentFlag.AlignTop), margins=(0, GRID, 0, 0))
         layout.addLayout(choice)
         self._choice.chosen.connect(self._color)
         for request in (self._received, self._probabilities):

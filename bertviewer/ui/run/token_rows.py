@@ -13,8 +13,8 @@ from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import isolated
 from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.tables import Column, Index, Row, TableModel
-from bertviewer.ui.widgets.tooltips import plain_tip
 
 NUMBER, TOKEN, ID, SEGMENT = range(4)
 
@@ -89,7 +89,7 @@ class TokenRows(TableModel):
         if role == Qt.ItemDataRole.DisplayRole and index.column() == TOKEN:
             return shortened(super().data(index, role), LONGEST)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(self.tip(index.row()))
+            return plain_tooltip(self.tip(index.row()))
         if role == JOIN_ROLE:
             return piece.place > 0, piece.place < piece.count - 1
         if role == Qt.ItemDataRole.ForegroundRole and (token.is_unknown or token.is_special):

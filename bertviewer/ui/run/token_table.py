@@ -17,7 +17,7 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.ui.run.token_rows import JOIN_ROLE, SEGMENT, TOKEN, TokenRows
 from bertviewer.ui.state.selection import Selection
-from bertviewer.ui.widgets.layouts import in_column, named
+from bertviewer.ui.widgets.layouts import named, vbox
 from bertviewer.ui.widgets.tables import make_table
 
 INDENT = 10  # pixels before a token's text, where its bracket is
@@ -47,7 +47,7 @@ class TokenTable(QWidget):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(TOKEN, QHeaderView.ResizeMode.Stretch)
-        in_column(self._summary, (self._table, 1), on=self)
+        vbox(self._summary, (self._table, 1), parent=self)
 
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
         selection.token_changed.connect(self._follow)

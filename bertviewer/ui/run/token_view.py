@@ -17,8 +17,9 @@ from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.message import Offer
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.layouts import Gap, in_column, in_row, named, tool_button
+from bertviewer.ui.widgets.buttons import tool_button
+from bertviewer.ui.widgets.labels import ElidedLabel
+from bertviewer.ui.widgets.layouts import Gap, hbox, named, vbox
 
 MOST_PINS = 5
 """With the selected token these are as many as there are colours."""
@@ -58,16 +59,16 @@ class TokenView(View):
         self._unpin = tool_button("unpinTokens", self.tr("Unpin all"))
         self._nearest = named(ElidedLabel(), "nearestTokens")
         self._nearest.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        line = in_row(self._title, self._pin, self._unpin, Gap(12), (self._nearest, 1), spacing=6)
+        line = hbox(self._title, self._pin, self._unpin, Gap(12), (self._nearest, 1), spacing=6)
         self._panels = [
             ChartPanel(workspace, self.tr(kind.title), LinePlot, has_axis_titles=False)
             for kind in FIGURES
         ]
-        charts = in_row(spacing=8)
+        charts = hbox(spacing=8)
         for panel, kind in zip(self._panels, FIGURES, strict=True):
             panel.plot.setObjectName(kind.plot)
             charts.addWidget(panel, 1)
-        in_column(line, (charts, 1), on=self, margins=(0, 4, 0, 0), spacing=4)
+        vbox(line, (charts, 1), parent=self, margins=(0, 4, 0, 0), spacing=4)
         self._pin.clicked.connect(self._on_pin)
         self._unpin.clicked.connect(self._on_unpin)
         # The tokens of another model are others, even where their numbers are the same.

@@ -9,7 +9,7 @@ from bertviewer.ui.run.sentences_panel import SentencesPanel
 from bertviewer.ui.run.token_table import TokenTable
 from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.layouts import in_column, in_row, named, split, stacked
+from bertviewer.ui.widgets.layouts import hbox, named, split, stacked, vbox
 
 WIDEST = 560  # pixels
 
@@ -29,18 +29,18 @@ class TokensView(View):
         self._vectors, self._padding = SentencesPanel(workspace), PaddingPanel(workspace)
         whole = split(self._vectors, self._padding, sizes=(1000, 1100))
         tokens = QWidget()
-        in_row(self._table, 0, on=tokens)
+        hbox(self._table, 0, parent=tokens)
         self._pages = stacked(tokens, whole)
-        self._switch = named(QTabBar(), "tokensSwitch", says=self.tr("View of the text"))
+        self._switch = named(QTabBar(), "tokensSwitch", accessible_name=self.tr("View of the text"))
         self._switch.setDrawBase(False)
         self._switch.addTab(self.tr("Token list"))
         self._switch.addTab(self.tr("Sentence vectors"))
         self._switch.currentChanged.connect(self._turn)
         workspace.sentences_wanted.connect(lambda: self._switch.setCurrentIndex(1))
-        in_column(
+        vbox(
             (self._switch, Qt.AlignmentFlag.AlignLeft),
             (self._pages, 1),
-            on=self,
+            parent=self,
             margins=(GRID, 0, 0, 0),
             spacing=GRID,
         )

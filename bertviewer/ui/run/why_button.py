@@ -41,19 +41,19 @@ class WhyButton(QToolButton):
         """Be there where the view in sight has questions; what was told is of another one."""
         self.setVisible(self._in_sight().has_questions)
         if self._page is not None:
-            self._page.leave()
+            self._page.dismiss()
 
     def _show_question(self, view: str, name: str) -> None:
         if view and view == self._in_sight().title:
             if self._page is not None:
-                self._page.leave()
+                self._page.dismiss()
             self._wanted = name
             self._ask()
 
     def _ask(self) -> None:
         architecture, run = self._workspace.architecture, self._workspace.runs.run
         if self._page is not None and self._page.isVisible():
-            self._page.leave()
+            self._page.dismiss()
             return
         if architecture is None or run is None:
             return

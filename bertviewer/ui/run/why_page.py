@@ -8,9 +8,9 @@ from bertviewer.charts.theme import GRID
 from bertviewer.core.explain.explanation import Answer
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.questions import Questions
-from bertviewer.ui.widgets.card import CardPopup, holds
-from bertviewer.ui.widgets.labels import blank_page, quiet_label
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, named, scrolled
+from bertviewer.ui.widgets.card import CardPopup, contains
+from bertviewer.ui.widgets.labels import blank_page, muted_label
+from bertviewer.ui.widgets.layouts import STRETCH, named, scroll_area, vbox
 
 WIDTH, MOST_HEIGHT = 420, 460  # pixels
 
@@ -25,19 +25,19 @@ class WhyPage(CardPopup):
         self.setAccessibleName(button.accessibleName())
         self._questions = Questions(workspace)
         self._questions.resized.connect(self.fit)
-        self._words = named(quiet_label(""), "whyWords")
+        self._words = named(muted_label(""), "whyWords")
         inside = blank_page()
-        self._rows = in_column(
+        self._rows = vbox(
             self._words,
             self._questions,
             STRETCH,
-            on=inside,
+            parent=inside,
             margins=(3 * GRID, 2 * GRID, 3 * GRID, 2 * GRID),
         )
-        self._scroll = scrolled(inside)
+        self._scroll = scroll_area(inside)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        in_column(self._scroll, on=self, margins=(2, GRID, 2, GRID))
+        vbox(self._scroll, parent=self, margins=(2, GRID, 2, GRID))
 
     def open(self) -> None:
         """Come into sight, and say that the answers are looked for."""
@@ -48,7 +48,7 @@ class WhyPage(CardPopup):
         if self.parentWidget() is not window:  # the pane was torn off, or put back
             self.setParent(window)
         self.fit()
-        self.come()
+        self.show_popup()
 
     def show_answers(self, answers: tuple[Answer, ...], error: str, *, opened: str = "") -> None:
         """Show what is asked, with the answer ``opened`` or else the first one open."""
@@ -62,24 +62,24 @@ class WhyPage(CardPopup):
             self._questions.focus_first()
         self.fit()
 
-    def leave(self, *, gives_back: bool = False) -> None:
+    def dismiss(self, *, restores_focus: bool = False) -> None:
         """Go out of sight; the keys may go back to the button."""
         if self.isHidden():
             return
-        self.go()
-        if gives_back:
+        self.hide_popup()
+        if restores_focus:
             self._button.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Go by Escape; Qt calls it."""
         if event.key() == Qt.Key.Key_Escape:
-            self.leave(gives_back=True)
+            self.dismiss(restores_focus=True)
         else:
             super().keyPressEvent(event)
 
-    def is_own(self, place: QPoint) -> bool:
+    def contains_click(self, place: QPoint) -> bool:
         """Tell whether it is on the card, or on the button, which closes it by its own click."""
-        return super().is_own(place) or holds(self._button, place)
+        return super().contains_click(place) or contains(self._button, place)
 
     def fit(self) -> None:
         """Be as high as what is in it, as far as the window goes, above or below the button."""

@@ -25,9 +25,8 @@ from bertviewer.ui.run.view import View
 from bertviewer.ui.views.figure_view import FigureView
 from bertviewer.ui.views.message import Message, Offer
 from bertviewer.ui.views.run_request import RunRequest
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import in_column, in_row, named, split
+from bertviewer.ui.widgets.labels import ElidedLabel, plain_label
+from bertviewer.ui.widgets.layouts import hbox, named, split, vbox
 from bertviewer.ui.widgets.progress_bar import thin_bar
 
 MOST_MASKS = 8
@@ -44,11 +43,11 @@ class WordsPanel(QWidget):
         self._request = RunRequest[Predictions | None](self._workspace, self)
         self._title = named(ElidedLabel(), "predictionTitle")
         self._masks = QWidget()
-        self._mask_buttons = in_row(on=self._masks, spacing=4)
+        self._mask_buttons = hbox(parent=self._masks, spacing=4)
         self._shown_masks: tuple[int, ...] | None = None
         self._hint = named(ElidedLabel(), "predictionHint")
         self._hint.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        line = in_row(self._title, self._masks, (self._hint, 1), spacing=12)
+        line = hbox(self._title, self._masks, (self._hint, 1), spacing=12)
         self._message = Message("predictionMessage")
         self._busy = thin_bar("predictionProgress", self.tr("Computing"))
         self._table = FigureView(self._workspace, "predictionTable", self.tr("Most likely tokens"))
@@ -58,7 +57,7 @@ class WordsPanel(QWidget):
         by_model.setContentsMargins(0, 0, 2 * GRID, 0)
         self._lens.setContentsMargins(2 * GRID, 0, 0, 0)
         self._is_compared = False
-        in_column(line, self._busy, (self._columns, 1), (self._message, 1), on=self, spacing=4)
+        vbox(line, self._busy, (self._columns, 1), (self._message, 1), parent=self, spacing=4)
         self._message.hide()
         self._request.finished.connect(self._show)
         self._request.late.connect(self._show_wait)
@@ -191,7 +190,7 @@ def _titled(title: str, table: QWidget) -> QWidget:
     whole = QWidget()
     label = plain_label(title)
     label.setMinimumHeight(title_height())
-    in_column(label, (table, 1), on=whole, spacing=4)
+    vbox(label, (table, 1), parent=whole, spacing=4)
     return whole
 
 

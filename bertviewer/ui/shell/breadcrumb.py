@@ -12,9 +12,9 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.layouts import STRETCH, in_row
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.buttons import flat_button
+from bertviewer.ui.widgets.labels import plain_tooltip
+from bertviewer.ui.widgets.layouts import STRETCH, hbox
 
 
 class Crumb(Struct, frozen=True):
@@ -76,7 +76,7 @@ class Breadcrumb(QWidget):
         self._left_out_menu.aboutToShow.connect(self._show_left_out)
         self._left_out.setMenu(self._left_out_menu)
         self._first = 0  # the first one that there is room for
-        self._line = in_row(self._left_out, STRETCH, on=self, spacing=0)
+        self._line = hbox(self._left_out, STRETCH, parent=self, spacing=0)
         self._left_out.hide()
         workspace.selection.row_changed.connect(self._on_row)
         self._on_row()
@@ -106,7 +106,7 @@ class Breadcrumb(QWidget):
             name.setText(_shown(crumb))
             name.setFont(weighted(self.font()) if is_last else self.font())
             path = visible(crumb.key) or crumb.label
-            name.setToolTip(plain_tip(shortened(path, 300)))
+            name.setToolTip(plain_tooltip(shortened(path, 300)))
             name.setAccessibleName(self.tr("Select {0}").format(path))
             sign.setAccessibleName(self.tr("Siblings of {0}").format(path))
         self._fit()

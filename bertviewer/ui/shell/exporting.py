@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from bertviewer.core.util.errors import UserError
 from bertviewer.ui.run.saved_run_dialogs import SavesRuns
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.error_bar import show_error
+from bertviewer.ui.widgets.messages import show_error
 
 if TYPE_CHECKING:
     from bertviewer.ui.export.dialog import ReportDialog

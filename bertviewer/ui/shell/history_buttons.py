@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.ui.actions.action import tip_of
 from bertviewer.ui.shell.action_table import action_of
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.layouts import in_row
+from bertviewer.ui.widgets.buttons import flat_button
+from bertviewer.ui.widgets.layouts import hbox
 
 _PRESSES = (QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonDblClick)
 
@@ -23,7 +23,7 @@ class HistoryButtons(QWidget):
         self._forward = flat_button("forwardButton", "", tip_of(action_of("goForward")), "forward")
         self._back.clicked.connect(self._history.back)
         self._forward.clicked.connect(self._history.forward)
-        in_row(self._back, self._forward, on=self, spacing=0)
+        hbox(self._back, self._forward, parent=self, spacing=0)
         self._history.changed.connect(self._update)
         self._update()
 

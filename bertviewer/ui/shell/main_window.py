@@ -54,9 +54,8 @@ from bertviewer.ui.tree.panel import ModuleTreePanel, TreeHeading
 from bertviewer.ui.welcome.answer_bar import AnswerBar
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.page import WelcomePage
-from bertviewer.ui.widgets.error_bar import ErrorBar
-from bertviewer.ui.widgets.layouts import in_column, stacked
-from bertviewer.ui.widgets.message_dialogs import show_about
+from bertviewer.ui.widgets.layouts import stacked, vbox
+from bertviewer.ui.widgets.messages import ErrorBar, show_about
 
 DEVICE_SETTING = "device"
 _WISHED_SIZE = QSize(1440, 900)
@@ -196,8 +195,11 @@ class MainWindow(QMainWindow):
 
     def _make_middle(self) -> QWidget:
         middle = QWidget()
-        layout = in_column(
-            AnswerBar(self.asking), SavedBanner(self.workspace, self.opening), on=middle, spacing=0
+        layout = vbox(
+            AnswerBar(self.asking),
+            SavedBanner(self.workspace, self.opening),
+            parent=middle,
+            spacing=0,
         )
         tabs = DetailTabs(self.workspace)
         # In a low window all pages give way, for the plots of a run.
@@ -207,7 +209,7 @@ class MainWindow(QMainWindow):
 
     def _make_panes(self) -> Panes:
         lower = QWidget()
-        in_column(HubBar(self.workspace), (self.run_area, 1), on=lower, spacing=0)
+        vbox(HubBar(self.workspace), (self.run_area, 1), parent=lower, spacing=0)
         tree = ModuleTreePanel(self.workspace)
         tree.opened.connect(self._look_closely)
         tree.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))
@@ -267,7 +269,7 @@ class MainWindow(QMainWindow):
 
     def _on_activity(self) -> None:
         """Take back what failed before, now that something else is going on."""
-        if self.workspace.scheduler.activity and not self._errors.lasts:
+        if self.workspace.scheduler.activity and not self._errors.is_persistent:
             self._errors.close()
 
     def _leave_welcome(self) -> None:

@@ -21,8 +21,8 @@ from bertviewer.ui.actions.action import (
 )
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.shell.action_table import ENTRIES, MENUS
+from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.layouts import named
-from bertviewer.ui.widgets.tooltips import plain_tip
 
 WIDEST = 480  # pixels of an option's title
 
@@ -103,7 +103,7 @@ def add_action(menu: QMenu, entry: Action, commands: Commands) -> QAction:
 def enable(action: QAction, entry: Action, reason: str) -> None:
     """Let an action be chosen if there is no reason not to; its tip says which."""
     action.setEnabled(not reason)
-    action.setToolTip(plain_tip(reason or tip_of(entry)))
+    action.setToolTip(plain_tooltip(reason or tip_of(entry)))
 
 
 class _ChoiceMenu:

@@ -11,10 +11,8 @@ from bertviewer.plots.fonts import grown, tabular, weighted
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import RIGHT, WARNING
 from bertviewer.ui.theme.icons import SIZE, line_icon
-from bertviewer.ui.widgets.badge import Pill
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.layouts import in_row
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import Badge, ElidedLabel, plain_tooltip
+from bertviewer.ui.widgets.layouts import hbox
 
 MOST_WIDTH, LEAST_NAME = 420, 150
 HEIGHT, AROUND = 30, 12
@@ -36,11 +34,11 @@ class ModelChip(QToolButton):
         self._facts = ElidedLabel()
         self._facts.setFont(tabular(self._facts.font()))
         self._facts.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self._weights = Pill()
+        self._weights = Badge()
         arrow = QLabel()
         arrow.setPixmap(line_icon("chevron-down").pixmap(QSize(SIZE, SIZE)))
         self._arrow = arrow
-        layout = in_row(on=self, margins=(3 * GRID, 0, 2 * GRID, 0), spacing=2 * GRID)
+        layout = hbox(parent=self, margins=(3 * GRID, 0, 2 * GRID, 0), spacing=2 * GRID)
         for widget in (self._name, self._facts, self._weights, arrow):
             widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             layout.addWidget(widget)
@@ -85,17 +83,17 @@ class ModelChip(QToolButton):
         if architecture is None:
             self._name.setText(self.tr("No model"))
             self._facts.setText("")
-            self._weights.show_word("", QPalette.ColorRole.WindowText)
+            self._weights.show_text("", QPalette.ColorRole.WindowText)
             self.setAccessibleName(self.tr("No model is open. Open a model"))
             self._fit()
             return
         name, root = architecture.source.name, architecture.root
         self._name.setText(_last_part(name))
         self._facts.setText(f"{root.class_name} · {short_count(root.parameters)}")
-        self._weights.show_word(*self._word(architecture))
+        self._weights.show_text(*self._word(architecture))
         text = f"{name}\n{root.class_name} · {root.parameters:,} · {self._weights.text()}"
         text = "\n".join((text, *architecture.source.notices))
-        self.setToolTip(plain_tip(text))
+        self.setToolTip(plain_tooltip(text))
         self.setAccessibleName(text.replace("\n", ", "))
         self._fit()
 

@@ -14,8 +14,7 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.ui.checkpoint.pickle_consent import WeightsConsent
 from bertviewer.ui.settings.recent_models import forget, is_there, recent_names, remember
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.error_bar import show_error
-from bertviewer.ui.widgets.message_dialogs import MODEL_FILES
+from bertviewer.ui.widgets.messages import MODEL_FILES, show_error
 
 
 class Opening(QObject):

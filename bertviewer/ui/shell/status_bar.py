@@ -10,9 +10,8 @@ from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.settings.settings import refusals
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
-from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
 from bertviewer.ui.widgets.layouts import named
-from bertviewer.ui.widgets.tooltips import plain_tip
 
 
 class WeightsLabel(QLabel):
@@ -48,7 +47,7 @@ class WeightsLabel(QLabel):
         if source.offloaded:
             text = self.tr("{0}, loaded layer by layer").format(text)
         self.setText(text)
-        self.setToolTip(plain_tip("\n".join((*source.notices, *random[:30]))))
+        self.setToolTip(plain_tooltip("\n".join((*source.notices, *random[:30]))))
         is_qualified = bool(random or source.notices) or source.weights == "random"
         role = WARNING if is_qualified else QPalette.ColorRole.WindowText
         self.setForegroundRole(role)
@@ -123,7 +122,7 @@ class Status(QStatusBar):
 
     def _on_refused(self, path: str) -> None:
         text = self.tr("Cannot write {0}. Your settings will not be remembered.")
-        self._refused.setToolTip(plain_tip(text.format(path)))
+        self._refused.setToolTip(plain_tooltip(text.format(path)))
         self._refused.setVisible(bool(path))
 
     def _on_cancelled(self, activity: str) -> None:

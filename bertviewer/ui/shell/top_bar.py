@@ -24,8 +24,8 @@ from bertviewer.ui.shell.model_chip import ModelChip
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.icons import put_icon
 from bertviewer.ui.theme.theme_of import theme_of
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.layouts import Gap, in_column, in_row
+from bertviewer.ui.widgets.buttons import flat_button
+from bertviewer.ui.widgets.layouts import Gap, hbox, vbox
 
 HEIGHT = 46
 _EXPANDING = QSizePolicy.Policy.Expanding
@@ -82,11 +82,11 @@ class TopBar(QToolBar):
         self._export.clicked.connect(parts.export)
         content = QWidget()
         content.setFixedHeight(HEIGHT)
-        layout = in_row(
+        layout = hbox(
             logo,
             ModelChip(workspace, parts.models),
             Gap(2 * GRID),
-            on=content,
+            parent=content,
             margins=(3 * GRID, 0, 3 * GRID, 0),
             spacing=2 * GRID,
         )
@@ -151,7 +151,7 @@ def _pane_buttons(panes: Panes) -> QWidget:
     panes.shown_changed.connect(update)
     update()
     row = QWidget()
-    in_row(*buttons.values(), on=row, spacing=0)
+    hbox(*buttons.values(), parent=row, spacing=0)
     return row
 
 
@@ -167,7 +167,7 @@ class BannerBar(QToolBar):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         # A toolbar shows and hides what stands in it by itself.
         place = QWidget()
-        in_column(*banners, on=place, spacing=0)
+        vbox(*banners, parent=place, spacing=0)
         self._banners = banners
         for banner in banners:
             banner.installEventFilter(self)

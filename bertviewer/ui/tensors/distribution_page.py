@@ -24,7 +24,7 @@ class DistributionPage(ComputedPage):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         tip = self.tr("Use a logarithmic axis for the counts, so that small counts are visible")
-        self._log = named(QCheckBox(self.tr("Log counts")), "tensorLogCounts", tip=tip)
+        self._log = named(QCheckBox(self.tr("Log counts")), "tensorLogCounts", tooltip=tip)
         self._panel = ChartPanel(workspace, "", HistogramPlot, (self._log,))
         self._panel.plot.setObjectName("tensorHistogram")
         self._statistics = FigureView(

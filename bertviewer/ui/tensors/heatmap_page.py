@@ -15,7 +15,7 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.views.chart_panel import ChartPanel
-from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.layouts import named
 
 STEP = 1.5
@@ -35,8 +35,8 @@ class HeatmapPage(ComputedPage):
         self._shown = named(
             QComboBox(),
             "heatmapShown",
-            says=self.tr("Value shown per block"),
-            tip=self.tr("Value shown per block: its mean, or the value farthest from 0"),
+            accessible_name=self.tr("Value shown per block"),
+            tooltip=self.tr("Value shown per block: its mean, or the value farthest from 0"),
         )
         self._shown.addItem(self.tr("mean"), "mean")
         self._shown.addItem(self.tr("extreme"), "extreme")

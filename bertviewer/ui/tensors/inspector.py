@@ -16,8 +16,8 @@ from bertviewer.ui.tensors.subject import Subject
 from bertviewer.ui.tensors.title import TensorTitle
 from bertviewer.ui.tensors.views import TensorViews
 from bertviewer.ui.tensors.worst_line import WorstLine
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
+from bertviewer.ui.widgets.buttons import flat_button
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
 
 
 class Inspector(QWidget):
@@ -41,9 +41,9 @@ class Inspector(QWidget):
         self._parts = PartChoice()
         self._worst = WorstLine()
         self._views = TensorViews(workspace)
-        self._below = in_row(margins=(16, 0, 8, 0))
+        self._below = hbox(margins=(16, 0, 8, 0))
         self._head = self._make_head()
-        in_column(self._head, self._below, self._worst, (self._views, 1), on=self, spacing=2)
+        vbox(self._head, self._below, self._worst, (self._views, 1), parent=self, spacing=2)
         self._parts.changed.connect(self._on_part)
         self._parts.head_chosen.connect(
             lambda head: workspace.selection.go(SelectionKey(head=head))
@@ -101,7 +101,7 @@ class Inspector(QWidget):
         close.setAccessibleName(self.tr("Close the tensor"))
         close.clicked.connect(self.closed)
         title, save = (self._title, 1), self._views.save_button
-        return in_row(title, self._parts, save, close, margins=(16, 6, 8, 0))
+        return hbox(title, self._parts, save, close, margins=(16, 6, 8, 0))
 
     def _on_values(self) -> None:
         subject, found = self._subject, self._values.result

@@ -13,10 +13,9 @@ from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
 from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.views.chart_menu import choose_data
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
-from bertviewer.ui.widgets.share_bar import ShareBarDelegate
-from bertviewer.ui.widgets.tables import make_table
+from bertviewer.ui.widgets.labels import ElidedLabel
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
+from bertviewer.ui.widgets.tables import ShareBarDelegate, make_table
 
 WIDTHS = {NUMBER: 96, NAME: 150}  # pixels; a title has its arrow beside it
 
@@ -28,13 +27,13 @@ class NormsPage(ComputedPage):
         super().__init__(workspace)
         self._model = NormsModel(self)
         says = self.tr("Row or column norms")
-        self._axis = named(QComboBox(), "normsAxis", says=says)
+        self._axis = named(QComboBox(), "normsAxis", accessible_name=says)
         self._axis.addItem(self.tr("of each row"), True)
         self._axis.addItem(self.tr("of each column"), False)
         self._described = ElidedLabel()
         save = named(QPushButton(self.tr("Save as CSV…")), "saveNorms")
         save.clicked.connect(lambda: choose_data(self, self._model, "norms.csv", workspace))
-        line = in_row(self._axis, (self._described, 1), save, margins=(0, 1, 0, 3), spacing=10)
+        line = hbox(self._axis, (self._described, 1), save, margins=(0, 1, 0, 3), spacing=10)
         self._table = table = make_table(self._model, "normsTable", self.tr("Norms"))
         self._bars = ShareBarDelegate(self)  # views do not own their delegates
         table.setItemDelegateForColumn(NORM, self._bars)
@@ -45,7 +44,7 @@ class NormsPage(ComputedPage):
         header.setSortIndicator(NUMBER, Qt.SortOrder.AscendingOrder)
         table.setSortingEnabled(True)
         content = QWidget()
-        in_column(line, (table, 1), on=content, spacing=0)
+        vbox(line, (table, 1), parent=content, spacing=0)
         self.set_content(content)
         self._axis.currentIndexChanged.connect(self.refresh)
         table.doubleClicked.connect(self._on_double_click)

@@ -11,7 +11,7 @@ from bertviewer.core.util import libraries
 from bertviewer.ui.jobs.requests import ModelWork, Request
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.message import Message, Offer
-from bertviewer.ui.widgets.layouts import in_column, stacked
+from bertviewer.ui.widgets.layouts import stacked, vbox
 
 
 class TensorPage(QWidget):
@@ -62,7 +62,7 @@ class ComputedPage(TensorPage):
         self._is_stopped = False
         self._message = Message("tensorNotice")
         self._pages = stacked(self._message)
-        in_column(self._pages, on=self)
+        vbox(self._pages, parent=self)
         self.request.finished.connect(self.refresh)
         self.request.late.connect(self._on_late)
         self.request.progressed.connect(self._message.show_progress)

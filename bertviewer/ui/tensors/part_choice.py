@@ -8,7 +8,7 @@ from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.values import TensorValues
 from bertviewer.ui.tensors.token_choice import TokenChoice
 from bertviewer.ui.views.choice_box import offer
-from bertviewer.ui.widgets.layouts import in_row, named, number_field
+from bertviewer.ui.widgets.layouts import hbox, named, number_field
 
 ALL = -1
 HEADS_AT = 1
@@ -33,13 +33,15 @@ class PartChoice(QWidget):
         self._shared = 1  # so many of the window's heads have one of the tensor's
         self._sizes: tuple[int, ...] = ()  # of the dimensions before the last two
         self._leading: dict[int, QSpinBox] = {}
-        self._part = named(QComboBox(), "partOfHeads", says=self.tr("Query, key or value"))
-        self._head = named(QComboBox(), "headChoice", says=self.tr("Head"))
+        self._part = named(
+            QComboBox(), "partOfHeads", accessible_name=self.tr("Query, key or value")
+        )
+        self._head = named(QComboBox(), "headChoice", accessible_name=self.tr("Head"))
         self.tokens = TokenChoice()
         says = self.tr("Given, recomputed or difference")
-        self._beside = named(QComboBox(), "comparedChoice", says=says)
+        self._beside = named(QComboBox(), "comparedChoice", accessible_name=says)
         choices = self._part, self._head, self.tokens, self._beside
-        self._row = in_row(*choices, on=self, spacing=6)
+        self._row = hbox(*choices, parent=self, spacing=6)
         self._part.currentIndexChanged.connect(self._on_part)
         self._head.currentIndexChanged.connect(self._on_head)
         self.tokens.changed.connect(self.changed)

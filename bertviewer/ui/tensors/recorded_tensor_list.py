@@ -35,7 +35,7 @@ class SeenList(QObject):
         """Why there is nothing to see, or "" if there is or will be."""
         tip = self.tr("Call to show (the run called this module several times)")
         says = self.tr("Module call")
-        self.choice = named(QComboBox(), "callChoice", says=says, tip=tip)
+        self.choice = named(QComboBox(), "callChoice", accessible_name=says, tooltip=tip)
         self.choice.hide()
         self.choice.currentIndexChanged.connect(self.changed)
         self._request.finished.connect(self.changed)

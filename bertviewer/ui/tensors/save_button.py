@@ -11,7 +11,7 @@ from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors import jobs
-from bertviewer.ui.widgets.error_bar import show_error
+from bertviewer.ui.widgets.messages import show_error
 
 
 class SaveButton(QToolButton):

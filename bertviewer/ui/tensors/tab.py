@@ -20,8 +20,7 @@ from bertviewer.ui.tensors.preference import Wish, place_of, wish_of
 from bertviewer.ui.tensors.recorded_tensor_list import SeenList
 from bertviewer.ui.tensors.tensor_table import Group, Listed, TensorTableModel
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import in_column, in_row
-from bertviewer.ui.widgets.responsive_splitter import TurningSplitter
+from bertviewer.ui.widgets.layouts import ResponsiveSplitter, hbox, vbox
 from bertviewer.ui.widgets.tables import make_sortable, make_table
 
 LIST, TENSOR = 10_000, 15_000
@@ -60,11 +59,11 @@ class TensorsTab(QWidget):
         self._table.horizontalHeader().setResizeContentsPrecision(MEASURED)
         self._inspector = Inspector(workspace)
         self._inspector.hide()
-        head = in_row((self._summary, 1), self._seen.choice, margins=(16, 10, 8, 4))
+        head = hbox((self._summary, 1), self._seen.choice, margins=(16, 10, 8, 4))
         listed = QWidget()
-        in_column(head, (self._table, 1), on=listed, spacing=0)
-        self._sides = TurningSplitter(listed, self._inspector, (LIST, TENSOR), NARROW)
-        in_column(self._sides, on=self)
+        vbox(head, (self._table, 1), parent=listed, spacing=0)
+        self._sides = ResponsiveSplitter(listed, self._inspector, (LIST, TENSOR), NARROW)
+        vbox(self._sides, parent=self)
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
         self._inspector.closed.connect(self._on_closed)
         self._seen.changed.connect(self.refresh)
@@ -193,7 +192,7 @@ class TensorsTab(QWidget):
         is_new = self._inspector.isHidden()
         self._inspector.show()
         if is_new:
-            self._sides.share()
+            self._sides.reset_sizes()
             self._table.scrollTo(index)
         if self.isVisible():
             self._inspector.show_subject(found)

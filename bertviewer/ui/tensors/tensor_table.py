@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 from PySide6.QtCore import QObject, Qt
+from typing_extensions import override
 
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ModuleTensor
@@ -14,7 +15,6 @@ from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.report.numbers import deviation
-from bertviewer.ui.widgets.natural_sort import sorted_order
 from bertviewer.ui.widgets.table_export import PATH_ROLE
 from bertviewer.ui.widgets.tables import Column, Index, Row, TableModel
 
@@ -74,7 +74,7 @@ class TensorTableModel(TableModel):
 
     def listed(self, row: int) -> Listed | None:
         """Return what a row is of, ``None`` if there is no such row, or it is a title."""
-        return self._listed[self.given(row)] if 0 <= row < len(self._listed) else None
+        return self._listed[self.number(row)] if 0 <= row < len(self._listed) else None
 
     def largest(self) -> int | None:
         """Return the row of the first of the largest parameters with values of their own.
@@ -104,18 +104,17 @@ class TensorTableModel(TableModel):
             return listed.name if isinstance(listed, TensorInfo) else None
         return super().data(index, role)
 
-    def _sort(self, rows: Sequence[Row]) -> list[int]:
-        """Sort what is between two titles."""
+    @override
+    def _sort(self) -> Sequence[int]:
+        """Sort each group by itself, below its title."""
         column, order = self._sorted
         if column < 0:
-            return list(range(len(rows)))
-        is_number, is_down = self._columns[column].is_number, order == Qt.SortOrder.DescendingOrder
+            return super()._sort()
         found: list[int] = []
         start = 0
-        for end in [*(n for n, one in enumerate(self._listed) if one is None), len(rows)]:
-            texts = [row.cells[column] for row in rows[start:end]]
-            found += [start + n for n in sorted_order(texts, is_number, is_down=is_down)]
-            found += [end] if end < len(rows) else []
+        for end in [*(n for n, one in enumerate(self._listed) if one is None), len(self._rows)]:
+            found += self._sorted_rows(range(start, end), column, order)
+            found += [end] if end < len(self._rows) else []
             start = end + 1
         return found
 

@@ -11,8 +11,7 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.subject import Subject
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.views.staleness import why_stale
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
 
 _Role = QPalette.ColorRole
 LONGEST_TIP = 1000
@@ -75,7 +74,7 @@ class TensorTitle(ElidedLabel):
         tip = f"{subject.name}\n{self._whence(subject, found)}"
         if origin.file is not None and origin.key != values.name:
             tip += "\n" + self.tr("stored as {0}").format(origin.key)
-        self.setToolTip(plain_tip(tip))
+        self.setToolTip(plain_tooltip(tip))
 
     def _why_stale(self, subject: Subject) -> str:
         workspace = self._workspace

@@ -23,7 +23,7 @@ class TokenChoice(QComboBox):
     def __init__(self) -> None:
         super().__init__()
         tip = self.tr("A single token’s row is shown as a column")
-        named(self, "tokenChoice", says=self.tr("Token"), tip=tip)
+        named(self, "tokenChoice", accessible_name=self.tr("Token"), tooltip=tip)
         self.currentIndexChanged.connect(self._on_index)
         self.show_rows(Axis())
 

@@ -15,11 +15,10 @@ from bertviewer.ui.tensors.go_to import GoTo
 from bertviewer.ui.tensors.page import TensorPage
 from bertviewer.ui.tensors.uniform_header import EvenHeader
 from bertviewer.ui.tensors.values_model import MOST, ValuesModel
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
-from bertviewer.ui.widgets.table_export import Cells, offer_copies
+from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
+from bertviewer.ui.widgets.table_export import Cells, add_copy_actions
 from bertviewer.ui.widgets.tables import make_table
-from bertviewer.ui.widgets.tooltips import plain_tip
 
 GO_TO = 170  # pixels
 NAME = 84  # pixels that a token has beside its number
@@ -45,9 +44,9 @@ class ValuesPage(TensorPage):
         self._go_to.setFixedWidth(GO_TO)
         self._described = named(ElidedLabel(), "cellValue")
         self._described.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        line = in_row(self._go_to, (self._described, 1), margins=(8, 3, 8, 3), spacing=10)
-        in_column(line, (table, 1), on=self, spacing=0)
-        offer_copies(table, ("copyCells", "copyCsv", "copyMarkdown"), self._chosen)
+        line = hbox(self._go_to, (self._described, 1), margins=(8, 3, 8, 3), spacing=10)
+        vbox(line, (table, 1), parent=self, spacing=0)
+        add_copy_actions(table, ("copyCells", "copyCsv", "copyMarkdown"), self._chosen)
         table.entered.connect(self._tell)
         table.selectionModel().currentChanged.connect(self._tell)
         self._model.modelReset.connect(self._described.clear)
@@ -198,7 +197,7 @@ class ValuesPage(TensorPage):
     def _describe(self, text: str) -> None:
         """Tell of a cell; all of it under the mouse, where there is little room."""
         self._described.setText(text)
-        self._described.setToolTip(plain_tip(text))
+        self._described.setToolTip(plain_tooltip(text))
 
     def _on_missed(self, text: str) -> None:
         part = self._model.part

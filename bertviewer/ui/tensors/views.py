@@ -14,7 +14,8 @@ from bertviewer.ui.tensors.spectrum_page import SpectrumPage
 from bertviewer.ui.tensors.values_page import ValuesPage
 from bertviewer.ui.views.message import Message
 from bertviewer.ui.views.pages import PageKind, Pages
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, stacked, tool_button
+from bertviewer.ui.widgets.buttons import tool_button
+from bertviewer.ui.widgets.layouts import STRETCH, hbox, stacked, vbox
 
 PAGES: tuple[PageKind[TensorPage], ...] = (
     PageKind(QT_TRANSLATE_NOOP("TensorViews", "Values"), ValuesPage),
@@ -38,7 +39,7 @@ class TensorViews(QWidget):
         self._pages.built.connect(self._on_built)
         self._stack = stacked(*self._pages.slots, self._message)
         self._buttons = QButtonGroup(self)
-        in_column(self._make_line(), (self._stack, 1), on=self, spacing=2)
+        vbox(self._make_line(), (self._stack, 1), parent=self, spacing=2)
         self._buttons.idToggled.connect(self._on_button)
 
     @property
@@ -75,7 +76,7 @@ class TensorViews(QWidget):
             button.setAutoRaise(True)
             self._buttons.addButton(button, number)
         self._buttons.button(0).setChecked(True)
-        return in_row(*self._buttons.buttons(), STRETCH, margins=(8, 0, 8, 0), spacing=2)
+        return hbox(*self._buttons.buttons(), STRETCH, margins=(8, 0, 8, 0), spacing=2)
 
     def go_to(self, row: int, column: int) -> None:
         """Bring a cell of the matrix that is shown into sight, among its values."""

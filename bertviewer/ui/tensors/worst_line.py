@@ -8,9 +8,9 @@ from bertviewer.charts.theme import GRID
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.tensors.values import NamedValues
 from bertviewer.core.util.numbers import number_text
-from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import in_row, named
+from bertviewer.ui.widgets.layouts import hbox, named
 
 
 class WorstLine(QWidget):
@@ -27,7 +27,7 @@ class WorstLine(QWidget):
             self.tr("Go to the element with the largest difference"),
         )
         button.clicked.connect(self.wanted)
-        in_row((self._text, 1), button, on=self, margins=(4 * GRID, 0, 2 * GRID, 0))
+        hbox((self._text, 1), button, parent=self, margins=(4 * GRID, 0, 2 * GRID, 0))
         self.hide()
 
     def show_worst(self, found: NamedValues | None) -> None:

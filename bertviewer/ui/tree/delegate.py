@@ -31,7 +31,7 @@ from bertviewer.ui.tree.cells import (
 )
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.rows import TreeItem
-from bertviewer.ui.widgets.highlighted_line import marked_line
+from bertviewer.ui.widgets.labels import highlighted_line
 
 SQUARE, NAME_LEFT = 8, 18
 """Pixels: a part's square, and where a name begins."""
@@ -158,7 +158,9 @@ class TreeDelegate(QStyledItemDelegate):
         theme = self._theme
         behind.setBackground(QColor(mixed(theme.accent, theme.surface, MARKED)))
         behind.setForeground(QColor(theme.text))
-        layout = marked_line(text, font, [(start, end - start, behind) for start, end in spans])
+        layout = highlighted_line(
+            text, font, [(start, end - start, behind) for start, end in spans]
+        )
         top = room.center().y() - layout.lineAt(0).height() / 2
         layout.draw(painter, QPointF(room.left(), top))
         return width

@@ -15,9 +15,9 @@ from bertviewer.ui.tree.examples import FilterExamples
 from bertviewer.ui.tree.filter import KEYS
 from bertviewer.ui.tree.offers import TreeOffers
 from bertviewer.ui.tree.rows import TreeItem
-from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
 
 DELAY = 150  # milliseconds
 
@@ -73,8 +73,8 @@ class TreeFilterBar(QWidget):
         help_button = flat_button("treeFilterHelp", "?", self.tr("Filter syntax"))
         help_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         help_button.setMenu(self._examples)
-        line = in_row((self.field, 1), help_button, spacing=2)
-        in_column(line, self._make_result(), on=self, spacing=2)
+        line = hbox((self.field, 1), help_button, spacing=2)
+        vbox(line, self._make_result(), parent=self, spacing=2)
 
     def show_result(self, found: FilterResult) -> None:
         """Say how many modules fit, which hit one is at, and what was not understood."""
@@ -148,11 +148,11 @@ class TreeFilterBar(QWidget):
         self._next = flat_button("hitNext", "↓", self.tr("Next match (F3)"))
         self._before.clicked.connect(lambda: self.stepped.emit(-1))
         self._next.clicked.connect(lambda: self.stepped.emit(1))
-        in_row(
+        hbox(
             (self._count, 1),
             self._before,
             self._next,
-            on=self._result,
+            parent=self._result,
             margins=(4, 0, 0, 0),
             spacing=0,
         )

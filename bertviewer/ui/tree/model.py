@@ -39,8 +39,8 @@ from bertviewer.ui.tree.figures import TreeFigures
 from bertviewer.ui.tree.filter import parse_filter
 from bertviewer.ui.tree.rows import TreeItem, TreeRows
 from bertviewer.ui.tree.terms import TreeFilter
+from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.tables import Index, alignment
-from bertviewer.ui.widgets.tooltips import plain_tip
 
 __all__ = (
     "CLASS",
@@ -221,7 +221,7 @@ class ModuleTreeModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return alignment(column in NUMBERS)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(tip(item, column, self.statistic))
+            return plain_tooltip(tip(item, column, self.statistic))
         if role == Qt.ItemDataRole.SizeHintRole and column == MODULE:
             # Large letters need more than the usual row.
             return QSize(0, max(ROW, QFontMetrics(QGuiApplication.font()).height() + 7))

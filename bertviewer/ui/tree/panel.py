@@ -22,9 +22,8 @@ from bertviewer.ui.tree.model import MODULE, ModuleTreeModel
 from bertviewer.ui.tree.rows import TreeItem
 from bertviewer.ui.tree.terms import TreeFilter
 from bertviewer.ui.tree.view import ModuleTreeView
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.labels import muted
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
+from bertviewer.ui.widgets.labels import ElidedLabel, muted
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
 
 MOST_OPEN = 3_000
 """Hits of a filter that are all brought into sight."""
@@ -52,8 +51,8 @@ class ModuleTreePanel(QWidget):
         self._open_before: tuple[str, ...] = ()  # rows that were, when filtering began
         self.setBackgroundRole(QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
-        layout = in_column(on=self, margins=(0, 4, 0, 0), spacing=4)
-        around = in_column(self._bar, margins=(8, 0, 8, 0))
+        layout = vbox(parent=self, margins=(0, 4, 0, 0), spacing=4)
+        around = vbox(self._bar, margins=(8, 0, 8, 0))
         layout.addLayout(around)
         layout.addWidget(self._view, 1)
 
@@ -229,7 +228,7 @@ class TreeHeading(QWidget):
         self._counts = named(ElidedLabel(), "treeCounts")
         muted(self._counts)
         self._counts.setFont(sized(self._counts.font(), SMALL))
-        in_row(self._counts, on=self)
+        hbox(self._counts, parent=self)
         workspace.architecture_changed.connect(self._refresh)
         self._refresh()
 

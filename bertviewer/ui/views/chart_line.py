@@ -6,10 +6,9 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.layouts import STRETCH, in_row
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.buttons import flat_button
+from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
+from bertviewer.ui.widgets.layouts import STRETCH, hbox
 
 LEAST_TITLE = 120
 """Pixels of a title, unless it is shorter: of fewer nothing is left but dots."""
@@ -30,7 +29,7 @@ class ChartLine(QWidget):
         )
         # No arrow beside the dots.
         self._button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self._row = in_row(self._title, STRETCH, self._button, on=self, spacing=2 * GRID)
+        self._row = hbox(self._title, STRETCH, self._button, parent=self, spacing=2 * GRID)
 
     @property
     def title(self) -> str:
@@ -40,7 +39,7 @@ class ChartLine(QWidget):
     def set_title(self, title: str, tip: str = "") -> None:
         """Write another title, and what it tells under the mouse."""
         self._title.setText(title)
-        self._title.setToolTip(plain_tip(tip))
+        self._title.setToolTip(plain_tooltip(tip))
         self._fit()
 
     def take_controls(self, *controls: QWidget) -> None:

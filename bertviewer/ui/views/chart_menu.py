@@ -21,8 +21,8 @@ from bertviewer.plots.plot import Plot
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.links import show_values
-from bertviewer.ui.widgets.error_bar import show_error
 from bertviewer.ui.widgets.layouts import named
+from bertviewer.ui.widgets.messages import show_error
 
 
 class _Entry(Struct, frozen=True):

@@ -23,7 +23,7 @@ from bertviewer.ui.views.chart_menu import fill_menu, offer_values
 from bertviewer.ui.views.message import Message, Offer
 from bertviewer.ui.views.readout import Readout
 from bertviewer.ui.views.side_by_side import ChartPlot, Column, SideBySide
-from bertviewer.ui.widgets.layouts import in_column
+from bertviewer.ui.widgets.layouts import vbox
 from bertviewer.ui.widgets.progress_bar import thin_bar
 
 
@@ -61,7 +61,7 @@ class ChartPanel(QWidget):
         self._pages = QStackedWidget()
         self._pages.addWidget(self._plots)
         self._pages.addWidget(self._message)
-        in_column(self._line, self._busy, (self._pages, 1), on=self, spacing=2)
+        vbox(self._line, self._busy, (self._pages, 1), parent=self, spacing=2)
         self._value = Readout(self)
         for signal in (
             workspace.selection.row_changed,

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import (
     QToolTip,
 )
 
-from bertviewer.ui.widgets.tooltips import both_tips
+from bertviewer.ui.widgets.labels import joined_tooltips
 
 LEAST = 108
 """Pixels that are left of a longer choice however short the room is: about eight letters."""
@@ -90,7 +90,7 @@ class ChoiceBox(QComboBox):
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             text = self.currentText()
             if text != self.shown_text:
-                QToolTip.showText(event.globalPos(), both_tips(text, self.toolTip()), self)
+                QToolTip.showText(event.globalPos(), joined_tooltips(text, self.toolTip()), self)
                 return True
         return super().event(event)
 

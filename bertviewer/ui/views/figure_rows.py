@@ -7,8 +7,8 @@ from PySide6.QtGui import QGuiApplication
 
 from bertviewer.charts.table import DataTable, TableCell
 from bertviewer.plots.fonts import weighted
+from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.tables import SHARE_ROLE, Column, Index, Row, TableModel
-from bertviewer.ui.widgets.tooltips import plain_tip
 
 
 class FigureRows(TableModel):
@@ -20,14 +20,12 @@ class FigureRows(TableModel):
 
     def show_table(self, table: DataTable) -> None:
         """Show a table in place of the one before."""
-        self.beginResetModel()
         self.shown = table
-        self._columns = tuple(
-            Column(column.title, column.kind in ("number", "bar"), plain_tip(column.name))
+        columns = [
+            Column(column.title, column.kind in ("number", "bar"), plain_tooltip(column.name))
             for column in table.columns
-        )
-        self._rows = tuple(Row(tuple(figure.text for figure in row)) for row in table.rows)
-        self.endResetModel()
+        ]
+        self.set_rows([Row(tuple(figure.text for figure in row)) for row in table.rows], columns)
 
     def figure(self, index: Index) -> TableCell:
         """Return the figure of a cell."""
@@ -41,7 +39,7 @@ class FigureRows(TableModel):
         if role == SHARE_ROLE:
             return figure.share
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(figure.tip) or None
+            return plain_tooltip(figure.tip) or None
         if role == Qt.ItemDataRole.FontRole and figure.is_bold:
             return weighted(QGuiApplication.font())
         return super().data(index, role)

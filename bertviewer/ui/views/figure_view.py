@@ -20,10 +20,9 @@ from bertviewer.charts.table import DataTable
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_menu import choose_data
 from bertviewer.ui.views.figure_rows import FigureRows
-from bertviewer.ui.widgets.layouts import in_column, named
-from bertviewer.ui.widgets.share_bar import ShareBarDelegate
-from bertviewer.ui.widgets.table_export import Cells, offer_copies
-from bertviewer.ui.widgets.tables import SHARE_ROLE, make_table
+from bertviewer.ui.widgets.layouts import named, vbox
+from bertviewer.ui.widgets.table_export import Cells, add_copy_actions
+from bertviewer.ui.widgets.tables import SHARE_ROLE, ShareBarDelegate, make_table
 
 DEEPEST = 0.5
 """How much of the shade's colour a share of 1 has: text stays readable on it."""
@@ -59,11 +58,11 @@ class FigureView(QWidget):
         self._bars, self._shades = ShareBarDelegate(self), _ShadeDelegate(self)
         self._plain = QStyledItemDelegate(self)
         names = ("copyCells", "copyAll", "copyAllCsv", "copyAllMarkdown")
-        offer_copies(table, names, self._cells)
+        add_copy_actions(table, names, self._cells)
         save = named(QAction(self.tr("Save data as CSV…"), table), "saveData")
         save.triggered.connect(self._save)
         table.addAction(save)
-        in_column(table, on=self)
+        vbox(table, parent=self)
         table.selectionModel().currentRowChanged.connect(self._on_current)
 
     @property

@@ -14,10 +14,9 @@ from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.widgets.flow_layout import FlowLayout
-from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.link_button import WordLink
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.buttons import LinkButton
+from bertviewer.ui.widgets.labels import plain_label, plain_tooltip
+from bertviewer.ui.widgets.layouts import FlowLayout
 
 LONGEST = 300
 """Letters of a path in a tip."""
@@ -53,14 +52,14 @@ def show_step(workspace: Workspace, step: CheckStep) -> None:
     workspace.values_wanted.emit(step, None)
 
 
-class PathLink(WordLink):
+class PathLink(LinkButton):
     """A word that selects a module."""
 
     def __init__(self, link: Link, workspace: Workspace) -> None:
         super().__init__("pathLink")
         self.setText(visible(link.text))
         path = shortened(visible(link.key), LONGEST) or self.text()
-        self.setToolTip(plain_tip(self.tr("Select {0}").format(path)))
+        self.setToolTip(plain_tooltip(self.tr("Select {0}").format(path)))
         self.setAccessibleName(self.tr("Select {0}").format(path))
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.clicked.connect(lambda: workspace.selection.select(link.key))

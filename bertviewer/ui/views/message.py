@@ -7,10 +7,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.widgets.labels import quiet_label
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, named
-from bertviewer.ui.widgets.progress_bar import BusyBar
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import muted_label, plain_tooltip
+from bertviewer.ui.widgets.layouts import STRETCH, named, vbox
+from bertviewer.ui.widgets.progress_bar import ProgressBar
 
 WIDTH, THICKNESS = 220, 6  # pixels of the bar
 
@@ -29,17 +28,17 @@ class Message(QWidget):
     def __init__(self, name: str) -> None:
         super().__init__()
         self._offer: Offer | None = None
-        self._words = named(quiet_label(""), name)
+        self._words = named(muted_label(""), name)
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._bar: BusyBar | None = None  # until there is something to wait for
+        self._bar: ProgressBar | None = None  # until there is something to wait for
         self._button = named(QPushButton(), f"{name}Action")
         self._button.clicked.connect(self._carry_out)
-        self._column = in_column(
+        self._column = vbox(
             STRETCH,
             self._words,
             (self._button, Qt.AlignmentFlag.AlignHCenter),
             STRETCH,
-            on=self,
+            parent=self,
             margins=(6 * GRID, GRID, 6 * GRID, GRID),
             spacing=2 * GRID,
         )
@@ -58,12 +57,12 @@ class Message(QWidget):
         if offer is not None:
             self._button.setText(offer.title)
             self._button.setEnabled(not offer.lacking)
-            self._button.setToolTip(plain_tip(offer.lacking))
+            self._button.setToolTip(plain_tooltip(offer.lacking))
 
     def show_progress(self, done: int, total: int) -> None:
         """Show how far it is, of 0 that nobody knows."""
         if self._bar is None:
-            self._bar = named(BusyBar(), f"{self._words.objectName()}Progress")
+            self._bar = named(ProgressBar(), f"{self._words.objectName()}Progress")
             self._bar.setFixedWidth(WIDTH)
             self._bar.setMaximumHeight(THICKNESS)
             self._column.insertWidget(2, self._bar, 0, Qt.AlignmentFlag.AlignHCenter)

@@ -10,16 +10,15 @@ from bertviewer.core.explain.explanation import Answer
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.rich_label import Prose
-from bertviewer.ui.widgets.labels import quiet_label
-from bertviewer.ui.widgets.layouts import in_column, named
-from bertviewer.ui.widgets.link_button import WordLink
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.buttons import LinkButton
+from bertviewer.ui.widgets.labels import muted_label, plain_tooltip
+from bertviewer.ui.widgets.layouts import named, vbox
 
 
-class QuestionLink(WordLink):
+class QuestionLink(LinkButton):
     """A question as a link, in as many lines as it needs."""
 
-    alignment = WordLink.alignment | int(Qt.TextFlag.TextWordWrap)
+    alignment = LinkButton.alignment | int(Qt.TextFlag.TextWordWrap)
     spacing = GRID
 
     def __init__(self, name: str) -> None:
@@ -55,7 +54,7 @@ class Questions(QWidget):
         super().__init__(parent)
         self._workspace = workspace
         self._rows: dict[str, _Question] = {}
-        self._layout = in_column(on=self, spacing=0)
+        self._layout = vbox(parent=self, spacing=0)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,7 +104,7 @@ class _Question(QWidget):
         self._answer: Prose | None = None
         self._source: QLabel | None = None
         self._shown: Answer | None = None
-        self._layout = in_column(self.link, on=self, spacing=0)
+        self._layout = vbox(self.link, parent=self, spacing=0)
         self.link.toggled.connect(self._on_toggled)
 
     def open(self) -> None:
@@ -123,7 +122,7 @@ class _Question(QWidget):
     def _on_toggled(self, is_open: bool) -> None:
         if self._answer is None:
             self._answer = named(Prose("", self._workspace), f"{self.link.objectName()}-answer")
-            self._source = quiet_label("")
+            self._source = muted_label("")
             self._source.setFont(sized(self._source.font(), SMALL))
             self._source.setContentsMargins(0, 0, 0, 2 * GRID)
             self._source.setMinimumWidth(1)
@@ -142,4 +141,4 @@ class _Question(QWidget):
         assert self._source is not None
         self._answer.show_text("\n".join(filter(None, (answer.text, answer.measured))))
         self._source.setText(answer.source)
-        self._source.setToolTip(plain_tip("\n".join(one.text for one in answer.references)))
+        self._source.setToolTip(plain_tooltip("\n".join(one.text for one in answer.references)))

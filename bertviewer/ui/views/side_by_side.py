@@ -21,7 +21,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.painted import PaintedPlot
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.plots.token_plot import TokenPlot
-from bertviewer.ui.widgets.layouts import in_column, in_row
+from bertviewer.ui.widgets.layouts import hbox, vbox
 
 LEAST_SHARE = 0.4
 """A plot of few cells has so much of the width of the one beside it."""
@@ -39,7 +39,7 @@ class Column(QWidget):
         self.name.setFont(sized(self.name.font(), SMALL))
         self.name.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.name.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        in_column(self.name, (plot, 1), on=self, spacing=0)
+        vbox(self.name, (plot, 1), parent=self, spacing=0)
 
 
 class SideBySide(QWidget):
@@ -52,7 +52,7 @@ class SideBySide(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.columns: list[Column] = []
-        self._row = in_row(on=self)
+        self._row = hbox(parent=self)
 
     def add(self, column: Column) -> None:
         """Put a plot to the left of those that are there."""

@@ -8,9 +8,9 @@ from bertviewer.charts.theme import GRID
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.welcome.asking import Asking
-from bertviewer.ui.widgets.flat_button import flat_button
+from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
 
 
 class AnswerBar(QWidget):
@@ -28,11 +28,11 @@ class AnswerBar(QWidget):
         close.clicked.connect(asking.dismiss)
         self.setBackgroundRole(QPalette.ColorRole.Highlight)
         self.setAutoFillBackground(True)
-        words = in_column(self._question, self._answer, spacing=0)
-        in_row(
+        words = vbox(self._question, self._answer, spacing=0)
+        hbox(
             (words, 1),
             (close, Qt.AlignmentFlag.AlignTop),
-            on=self,
+            parent=self,
             margins=(4 * GRID, 2 * GRID, 2 * GRID, 2 * GRID),
         )
         asking.changed.connect(self._show)

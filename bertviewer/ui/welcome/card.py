@@ -9,9 +9,8 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 from bertviewer.charts.theme import GRID, NORMAL, ROUND, mixed
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.theme.theme_of import theme_of
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.labels import muted
-from bertviewer.ui.widgets.layouts import in_column
+from bertviewer.ui.widgets.labels import ElidedLabel, muted
+from bertviewer.ui.widgets.layouts import vbox
 
 PADDING = 3 * GRID
 
@@ -30,8 +29,8 @@ class Card(QAbstractButton):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
-        self.lines = in_column(
-            on=self, margins=(PADDING, PADDING, PADDING, PADDING), spacing=GRID // 2
+        self.lines = vbox(
+            parent=self, margins=(PADDING, PADDING, PADDING, PADDING), spacing=GRID // 2
         )
 
     def add_text(self, text: str, *, is_title: bool = False) -> ElidedLabel:

@@ -29,9 +29,8 @@ from bertviewer.ui.welcome.legend import Legend
 from bertviewer.ui.welcome.model_card import model_cards
 from bertviewer.ui.welcome.questions import QUESTIONS, Question
 from bertviewer.ui.welcome.recent_list import RecentList
-from bertviewer.ui.widgets.labels import muted, plain_label
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, named
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import muted, plain_label, plain_tooltip
+from bertviewer.ui.widgets.layouts import STRETCH, hbox, named, vbox
 
 
 class QuestionCard(Card):
@@ -42,7 +41,7 @@ class QuestionCard(Card):
         sentence = question.sentence
         texts = " ↔ ".join(f"“{text}”" for text in (sentence.text, sentence.pair) if text)
         super().__init__(question.name, title, f"{hint}. {texts}")
-        self.setToolTip(plain_tip(texts))
+        self.setToolTip(plain_tooltip(texts))
         self.add_text(title, is_title=True)
         self.add_text(hint)
         self.add_text(texts)
@@ -54,7 +53,7 @@ def question_cards(asking: Asking, lacking: str) -> Iterator[QuestionCard]:
         card = QuestionCard(question)
         card.setEnabled(not lacking)
         if lacking:
-            card.setToolTip(plain_tip(lacking))
+            card.setToolTip(plain_tooltip(lacking))
         card.clicked.connect(lambda _=False, question=question: asking.ask(question))
         yield card
 
@@ -95,8 +94,8 @@ class Choices(QScrollArea):
 
         page = QWidget()
         page.setMaximumWidth(WIDEST)
-        lines = in_column(
-            on=page, margins=(6 * GRID, 6 * GRID, 6 * GRID, 6 * GRID), spacing=2 * GRID
+        lines = vbox(
+            parent=page, margins=(6 * GRID, 6 * GRID, 6 * GRID, 6 * GRID), spacing=2 * GRID
         )
         head = _title(icon)
         head.addWidget(self._back)
@@ -114,7 +113,7 @@ class Choices(QScrollArea):
         lines.addWidget(_opens_last_check())
         lines.addStretch(1)
         room = QWidget()
-        in_row(STRETCH, (page, 1000), STRETCH, on=room)
+        hbox(STRETCH, (page, 1000), STRETCH, parent=room)
         self.setWidget(room)
 
     def show_open(self, name: str) -> None:
@@ -132,7 +131,7 @@ class Choices(QScrollArea):
         self._note.setVisible(bool(text))
 
     def _columns(self) -> QHBoxLayout:
-        columns = in_row(spacing=4 * GRID)
+        columns = hbox(spacing=4 * GRID)
         recent = _under(self.tr("Recent models"), self._recent)
         self._recent.emptied.connect(recent.hide)
         columns.addWidget(recent, 3)
@@ -162,7 +161,7 @@ def _shortened(name: str) -> str:
 
 def _under(title: str, widget: QWidget) -> QWidget:
     made = QWidget()
-    in_column(_heading(title), (widget, 1), on=made, spacing=2 * GRID)
+    vbox(_heading(title), (widget, 1), parent=made, spacing=2 * GRID)
     return made
 
 
@@ -174,7 +173,7 @@ def _heading(text: str) -> QLabel:
 
 
 def _heading_line(heading: QLabel, beside: QWidget) -> QHBoxLayout:
-    return in_row((heading, 1), (beside, Qt.AlignmentFlag.AlignBottom))
+    return hbox((heading, 1), (beside, Qt.AlignmentFlag.AlignBottom))
 
 
 def _wrapped(text: str) -> QLabel:
@@ -197,8 +196,8 @@ def _title(icon: QIcon) -> QHBoxLayout:
         )
     )
     says.setFont(sized(says.font(), LARGE))
-    words = in_column(name, says, spacing=0)
-    return in_row(picture, (words, 1), spacing=3 * GRID)
+    words = vbox(name, says, spacing=0)
+    return hbox(picture, (words, 1), spacing=3 * GRID)
 
 
 def _why_no_demo() -> str:

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from bertviewer.charts.theme import GRID, ROUND
 from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.widgets.labels import muted, plain_label
-from bertviewer.ui.widgets.layouts import STRETCH, Gap, in_column, in_row, named
+from bertviewer.ui.widgets.layouts import STRETCH, Gap, hbox, named, vbox
 
 
 class Opens(Protocol):
@@ -39,7 +39,7 @@ class DropPlace(QWidget):
             plain_label(self.tr("config.json · .safetensors · .bin — no code is executed"))
         )
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        buttons = in_row(STRETCH, spacing=2 * GRID)
+        buttons = hbox(STRETCH, spacing=2 * GRID)
         for name, title, tip, choose in (
             (
                 "chooseFolder",
@@ -60,19 +60,19 @@ class DropPlace(QWidget):
                 opening.choose_hub,
             ),
         ):
-            button = named(QPushButton(title), name, tip=tip)
+            button = named(QPushButton(title), name, tooltip=tip)
             button.setAccessibleDescription(tip)
             button.clicked.connect(lambda _=False, choose=choose: choose())
             buttons.addWidget(button)
         buttons.addStretch(1)
-        in_column(
+        vbox(
             STRETCH,
             text,
             hint,
             Gap(GRID),
             buttons,
             STRETCH,
-            on=self,
+            parent=self,
             margins=(4 * GRID, 4 * GRID, 4 * GRID, 4 * GRID),
             spacing=2 * GRID,
         )

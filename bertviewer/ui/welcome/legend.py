@@ -10,7 +10,7 @@ from bertviewer.plots.stack_picture import STRENGTH
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.widgets.labels import muted
-from bertviewer.ui.widgets.layouts import in_row
+from bertviewer.ui.widgets.layouts import hbox
 
 PARTS: tuple[tuple[Part, str], ...] = (
     ("embeddings", QT_TRANSLATE_NOOP("legend", "embeddings")),
@@ -41,7 +41,7 @@ class Legend(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        line = in_row(on=self, spacing=GRID)
+        line = hbox(parent=self, spacing=GRID)
         for part, name in PARTS:
             line.addWidget(_Swatch(part))
             line.addWidget(_small(translate("legend", name)))

@@ -7,9 +7,9 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from bertviewer.charts.theme import GRID, TITLE
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.jobs.scheduler import Scheduler
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.layouts import in_column, named
-from bertviewer.ui.widgets.progress_bar import BusyBar
+from bertviewer.ui.widgets.labels import ElidedLabel
+from bertviewer.ui.widgets.layouts import named, vbox
+from bertviewer.ui.widgets.progress_bar import ProgressBar
 
 WIDTH = 320
 
@@ -27,20 +27,20 @@ class LoadingPage(QWidget):
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._bar = named(BusyBar(), "loadingBar", says=self.tr("Loading progress"))
+        self._bar = named(ProgressBar(), "loadingBar", accessible_name=self.tr("Loading progress"))
         self._bar.setFixedSize(WIDTH, GRID)
         self._cancel = QPushButton(self.tr("Cancel"))
         self._cancel.setObjectName("loadingCancel")
         self._cancel.setToolTip(self.tr("Cancel opening (Ctrl+.)"))
         self._cancel.clicked.connect(scheduler.cancel)
-        in_column(
+        vbox(
             2,
             self._title,
             (self._bar, Qt.AlignmentFlag.AlignHCenter),
             self._text,
             (self._cancel, Qt.AlignmentFlag.AlignHCenter),
             3,
-            on=self,
+            parent=self,
             margins=None,
             spacing=3 * GRID,
         )

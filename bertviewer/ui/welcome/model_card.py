@@ -13,7 +13,7 @@ from bertviewer.plots.stack_picture import paint_stack
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.welcome.card import Card
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import plain_tooltip
 
 PICTURE_HEIGHT = 11 * GRID
 DEMO = "demo"
@@ -52,7 +52,7 @@ class ModelCard(Card):
         lines = [says, f"{outline.class_name}, {outline.parameters:,}"]
         if name != DEMO:
             lines.append(translate("ModelCard", _NO_WEIGHTS))
-        self.setToolTip(plain_tip("\n".join(lines)))
+        self.setToolTip(plain_tooltip("\n".join(lines)))
         self.lines.addWidget(StackPicture(outline))
         self.lines.addSpacing(GRID)
         self.add_text(name, is_title=True)

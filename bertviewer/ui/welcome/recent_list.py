@@ -14,9 +14,9 @@ from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.welcome.card import Card, card_text
 from bertviewer.ui.welcome.drop_place import Opens
-from bertviewer.ui.widgets.flat_button import flat_button
-from bertviewer.ui.widgets.layouts import in_column, in_row
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.buttons import flat_button
+from bertviewer.ui.widgets.labels import plain_tooltip
+from bertviewer.ui.widgets.layouts import hbox, vbox
 
 
 class Whereabouts(QObject):
@@ -65,7 +65,7 @@ class RecentList(QWidget):
         super().__init__()
         self._opening = opening
         self._states: dict[str, QLabel] = {}
-        self._lines = in_column(on=self, spacing=GRID)
+        self._lines = vbox(parent=self, spacing=GRID)
         self._whereabouts = Whereabouts(self)
         self._whereabouts.missing.connect(self._on_missing)
 
@@ -89,13 +89,13 @@ class RecentList(QWidget):
         when = opened_at(name)
         said = when_text(when) if when is not None else ""
         card = Card(f"recent-{name}", short, ", ".join(filter(None, (folder, said))))
-        card.setToolTip(plain_tip(name))
+        card.setToolTip(plain_tooltip(name))
         title, path = card_text(short, is_title=True), card_text(folder)
         state = self._states[name] = card_text(said)
         tip = self.tr("Remove from this list")
         remove = flat_button(f"forget-{name}", "✕", tip)
         remove.clicked.connect(lambda: self._forget(name))
-        row = in_row(spacing=2 * GRID)
+        row = hbox(spacing=2 * GRID)
         for widget, stretch in ((title, 0), (path, 1), (state, 0), (remove, 0)):
             row.addWidget(widget, stretch)
         title.setMinimumWidth(min(title.sizeHint().width(), NAME_WIDTH))

@@ -24,11 +24,8 @@ from bertviewer.core.what_if.sheet import Sheet
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.what_if.value_spin_box import MAX_VALUE, KnobSpin
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.flow_layout import FlowLayout
-from bertviewer.ui.widgets.labels import plain_label, quiet_label
-from bertviewer.ui.widgets.layouts import in_column, in_row, named
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import ElidedLabel, muted_label, plain_label, plain_tooltip
+from bertviewer.ui.widgets.layouts import FlowLayout, hbox, named, vbox
 
 _KNOB_WIDTH, _LEAST = 13, 14
 """Of a knob with its key, and of all, in heights of their type."""
@@ -52,7 +49,7 @@ class Knob(QWidget):
         self._note = ElidedLabel()
         self._note.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._letter.setMinimumWidth(self._letter.fontMetrics().horizontalAdvance("M"))
-        in_row(self._letter, (self._note, 1), self.spin, on=self, spacing=4)
+        hbox(self._letter, (self._note, 1), self.spin, parent=self, spacing=4)
 
     def show_value(self, value: int, note: str, is_changed: bool, is_enabled: bool) -> None:
         """Show a value without saying that it changed."""
@@ -139,7 +136,7 @@ class KnobPanel(QWidget):
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.viewport().setBackgroundRole(QPalette.ColorRole.Window)
-        self._hint = quiet_label("")
+        self._hint = muted_label("")
         self._hint.setContentsMargins(16, 4, 8, 6)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._message = named(plain_label(""), "whatIfMessage")
@@ -153,7 +150,7 @@ class KnobPanel(QWidget):
         self._offers.setContentsMargins(16, 0, 8, 6)
         self._offer_line = FlowLayout(self._offers, 4, 2)
         self.show_message("")
-        in_column((self._scroll, 1), self._hint, self._message, self._offers, 0, on=self, spacing=0)
+        vbox((self._scroll, 1), self._hint, self._message, self._offers, 0, parent=self, spacing=0)
 
     def minimumSizeHint(self) -> QSize:
         """Return room for a column of fields; Qt calls it."""
@@ -174,7 +171,7 @@ class KnobPanel(QWidget):
         for letter, value in offers.items():
             title = f"{letter} = {value:,}"
             name = f"whatIfOffer_{letter}"
-            button = named(QPushButton(title), name, tip=self.tr("Set {0}").format(title))
+            button = named(QPushButton(title), name, tooltip=self.tr("Set {0}").format(title))
             button.clicked.connect(partial(self._take, letter, value))
             self._offer_line.addWidget(button)
         self._offers.setVisible(bool(offers))
@@ -189,7 +186,7 @@ class KnobPanel(QWidget):
         """Show other letters."""
         self._sheet = sheet
         page = QWidget()
-        layout = in_column(on=page, margins=(16, 4, 12, 8), spacing=4)
+        layout = vbox(parent=page, margins=(16, 4, 12, 8), spacing=4)
         self._knobs = [self._make_knob(symbol) for symbol in sheet.symbols]
         first = [knob for knob in self._knobs if is_standard(knob.symbol)]
         more = [knob for knob in self._knobs if not is_standard(knob.symbol)]
@@ -238,7 +235,7 @@ class KnobPanel(QWidget):
 
         knob = Knob(symbol, step)
         hint = self._hint_of(symbol)
-        knob.setToolTip(plain_tip(hint))
+        knob.setToolTip(plain_tooltip(hint))
         knob.spin.valueChanged.connect(lambda value: self.changed.emit(symbol.name, value))
         knob.spin.noticed.connect(lambda: self._notice(knob, hint))
         return knob

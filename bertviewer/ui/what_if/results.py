@@ -15,8 +15,8 @@ from bertviewer.ui.what_if.figures import FigureGrid, FigureLine
 from bertviewer.ui.what_if.parts import Part, PartBars
 from bertviewer.ui.what_if.shapes import TensorShapes
 from bertviewer.ui.what_if.texts import bytes_text, difference_text, domain_text, ratio_text
-from bertviewer.ui.widgets.labels import blank_page, heading_label, plain_label, quiet_label
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, named
+from bertviewer.ui.widgets.labels import blank_page, heading_label, muted_label, plain_label
+from bertviewer.ui.widgets.layouts import STRETCH, named, vbox
 
 _LETTER = re.compile(r"[^\W\d]\w*")
 _CACHE_DTYPE = "float16"
@@ -40,13 +40,13 @@ class ResultsView(QScrollArea):
         self._row_heading = heading_label("")
         self._row = FigureGrid(self.tr("In the model"), self.tr("What if"))
         self._row.setObjectName("whatIfRowFigures")
-        self._note = named(quiet_label(""), "whatIfNote")
+        self._note = named(muted_label(""), "whatIfNote")
         self._note.setContentsMargins(0, 6, 0, 0)
         self._formula = named(plain_label(""), "whatIfFormula")
         self._formula.setContentsMargins(0, 6, 0, 4)
         self._parts = PartBars()
         self._shapes = TensorShapes()
-        in_column(
+        vbox(
             self._heading,
             self._model,
             self._row_heading,
@@ -57,7 +57,7 @@ class ResultsView(QScrollArea):
             self._parts,
             self._shapes,
             STRETCH,
-            on=page,
+            parent=page,
             margins=(16, 8, 8, 16),
             spacing=4,
         )

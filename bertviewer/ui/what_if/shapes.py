@@ -6,7 +6,7 @@ from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.what_if.scenario import Outcome
 from bertviewer.ui.widgets.labels import heading_label
-from bertviewer.ui.widgets.layouts import in_column
+from bertviewer.ui.widgets.layouts import vbox
 from bertviewer.ui.widgets.tables import Column, Row, TableModel, make_table
 
 _ROWS_IN_SIGHT = 10
@@ -22,7 +22,7 @@ class TensorShapes(QWidget):
         self._table = make_table(
             self._model, "whatIfTensors", self.tr("Shapes of the module’s tensors")
         )
-        in_column(heading_label(self.tr("Tensors")), self._table, on=self, spacing=4)
+        vbox(heading_label(self.tr("Tensors")), self._table, parent=self, spacing=4)
 
     def show_outcome(self, outcome: Outcome, path: str) -> None:
         """List the tensors that the module at ``path`` has with these numbers."""

@@ -29,8 +29,7 @@ from bertviewer.ui.what_if.config_controls import KnobPanel
 from bertviewer.ui.what_if.results import ResultsView
 from bertviewer.ui.what_if.texts import problems_text
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import STRETCH, in_column, in_row, named
-from bertviewer.ui.widgets.responsive_splitter import TurningSplitter
+from bertviewer.ui.widgets.layouts import STRETCH, ResponsiveSplitter, hbox, named, vbox
 
 _SHARES, _NARROW = (16_000, 25_000), 36
 """Of fields and figures; and lines of text, as of ``TurningSplitter``."""
@@ -190,7 +189,7 @@ class WhatIfTab(QWidget):
         self._preset_choice.setToolTip(self.tr("Use the sizes of another model"))
         self._keep.setObjectName("whatIfKeep")
         self._reset.setObjectName("whatIfReset")
-        bar = in_row(
+        bar = hbox(
             self._preset_choice,
             self._keep,
             STRETCH,
@@ -199,10 +198,10 @@ class WhatIfTab(QWidget):
             spacing=12,
         )
         content = QWidget()
-        in_column(
+        vbox(
             bar,
-            (TurningSplitter(self._knobs, self._results, _SHARES, _NARROW), 1),
-            on=content,
+            (ResponsiveSplitter(self._knobs, self._results, _SHARES, _NARROW), 1),
+            parent=content,
             spacing=0,
         )
         return content

@@ -1,1 +1,4 @@
-"""Generic widgets without knowledge of models."""
+"""Generic widgets, without knowledge of models.
+
+Start with ``layouts`` (rows, columns, splitters), ``labels``, ``buttons`` and ``tables``.
+"""

@@ -1,26 +1,26 @@
-"""Cards: rounded fields with a line around them, some of which come up over their window."""
+"""Cards with rounded corners, and popups inside a window."""
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRectF
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QFrame, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.theme import ROUND
 
 
-def draw_card(painter: QPainter, widget: QWidget, ground: QColor, line: QColor) -> None:
+def draw_card(painter: QPainter, widget: QWidget, background: QColor, border: QColor) -> None:
     """Draw a card as large as a widget."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(line)
-    painter.setBrush(ground)
+    painter.setPen(border)
+    painter.setBrush(background)
     painter.drawRoundedRect(QRectF(widget.rect()).adjusted(0.5, 0.5, -0.5, -0.5), ROUND, ROUND)
 
 
 class CardPopup(QFrame):
-    """A card that goes by a click elsewhere.
+    """Card over its window that is dismissed by a click outside.
 
-    It is a part of its window and no window of its own: it moves and closes with it, and all ways
-    to type work in it. A subclass finds its place in ``fit()``, also when the window's size is
-    another one, and goes out of sight in ``leave()``.
+    It is a child widget, not a ``Qt.Popup`` window: it moves and closes with its window, and input
+    methods work in it. A subclass sets its geometry in ``fit()`` and hides it in ``dismiss()``.
     """
 
     def __init__(self, window: QWidget) -> None:
@@ -29,19 +29,19 @@ class CardPopup(QFrame):
         self.hide()
 
     def fit(self) -> None:
-        """Find size and place."""
+        """Set the geometry, for the present size of the window."""
         raise NotImplementedError
 
-    def leave(self, *, gives_back: bool) -> None:
-        """Go out of sight; the keys may go back to where they were."""
+    def dismiss(self, *, restores_focus: bool) -> None:
+        """Hide, and possibly give the focus back to where it was."""
         raise NotImplementedError
 
-    def is_own(self, place: QPoint) -> bool:
-        """Tell whether a press at a place of the screen is no turn to something else."""
-        return holds(self, place)
+    def contains_click(self, position: QPoint) -> bool:
+        """Return whether a click at a global position belongs to the popup."""
+        return contains(self, position)
 
-    def come(self) -> None:
-        """Come into sight."""
+    def show_popup(self) -> None:
+        """Show it over the window."""
         window = self.window()
         self.show()
         self.raise_()
@@ -49,32 +49,32 @@ class CardPopup(QFrame):
         for watched in self._watched:
             watched.installEventFilter(self)
 
-    def go(self) -> None:
-        """Go out of sight."""
+    def hide_popup(self) -> None:
+        """Hide it."""
         for watched in self._watched:
             watched.removeEventFilter(self)
         self._watched = []
         self.hide()
 
+    @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Leave when a person turns to something else; Qt calls it."""
         if event.type() == QEvent.Type.Resize and watched is self.window():
             self.fit()
         elif (
             isinstance(event, QMouseEvent)
             and event.type() == QEvent.Type.MouseButtonPress
-            and not self.is_own(event.globalPosition().toPoint())
+            and not self.contains_click(event.globalPosition().toPoint())
         ):
-            self.leave(gives_back=False)
+            self.dismiss(restores_focus=False)
         return False
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the card; Qt calls it."""
         painter, role = QPainter(self), QPalette.ColorRole
         draw_card(painter, self, self.palette().color(role.Base), self.palette().color(role.Mid))
         painter.end()
 
 
-def holds(widget: QWidget, place: QPoint) -> bool:
-    """Tell whether a place of the screen is on a widget."""
-    return widget.rect().contains(widget.mapFromGlobal(place))
+def contains(widget: QWidget, position: QPoint) -> bool:
+    """Return whether a global position is inside a widget."""
+    return widget.rect().contains(widget.mapFromGlobal(position))

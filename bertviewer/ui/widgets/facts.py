@@ -1,4 +1,4 @@
-"""Named facts in groups, as plain text that can be selected and copied."""
+"""Groups of named facts, as selectable plain text."""
 
 from collections.abc import Sequence
 from itertools import takewhile
@@ -8,11 +8,16 @@ from msgspec import Struct
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.labels import heading_label, muted, plain_label
-from bertviewer.ui.widgets.tooltips import plain_tip
+from bertviewer.ui.widgets.labels import (
+    ElidedLabel,
+    heading_label,
+    muted,
+    plain_label,
+    plain_tooltip,
+)
 
 W = TypeVar("W", bound=QWidget)
 
@@ -20,20 +25,20 @@ Fact = tuple[str, str | QWidget]
 """A name, and a text or a widget."""
 
 _Labels = tuple[QLabel | None, QWidget | None]
-"""What shows a line: its name, and its value."""
+"""The widgets of a line: its name, and its value."""
 
-MOST_NAME, MOST_WORD = 136, 150
-"""Pixels of a name and of a value's longest word that stand beside one another."""
+MAX_NAME, MAX_WORD = 136, 150
+"""Pixels of a name, and of the longest word of a value, that share a row."""
 
 NARROW = 60
-"""Pixels of names that leave all the rest to their values, where a whole group's are so short."""
+"""Width in pixels up to which a group's names have the narrow column."""
 
 LONG_WORD = 40
-"""Letters of a word that may be cut in a narrow pane."""
+"""Characters of a word that may be cut off in a narrow pane."""
 
 
 class FactGroup(Struct, frozen=True):
-    """A heading and its lines, texts or widgets; a line without a name takes the whole width."""
+    """A heading and its facts; one without a name takes the full width."""
 
     heading: str
     facts: Sequence[Fact]
@@ -45,14 +50,14 @@ class _Line(Struct, frozen=True):
     name: str
     value: str | QWidget = ""
     is_heading: bool = False
-    is_high: bool = False
+    is_stacked: bool = False
     is_narrow: bool = False
 
     @property
     def kind(self) -> tuple[bool, ...]:
-        """What decides which widgets show it, and where."""
+        """What its widgets and their cells depend on."""
         has_text = isinstance(self.value, str)
-        return self.is_heading, bool(self.name), has_text, self.is_high, self.is_narrow
+        return self.is_heading, bool(self.name), has_text, self.is_stacked, self.is_narrow
 
 
 def _lines(group: FactGroup, metrics: QFontMetrics) -> list[_Line]:
@@ -64,18 +69,19 @@ def _lines(group: FactGroup, metrics: QFontMetrics) -> list[_Line]:
 
 
 def _line(name: str, value: str | QWidget, metrics: QFontMetrics, is_narrow: bool) -> _Line:
-    """Return a fact's line: the value below its name where both are long."""
+    """Return a fact's line; a long name or value stacks the value below the name."""
     words = value.split() if isinstance(value, str) else []
     longest = max(map(metrics.horizontalAdvance, words), default=0)
-    most = MOST_WORD + (MOST_NAME - NARROW if is_narrow else 0)
-    is_high = metrics.horizontalAdvance(name) > MOST_NAME or longest > most
-    return _Line(name, value, is_high=is_high and bool(name), is_narrow=is_narrow)
+    most = MAX_WORD + (MAX_NAME - NARROW if is_narrow else 0)
+    is_stacked = metrics.horizontalAdvance(name) > MAX_NAME or longest > most
+    return _Line(name, value, is_stacked=is_stacked and bool(name), is_narrow=is_narrow)
 
 
 class FactsView(QWidget):
-    """Shows groups of facts below one another, names in one column and values in the next.
+    """Shows groups of facts, names in one column and values in the next.
 
-    The column of names is two, of which short names have only the first.
+    The names span two grid columns, of which those of a narrow group use only the first. Unlike a
+    ``QFormLayout``, it reuses the labels when another module's facts are shown.
     """
 
     def __init__(self) -> None:
@@ -86,15 +92,14 @@ class FactsView(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(16)
         grid.setVerticalSpacing(5)
-        grid.setColumnStretch(1, 1)  # not the first, which would grow with long names
+        grid.setColumnStretch(1, 1)  # the first would grow with long names
         grid.setColumnStretch(2, 100)
 
     def show_groups(self, groups: Sequence[FactGroup]) -> None:
-        """Show these groups in place of those before.
+        """Replace the groups.
 
-        Labels of a kind of line are used again for others of the kind: a hundred new ones would
-        be felt. Those at the top, as long as the lines are of the same kinds as before, stay where
-        they are.
+        Labels are reused for lines of the same kind, as creating a hundred is noticeably slow; at
+        the top, up to the first line of another kind, they stay in their cells.
         """
         metrics = self.fontMetrics()
         lines = [line for group in groups for line in _lines(group, metrics)]
@@ -102,10 +107,10 @@ class FactsView(QWidget):
         kept = sum(1 for _ in takewhile(lambda pair: pair[0].kind == pair[1].kind, pairs))
         before, self._lines = self._lines, lines
         for number, line in enumerate(lines[:kept]):
-            self._labels[number] = self._exchange(self._labels[number], line)
+            self._labels[number] = self._reuse(self._labels[number], line)
         if kept == len(lines) == len(before):
             return
-        # On a page in sight each label would be shown, and all of them laid out, by itself.
+        # On a visible page, every added label would cause a layout of its own.
         self.hide()
         self._grid.setRowStretch(2 * len(before), 0)
         spare: dict[tuple[bool, ...], list[_Labels]] = {}
@@ -123,24 +128,24 @@ class FactsView(QWidget):
     def _drop(self, widget: QWidget | None) -> None:
         if widget is not None:
             self._grid.removeWidget(widget)
-            # One that came in this very turn is still to be shown: as a window, without a parent.
+            # Without a parent, a widget with a pending show event would become a window.
             widget.hide()
             widget.setParent(None)
             widget.deleteLater()
 
     def _add(self, line: _Line, spare: list[_Labels]) -> None:
-        """Put a line below those that are there, of labels that are spare or new."""
-        labels = self._exchange(spare.pop(0), line) if spare else _labels_of(line)
-        # Each has two rows, of which most need one.
+        """Append a line, with spare or new labels."""
+        labels = self._reuse(spare.pop(0), line) if spare else _labels_of(line)
+        # Each line has two grid rows; most use one.
         grid, row = self._grid, 2 * len(self._labels)
         self._labels.append(labels)
         name, value = labels
         if name is None or value is None:
             if name is not None:
-                # What is above the first heading keeps away by itself.
+                # The first heading needs no space above.
                 name.setContentsMargins(0, 10 if row else GRID, 0, 2)
             grid.addWidget(name or value or QWidget(), row, 0, 1, 3)
-        elif line.is_high:
+        elif line.is_stacked:
             grid.addWidget(name, row, 0, 1, 3)
             grid.addWidget(value, row + 1, 0, 1, 3)
         else:
@@ -148,17 +153,17 @@ class FactsView(QWidget):
             grid.addWidget(name, row, 0, 1, first, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(value, row, first, 1, 3 - first)
 
-    def _exchange(self, labels: _Labels, line: _Line) -> _Labels:
-        """Write another line of the same kind; return the labels, a widget among them exchanged."""
+    def _reuse(self, labels: _Labels, line: _Line) -> _Labels:
+        """Show another line of the same kind in the labels; return the widgets now shown."""
         name, value = labels
         if name is not None and name.text() != line.name:
             name.setText(line.name)
         if isinstance(line.value, str):
             if isinstance(value, QLabel) and value.text() != line.value:
                 value.setText(line.value)
-                value.setToolTip(_tip(line.value))
+                value.setToolTip(_tooltip(line.value))
         elif value is not None:
-            self._grid.replaceWidget(value, _narrow(line.value))
+            self._grid.replaceWidget(value, _shrinkable(line.value))
             self._drop(value)
             line.value.show()
             return name, line.value
@@ -167,39 +172,39 @@ class FactsView(QWidget):
 
 def _labels_of(line: _Line) -> _Labels:
     if line.is_heading:
-        return _narrow(heading_label(line.name)), None
+        return _shrinkable(heading_label(line.name)), None
     value = _value_label(line.value) if isinstance(line.value, str) else line.value
-    return _name_label(line) if line.name else None, _narrow(value)
+    return _name_label(line) if line.name else None, _shrinkable(value)
 
 
-def _narrow(widget: W) -> W:
-    """Return a widget that is cut where the page is narrower, and does not make that wider."""
+def _shrinkable(widget: W) -> W:
+    """Return a widget that may be clipped instead of widening the page."""
     widget.setMinimumWidth(1)
     return widget
 
 
 def _name_label(line: _Line) -> QLabel:
-    label = ElidedLabel() if line.is_high else _ShortName()
+    label = ElidedLabel() if line.is_stacked else _ShortName()
     label.setText(line.name)
     return muted(label)
 
 
 class _ShortName(ElidedLabel):
-    """A name to which the value beside it gives way."""
+    """A name whose width takes precedence over the value's."""
 
+    @override
     def minimumSizeHint(self) -> QSize:
-        """Return the whole width, if that is not too much; Qt calls it."""
         return (
-            super().minimumSizeHint().expandedTo(QSize(min(self.sizeHint().width(), MOST_NAME), 0))
+            super().minimumSizeHint().expandedTo(QSize(min(self.sizeHint().width(), MAX_NAME), 0))
         )
 
 
 def _value_label(text: str) -> QLabel:
     label = plain_label(text)
-    label.setToolTip(_tip(text))
+    label.setToolTip(_tooltip(text))
     return label
 
 
-def _tip(text: str) -> str:
-    """Return all of a text that has a word too long to be seen whole, "" for any other."""
-    return plain_tip(text) if any(len(word) > LONG_WORD for word in text.split()) else ""
+def _tooltip(text: str) -> str:
+    """Return the text as a tooltip if one of its words may be cut off."""
+    return plain_tooltip(text) if any(len(word) > LONG_WORD for word in text.split()) else ""

@@ -1,4 +1,4 @@
-"""A table's rows taken along: for a spreadsheet, as CSV, as Markdown."""
+"""Context menu of a table: copy cells as text, CSV or Markdown, and act on a row."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -17,10 +17,10 @@ from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.widgets.layouts import named
 
 PATH_ROLE = Qt.ItemDataRole.UserRole + 3
-"""The path of the module, or the name of the tensor, that a row is about; ``None`` for none."""
+"""Path of the module, or name of the tensor, that a row is about; ``None`` for none."""
 
 COPY_ROLE = Qt.ItemDataRole.UserRole + 4
-"""A cell's text to take along, where it is another one than that on the screen."""
+"""Text of a cell to copy, where it differs from the displayed one."""
 
 _GROUPED = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
 
@@ -31,8 +31,8 @@ class Cells(Struct, frozen=True, eq=False):
     Attributes:
         titles: of the columns.
         rows: the values, as data.
-        texts: what is read, where that is another text.
-        first: the number of the first row, where rows are told by their numbers.
+        texts: the displayed texts, where they differ from the values.
+        first: the number of the first row, where rows are numbered.
     """
 
     titles: tuple[str, ...]
@@ -41,55 +41,55 @@ class Cells(Struct, frozen=True, eq=False):
     first: int | None = None
 
     def table(self) -> Rows:
-        """Return a header and rows, to take along as data."""
+        """Return a header and rows of values."""
         if self.first is None:
             return self.titles, list(self.rows)
         return ("", *self.titles), [(n, *row) for n, row in enumerate(self.rows, self.first)]
 
 
-Chosen = Callable[[bool], Cells | None]
-"""Gives all cells, or those that are selected; ``None`` where they cannot be had."""
+SelectCells = Callable[[bool], Cells | None]
+"""Returns all cells, or the selected ones; ``None`` where they cannot be read."""
 
 
-def offer_copies(
-    table: QAbstractItemView, names: Collection[str] = (), chosen: Chosen | None = None
+def add_copy_actions(
+    table: QAbstractItemView, names: Collection[str] = (), select: SelectCells | None = None
 ) -> None:
-    """Put ways to copy into a context menu, those of these names or all, the first on Ctrl+C.
+    """Add copy actions to the context menu, those with these names or all.
 
-    ``chosen`` gives the cells where the model's texts are not what is taken along.
+    ``select`` returns the cells where the model's texts are not to be copied.
     """
-    cells = chosen or partial(_chosen, table)
-    for name, title, copy, is_all in _COPIES:
+    cells = select or partial(_selected_cells, table)
+    for name, title, write, is_all in _COPIES:
         if names and name not in names:
             continue
         action = named(QAction(translate("tables", title), table), name)
         if name in _KEYS:
             action.setShortcut(QKeySequence(_KEYS[name]))
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        action.triggered.connect(partial(_carry_out, copy, cells, is_all))
+        action.triggered.connect(partial(_copy, write, cells, is_all))
         table.addAction(action)
     table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
 
-def _carry_out(
-    copy: Callable[[Cells], str], chosen: Chosen, is_all: bool, _checked: bool = False
+def _copy(
+    write: Callable[[Cells], str], select: SelectCells, is_all: bool, _checked: bool = False
 ) -> None:
-    if (cells := chosen(is_all)) is not None:
-        QApplication.clipboard().setText(copy(cells))
+    if (cells := select(is_all)) is not None:
+        QApplication.clipboard().setText(write(cells))
 
 
-def offer_paths(table: QAbstractItemView) -> None:
-    """Put ways to copy what a row is about into a context menu, for rows that are about it."""
+def add_path_actions(table: QAbstractItemView) -> None:
+    """Add actions that copy the path of a row, visible for rows that have one."""
 
     def copy(convert: Callable[[str], str]) -> None:
         path = table.currentIndex().data(PATH_ROLE)
         QApplication.clipboard().setText(convert(str(path)))
 
     for name, title, convert in _PATHS:
-        offer(table, name, translate("tables", title), partial(copy, convert))
+        add_row_action(table, name, translate("tables", title), partial(copy, convert))
 
 
-def offer(
+def add_row_action(
     table: QAbstractItemView,
     name: str,
     title: str,
@@ -97,7 +97,7 @@ def offer(
     *,
     is_first: bool = False,
 ) -> None:
-    """Put into a context menu what is done with a row that is about something."""
+    """Add an action to the context menu that is visible for rows with a path."""
     action = named(QAction(title, table), name)
     action.triggered.connect(lambda _=False: call())
     if is_first and table.actions():
@@ -112,8 +112,8 @@ def offer(
     table.selectionModel().currentChanged.connect(show)
 
 
-def _chosen(table: QAbstractItemView, is_all: bool) -> Cells:
-    """Return the selected cells, all of them if that is wished or nothing is selected."""
+def _selected_cells(table: QAbstractItemView, is_all: bool) -> Cells:
+    """Return the selected cells, or all visible ones if ``is_all`` or nothing is selected."""
     model, indexes = table.model(), table.selectionModel().selectedIndexes()
     columns = [n for n in range(model.columnCount()) if not _is_hidden(table, n)]
     rows: Sequence[int] = range(model.rowCount())
@@ -121,13 +121,13 @@ def _chosen(table: QAbstractItemView, is_all: bool) -> Cells:
         rows = sorted({index.row() for index in indexes})
         within = {index.column() for index in indexes}
         columns = [n for n in columns if n in within]
-    across, side = Qt.Orientation.Horizontal, Qt.ItemDataRole.TextAlignmentRole
-    titles = tuple(str(model.headerData(n, across) or "") for n in columns)
-    are_numbers = [_is_right(model.headerData(n, across, side)) for n in columns]
+    horizontal, align = Qt.Orientation.Horizontal, Qt.ItemDataRole.TextAlignmentRole
+    titles = tuple(str(model.headerData(n, horizontal) or "") for n in columns)
+    are_numbers = [_is_right_aligned(model.headerData(n, horizontal, align)) for n in columns]
     texts = [tuple(_text(model.index(row, column)) for column in columns) for row in rows]
     data = [
         tuple(
-            _bare(text) if is_number else text
+            _machine_readable(text) if is_number else text
             for text, is_number in zip(row, are_numbers, strict=True)
         )
         for row in texts
@@ -135,8 +135,8 @@ def _chosen(table: QAbstractItemView, is_all: bool) -> Cells:
     return Cells(titles, data, texts)
 
 
-def _is_right(side: Any) -> bool:
-    return side is not None and bool(Qt.AlignmentFlag(side) & Qt.AlignmentFlag.AlignRight)
+def _is_right_aligned(alignment: Any) -> bool:
+    return alignment is not None and bool(Qt.AlignmentFlag(alignment) & Qt.AlignmentFlag.AlignRight)
 
 
 def _is_hidden(table: QAbstractItemView, column: int) -> bool:
@@ -144,7 +144,6 @@ def _is_hidden(table: QAbstractItemView, column: int) -> bool:
 
 
 def _lines(cells: Cells) -> str:
-    """Return cells for a spreadsheet, without titles."""
     return tabbed_lines(cells.rows)
 
 
@@ -153,7 +152,6 @@ def _titled_lines(cells: Cells) -> str:
 
 
 def _markdown(cells: Cells) -> str:
-    """Return cells as a table in Markdown, as they are read."""
     titles, rows = cells.table()
     texts = cells.texts or [list(map(value_text, row)) for row in rows]
     return "\n".join(markdown_table(titles, texts))
@@ -164,8 +162,8 @@ def _text(index: QModelIndex) -> str:
     return str(index.data() or "") if text is None else str(text)
 
 
-def _bare(text: str) -> str:
-    """Return a number as programs read it, any other text as it is."""
+def _machine_readable(text: str) -> str:
+    """Return a number without thousands separators, any other text unchanged."""
     plain = text.replace(MINUS, "-")
     return plain.replace(",", "") if _GROUPED.fullmatch(plain) else plain
 

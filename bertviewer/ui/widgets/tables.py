@@ -1,5 +1,7 @@
-"""The one kind of table in the window: texts in rows, calm to look at."""
+"""Tables: one model of rows of text, and the view, sorting and bars that all tables share."""
 
+import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,23 +12,34 @@ from PySide6.QtCore import (
     QModelIndex,
     QObject,
     QPersistentModelIndex,
+    QRectF,
     Qt,
 )
-from PySide6.QtGui import QGuiApplication, QPalette
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+from PySide6.QtGui import QGuiApplication, QPainter, QPalette
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+)
+from typing_extensions import override
 
+from bertviewer.charts.table import CellValue, Rows
+from bertviewer.core.util.numbers import MINUS
 from bertviewer.plots.fonts import tabular, weighted
 from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.layouts import named
-from bertviewer.ui.widgets.natural_sort import sorted_order
 from bertviewer.ui.widgets.table_export import (
     COPY_ROLE,
     PATH_ROLE,
-    offer,
-    offer_copies,
-    offer_paths,
+    add_copy_actions,
+    add_path_actions,
+    add_row_action,
 )
-from bertviewer.ui.widgets.tooltips import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -34,14 +47,17 @@ _ALIGNMENTS = (
     Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
     Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter,
 )
-"""Of words and of numbers: flags take long to be united, and each cell asks."""
+"""Of text and of numbers; combining the flags for every cell would be slow."""
 
 SHARE_ROLE = Qt.ItemDataRole.UserRole
-"""How long a cell's bar is, of all of its width."""
+"""Length of a cell's bar, as a fraction of the cell's width."""
+
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?|-?(inf|nan)", re.IGNORECASE)
+_DIGITS = re.compile(r"(\d+)")
 
 
 class Column(Struct, frozen=True):
-    """A column's title, whether it holds numbers, which stand to the right, and what it means."""
+    """A column's title, whether it has right-aligned numbers, and the title's tooltip."""
 
     title: str
     is_number: bool = False
@@ -49,76 +65,123 @@ class Column(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """A row's cells, one text a column; ``hint`` is shown over all of them.
+    """A row of a table.
 
-    ``path`` is that of the module that it is about, if there is one to go to.
+    Attributes:
+        cells: the texts.
+        hint: plain text of the tooltip, one for the row or one for each cell.
+        is_bold: whether the font is bold.
+        path: the module or tensor that the row is about.
+        is_link: whether the first cell is drawn as a link.
+        color: the palette's role for the texts, ``None`` for the usual colour.
+        share: length of the row's bar, between 0 and 1.
+        values: the cells as data, with all digits, for sorting and export; empty for the texts.
     """
 
     cells: tuple[str, ...]
-    hint: str = ""
+    hint: str | tuple[str, ...] = ""
     is_bold: bool = False
     path: str | None = None
+    is_link: bool = False
+    color: QPalette.ColorRole | None = None
+    share: float = 0.0
+    values: tuple[CellValue, ...] = ()
 
 
 class TableModel(QAbstractTableModel):
-    """Rows of texts under fixed columns, as they were given or sorted by one of them."""
+    """Rows under fixed columns, in their own order or sorted by a column.
+
+    It sorts by itself, as a ``QSortFilterProxyModel`` calls Python for each comparison.
+    """
 
     def __init__(self, columns: Sequence[Column], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._columns = tuple(columns)
-        self._rows: tuple[Row, ...] = ()
-        self._order: list[int] = []  # which of the given rows each one is
+        self._rows: Sequence[Row] = ()
+        self._order: Sequence[int] = ()  # the number of the row at each position
         self._sorted = -1, Qt.SortOrder.AscendingOrder
 
-    def set_rows(self, rows: Sequence[Row]) -> None:
-        """Show other rows, sorted as those before."""
+    def set_rows(self, rows: Sequence[Row], columns: Sequence[Column] | None = None) -> None:
+        """Show other rows, and other columns if given, sorted as before.
+
+        Args:
+            rows: any sequence; one that builds its items on access is never iterated over.
+            columns: their titles.
+        """
         self.beginResetModel()
-        self._order = self._sort(rows)
-        self._rows = tuple(rows[number] for number in self._order)
+        if columns is not None:
+            self._columns = tuple(columns)
+        self._rows = rows
+        self._order = self._sort()
         self.endResetModel()
 
-    def given(self, row: int) -> int:
-        """Return which of the given rows stands in a row."""
-        return self._order[row]
+    def row(self, position: int) -> Row:
+        """Return the row at a position of the table."""
+        return self._rows[self._order[position]]
 
+    def number(self, position: int) -> int:
+        """Return the index, among the rows as they were set, of the row at a position."""
+        return int(self._order[position])
+
+    def position(self, number: int) -> int:
+        """Return the position of a row; the inverse of ``number``.
+
+        Raises:
+            ValueError: there is no such row.
+        """
+        return list(self._order).index(number)
+
+    def table(self) -> Rows:
+        """Return titles and values of all rows as they are sorted."""
+        rows = (self.row(position) for position in range(self.rowCount()))
+        titles = tuple(column.title for column in self._columns)
+        return titles, [row.values or row.cells for row in rows]
+
+    @override
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Sort by a column, by none as the rows were given; Qt calls it."""
         self._sorted = column, order
         self.layoutAboutToBeChanged.emit()
-        # What is selected stays so, wherever it goes.
-        before = self.persistentIndexList()
-        rows: dict[int, Row] = dict(zip(self._order, self._rows, strict=True))
-        numbers = [self._order[index.row()] for index in before]
-        self._order = self._sort([rows[number] for number in range(len(rows))])
-        self._rows = tuple(rows[number] for number in self._order)
-        places = {number: row for row, number in enumerate(self._order)}
+        selected = self.persistentIndexList()
+        numbers = [self.number(index.row()) for index in selected]
+        self._order = self._sort()
+        positions = {int(n): row for row, n in enumerate(self._order)} if selected else {}
         moved = [
-            self.index(places[number], index.column())
-            for number, index in zip(numbers, before, strict=True)
+            self.index(positions[number], index.column())
+            for number, index in zip(numbers, selected, strict=True)
         ]
-        self.changePersistentIndexList(before, moved)
+        self.changePersistentIndexList(selected, moved)
         self.layoutChanged.emit()
 
-    def _sort(self, rows: Sequence[Row]) -> list[int]:
+    def _sort(self) -> Sequence[int]:
+        """Return the numbers of the rows in order."""
         column, order = self._sorted
         if column < 0:
-            return list(range(len(rows)))
-        texts = [row.cells[column] for row in rows]
-        is_down = order == Qt.SortOrder.DescendingOrder
-        return sorted_order(texts, self._columns[column].is_number, is_down=is_down)
+            return range(len(self._rows))
+        return self._sorted_rows(range(len(self._rows)), column, order)
 
+    def _sorted_rows(self, numbers: Sequence[int], column: int, order: Qt.SortOrder) -> list[int]:
+        """Return the numbers of some rows, sorted by a column; rows without a key come last."""
+        keys = self._sort_keys(numbers, column)
+        is_descending = order == Qt.SortOrder.DescendingOrder
+        return [numbers[place] for place in sorted_order(keys, is_descending=is_descending)]
+
+    def _sort_keys(self, numbers: Sequence[int], column: int) -> Sequence[Any]:
+        """Return what some rows are sorted by in a column: numbers, or words in natural order."""
+        texts = (self._rows[number].cells[column] for number in numbers)
+        return [*map(number_in if self._columns[column].is_number else natural_key, texts)]
+
+    @override
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Return the number of rows; Qt calls it."""
-        return 0 if parent.isValid() else len(self._rows)
+        return 0 if parent.isValid() else len(self._order)
 
+    @override
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Return the number of columns; Qt calls it."""
         return 0 if parent.isValid() else len(self._columns)
 
+    @override
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        """Return a column's title; Qt calls it."""
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -127,71 +190,94 @@ class TableModel(QAbstractTableModel):
             return self._columns[section].hint or None
         return self._columns[section].title if role == Qt.ItemDataRole.DisplayRole else None
 
+    @override
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return what a cell shows; Qt calls it."""
         if not index.isValid():
             return None
-        row = self._rows[index.row()]
+        column, row = index.column(), self.row(index.row())
         if role in (Qt.ItemDataRole.DisplayRole, COPY_ROLE):
-            return row.cells[index.column()]
-        if role == PATH_ROLE:
-            return row.path
-        if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0 and row.path is not None:
-            return QGuiApplication.palette().color(QPalette.ColorRole.Link)
+            return row.cells[column]
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return alignment(self._columns[index.column()].is_number)
+            return alignment(self._columns[column].is_number)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(row.hint) or None
-        if role == Qt.ItemDataRole.FontRole and row.is_bold:
-            return weighted(QGuiApplication.font())
-        return None
+            hint = row.hint if isinstance(row.hint, str) else row.hint[column]
+            return plain_tooltip(hint) or None
+        if role == Qt.ItemDataRole.ForegroundRole:
+            is_link = row.is_link and column == 0
+            color = row.color or (QPalette.ColorRole.Link if is_link else None)
+            return None if color is None else QGuiApplication.palette().color(color)
+        if role == Qt.ItemDataRole.FontRole:
+            return weighted(QGuiApplication.font()) if row.is_bold else None
+        return {PATH_ROLE: row.path, SHARE_ROLE: row.share}.get(role)
+
+
+def sorted_order(keys: Sequence[Any], *, is_descending: bool) -> list[int]:
+    """Return the indices of keys in order; equal keys keep theirs, ``None`` comes last."""
+    some = [place for place, key in enumerate(keys) if key is not None]
+    none = [place for place, key in enumerate(keys) if key is None]
+    return sorted(some, key=keys.__getitem__, reverse=is_descending) + none
+
+
+def number_in(text: str) -> float | None:
+    """Return the number that a text begins with, ``None`` for NaN or no number."""
+    found = _NUMBER.match(text.replace(MINUS, "-").replace(",", ""))
+    value = float(found[0]) if found else None
+    return None if value is None or math.isnan(value) else value
+
+
+def natural_key(text: str) -> tuple[tuple[int, int, str], ...] | None:
+    """Return a sort key that puts layer 2 before layer 10, ``None`` for an empty text.
+
+    ``QCollator`` in numeric mode orders punctuation by the system's locale.
+    """
+    parts = _DIGITS.split(text.casefold())
+    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts if p) or None
 
 
 def alignment(is_number: bool) -> Qt.AlignmentFlag:
-    """Return where a cell's text stands: numbers to the right, words to the left."""
+    """Return the alignment of a cell: numbers right, text left."""
     return _ALIGNMENTS[is_number]
 
 
 def make_table(
     model: QAbstractItemModel, name: str, accessible_name: str, *, copies: bool = True
 ) -> QTableView:
-    """Return a read-only view: whole rows selected, no grid, columns as wide as needed.
+    """Return a read-only view of whole rows without a grid, columns as wide as their contents.
 
-    ``copies``: whether its rows can be copied by its own menu, and not by one that is made for it.
+    ``copies``: add the usual copy actions to its context menu.
     """
-    table = named(QTableView(), name, says=accessible_name)
+    table = named(QTableView(), name, accessible_name=accessible_name)
     table.setModel(model)
     table.setFont(tabular(table.font()))
     table.setShowGrid(False)
     table.setFrameShape(QTableView.Shape.NoFrame)
     table.setWordWrap(False)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-    table.setTabKeyNavigation(False)  # Tab leaves the table; arrows move in it
+    table.setTabKeyNavigation(False)  # Tab leaves the table; arrow keys move in it
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.verticalHeader().hide()
     table.verticalHeader().setDefaultSectionSize(table.fontMetrics().height() + 8)
     header = table.horizontalHeader()
     header.setHighlightSections(False)
     header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-    # Widths come from the rows in sight, not from thousands below them.
-    header.setResizeContentsPrecision(0)
+    header.setResizeContentsPrecision(0)  # measure visible rows only, of thousands
     header.setStretchLastSection(True)
     if copies:
-        offer_copies(table)
-        offer_paths(table)
+        add_copy_actions(table)
+        add_path_actions(table)
     return table
 
 
 def make_sortable(table: QTableView) -> None:
-    """Let a click on a title sort the rows: up, down, and as they were given."""
+    """Sort by clicks on a column's title: ascending, descending, original order."""
     header = table.horizontalHeader()
     header.setSortIndicatorClearable(True)
     header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
     table.setSortingEnabled(True)
 
 
-def follow_links(table: QAbstractItemView, go: Callable[[str], object]) -> None:
-    """Have a double click on a row, Enter, or its menu go to what it is about."""
+def connect_links(table: QAbstractItemView, go: Callable[[str], object]) -> None:
+    """Call ``go`` with a row's path on double click, Enter, and from its context menu."""
 
     def activate(index: QModelIndex) -> None:
         path = index.data(PATH_ROLE)
@@ -200,4 +286,28 @@ def follow_links(table: QAbstractItemView, go: Callable[[str], object]) -> None:
 
     table.activated.connect(activate)
     title = translate("tables", "&Go to it")
-    offer(table, "goToRow", title, lambda: activate(table.currentIndex()), is_first=True)
+    add_row_action(table, "goToRow", title, lambda: activate(table.currentIndex()), is_first=True)
+
+
+class ShareBarDelegate(QStyledItemDelegate):
+    """Draws a cell's ``SHARE_ROLE`` as a bar behind its text."""
+
+    @override
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        self.initStyleOption(option, index)
+        text, option.text = option.text, ""
+        style = option.widget.style() if option.widget else QApplication.style()
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
+        box = QRectF(option.rect).adjusted(4, 4, -8, -4)
+        palette: QPalette = option.palette
+        bar = palette.color(QPalette.ColorRole.Accent)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for width, alpha in ((box.width(), 0.10), (box.width() * index.data(SHARE_ROLE), 0.38)):
+            bar.setAlphaF(alpha)
+            painter.setBrush(bar)
+            painter.drawRoundedRect(QRectF(box.x(), box.y(), width, box.height()), 2, 2)
+        painter.setPen(palette.color(QPalette.ColorRole.Text))
+        painter.drawText(QRectF(option.rect).adjusted(4, 0, -12, 0), int(_ALIGNMENTS[True]), text)
+        painter.restore()

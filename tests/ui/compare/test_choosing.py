@@ -26,8 +26,8 @@ from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.compare.window import ComparisonWindow
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.widgets.elided_label import ElidedLabel
-from bertviewer.ui.widgets.error_bar import ErrorBar
+from bertviewer.ui.widgets.labels import ElidedLabel
+from bertviewer.ui.widgets.messages import ErrorBar
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, has_error, shown_error
 

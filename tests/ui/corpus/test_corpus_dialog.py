@@ -23,7 +23,7 @@ from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.ui.corpus.dialog import CorpusDialog
 from bertviewer.ui.corpus.window import CorpusWindow
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.labels import ElidedLabel
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.corpus.corpora import LINES
 from tests.ui.finding import find, has_error

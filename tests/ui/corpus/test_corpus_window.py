@@ -26,9 +26,8 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.corpus.window import CorpusWindow
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.widgets.badge import Pill
-from bertviewer.ui.widgets.elided_label import ElidedLabel
 from bertviewer.ui.widgets.facts import FactsView
+from bertviewer.ui.widgets.labels import Badge, ElidedLabel
 from tests.ui.corpus.corpora import shown
 from tests.ui.finding import find
 
@@ -47,7 +46,7 @@ def test_a_corpus_is_shown(demo_window: MainWindow, corpus: Made, qtbot: QtBot) 
     head = find(window, ElidedLabel, "corpusHead")
     tokens = f"{found.tokens:,}"
     assert head.text() == f"3 sentences · {tokens} tokens · lines.txt · 1 line skipped"
-    assert find(window, Pill, "corpusWeights").isHidden()
+    assert find(window, Badge, "corpusWeights").isHidden()
     tabs = find(window, QTabWidget, "corpusTabs")
     titles = [tabs.tabText(number) for number in range(tabs.count())]
     assert titles == ["Layers", "Values", "Heads", "Outlier features", "Details"]

@@ -221,7 +221,7 @@ def test_it_opens_without_a_model(window: MainWindow, qtbot: QtBot) -> None:
     qtbot.keyClicks(find(window, QLineEdit, "paletteEdit"), "gpt2")
     qtbot.waitUntil(lambda: not find(window, PalettePopup).is_searching)
     assert current(window).startswith("gpt2")
-    find(window, PalettePopup).leave()
+    find(window, PalettePopup).dismiss()
 
 
 def test_it_stays_inside_of_a_small_window(demo_window: MainWindow, type_in: Type) -> None:

@@ -16,7 +16,7 @@ from bertviewer.ui.run.run_panel import RunPanel
 from bertviewer.ui.run.shown_run_line import ShownLine
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.theme.appearance import WARNING
-from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.labels import ElidedLabel
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run
 from tests.ui.run.layers_window import TEXT

@@ -16,7 +16,7 @@ from bertviewer.ui.run import head_survey, jobs
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views import attention_request
 from bertviewer.ui.views.chart_panel import ChartPanel
-from bertviewer.ui.widgets.progress_bar import BusyBar
+from bertviewer.ui.widgets.progress_bar import ProgressBar
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import bring_view, find, last_run
 from tests.ui.run.layers_window import choose
@@ -96,10 +96,10 @@ def test_it_shows_that_it_computes(
     monkeypatch.setattr(*kind.job, wait)
     kind.ask(ran)
 
-    def bar() -> BusyBar:
-        return find(panel(ran, kind.plot), BusyBar, "chartProgress")
+    def bar() -> ProgressBar:
+        return find(panel(ran, kind.plot), ProgressBar, "chartProgress")
 
-    qtbot.waitUntil(lambda: bool(ran.findChildren(BusyBar)) and bar().isVisible())
+    qtbot.waitUntil(lambda: bool(ran.findChildren(ProgressBar)) and bar().isVisible())
     assert bar().accessibleName()
     may_go_on.set()
     settle()

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.ui.views.choice_box import ChoiceBox, offer
-from bertviewer.ui.widgets.layouts import STRETCH, in_row
+from bertviewer.ui.widgets.layouts import STRETCH, hbox
 from tests.ui.test_elided_label import read
 
 
@@ -29,7 +29,7 @@ def test_a_choice_that_is_cut_is_told_whole(qtbot: QtBot) -> None:
 
 def test_a_choice_has_room_for_its_text_and_a_long_one_gives_way(qtbot: QtBot) -> None:
     line, long, short = QWidget(), ChoiceBox("long", "Which"), ChoiceBox("short", "How")
-    in_row(long, short, STRETCH, on=line, spacing=4)
+    hbox(long, short, STRETCH, parent=line, spacing=4)
     qtbot.addWidget(line)
     long.addItem("encoder.layer.0.attention.self")
     offer(short, (("all tokens", 0), ("content", 1)))

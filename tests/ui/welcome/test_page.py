@@ -19,7 +19,7 @@ from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.welcome.card import CardGrid
 from bertviewer.ui.welcome.page import WelcomePage
 from bertviewer.ui.widgets import progress_bar as busy_bar
-from bertviewer.ui.widgets.progress_bar import BusyBar
+from bertviewer.ui.widgets.progress_bar import ProgressBar
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
 
@@ -89,7 +89,7 @@ def test_while_a_model_loads_its_name_stands_there_and_a_bar_moves(
 
 
 def test_a_bar_of_unknown_length_looks_different_from_time_to_time(qtbot: QtBot) -> None:
-    bar = BusyBar()
+    bar = ProgressBar()
     qtbot.addWidget(bar)
     bar.resize(200, 4)
     bar.show()
@@ -111,7 +111,7 @@ def test_a_bar_moves_seldom_where_no_motion_is_wanted(
     paces = []
     for wanted in (True, False):
         monkeypatch.setattr(busy_bar, "has_motion", lambda wanted=wanted: wanted)
-        bar = BusyBar()
+        bar = ProgressBar()
         qtbot.addWidget(bar)
         bar.show()
         (timer,) = bar.findChildren(QTimer)

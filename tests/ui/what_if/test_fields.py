@@ -12,7 +12,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.ui.what_if.tab import WhatIfTab
-from bertviewer.ui.widgets.elided_label import ElidedLabel
+from bertviewer.ui.widgets.labels import ElidedLabel
 from tests.ui.finding import find
 from tests.ui.what_if.looking import (
     bert,
