@@ -21,7 +21,7 @@ from tests.small_models import small_configuration
 
 SENTENCE = Sentence("the cat sat on the mat", "and so on")
 DTYPES = ("float32", "bfloat16", "float16")
-MOST_PARAMETERS = 40_000_000
+MAX_PARAMETERS = 40_000_000
 
 _NARROW: Mapping[str, int] = {
     **dict.fromkeys(("hidden_size", "d_model", "n_embd", "dim"), 32),
@@ -124,7 +124,7 @@ def _opened(config: Mapping[str, Any], folder: Path) -> LoadedModel:
     path = folder / "config.json"
     path.write_text(json.dumps(encode_floats(config), default=str), encoding="utf-8")
     model = open_model(parse_source(str(path)))
-    if model.architecture.root.parameters > MOST_PARAMETERS:
+    if model.architecture.root.parameters > MAX_PARAMETERS:
         raise ValueError(f"{model.architecture.root.parameters:,} parameters are too many")
     return model
 

@@ -13,7 +13,7 @@ Values = NDArray[Any]
 Range = tuple[float, float]
 
 # Narrower ranges have no distinct edges in float64: relative to their ends, and absolute.
-_LEAST_PART, _LEAST = 2.0**-40, 1e-290
+_MIN_RATIO, _MIN_RANGE = 2.0**-40, 1e-290
 
 
 class Histogram(Struct, frozen=True, eq=False):
@@ -75,7 +75,7 @@ def _counted_exactly(values: Values, bins: int, range: Range) -> tuple[Values, V
     """Count in float64, for values whose own type has no distinct edges."""
     low, high = range
     largest = max(abs(low), abs(high))
-    if high - low <= max(largest * _LEAST_PART, _LEAST):
+    if high - low <= max(largest * _MIN_RATIO, _MIN_RANGE):
         margin = max(0.5, largest * 2.0**-20)
         most = float(np.finfo(np.float64).max)
         low, high = max(low - margin, -most), min(high + margin, most)

@@ -21,7 +21,7 @@ from bertviewer.core.corpus.corpus import Floats, Heads, Ints, Singles, larger
 from bertviewer.core.corpus.histogram import BINS, bins_of
 from bertviewer.core.corpus.measurement_spec import MeasurementSpec
 from bertviewer.core.corpus.plan import SHARDS_FOLDER
-from bertviewer.core.corpus.reading import MOST_ARRAYS, arrays_in, read_file
+from bertviewer.core.corpus.reading import MAX_ARRAYS, arrays_in, read_file
 from bertviewer.core.saving.atomic_files import write_atomically
 from bertviewer.core.schema.row_statistics import compiled
 from bertviewer.core.util.errors import UserError
@@ -316,9 +316,9 @@ def write_shard(file: Path, shard: Shard) -> None:
         for place, sums in enumerate(getattr(shard, part)):
             arrays |= {f"{part}.{place}.{key}": array for key, array in sums.items()}
     content = save(arrays)
-    if len(content) > MOST_ARRAYS:
+    if len(content) > MAX_ARRAYS:
         raise UserError(
-            f"{file}: the measurements take {len(content):,} bytes, more than {MOST_ARRAYS:,}; "
+            f"{file}: the measurements take {len(content):,} bytes, more than {MAX_ARRAYS:,}; "
             "measure fewer modules with --modules"
         )
     write_atomically(file, zlib.compress(content, _LEVEL))
@@ -331,10 +331,10 @@ def read_shard(file: Path) -> Shard:
         UserError: it cannot be read, or is not a shard.
     """
     check_inside(file.parent)
-    packed = read_file(file, MOST_ARRAYS, "a corpus shard")
+    packed = read_file(file, MAX_ARRAYS, "a corpus shard")
     try:
         unpacker = zlib.decompressobj()
-        content = unpacker.decompress(packed, MOST_ARRAYS)
+        content = unpacker.decompress(packed, MAX_ARRAYS)
         if not unpacker.eof:
             raise ValueError("it is truncated or too large")
         parts: dict[str, dict[int, dict[str, NDArray[Any]]]] = {name: {} for name in PARTS}

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.analysis.padding import (
-    MOST_TOKENS,
+    MAX_TOKENS,
     PaddedAttention,
     PaddedState,
     Padding,
@@ -95,7 +95,7 @@ def compare_padding(
 def _check_length(module: nn.Module, count: int, length: int, limit: int | None) -> None:
     if "attention_mask" not in parameters_of(module):
         raise UserError(f"{type(module).__name__} accepts no attention mask")
-    most = MOST_TOKENS if limit is None else limit
+    most = MAX_TOKENS if limit is None else limit
     if not count < length <= most:
         raise UserError(
             f"the padded length must be from {count + 1:,} to {most:,} tokens, not {length:,}"

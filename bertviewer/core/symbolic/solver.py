@@ -39,7 +39,7 @@ from bertviewer.core.util.budget import OverBudget
 Formulas = Mapping[str, tuple[str, ...]]
 """Expressions by name: those of a tensor's dimensions, or that of a module's count."""
 
-_MOST_BUILDS, _LEAST_BUILDS, _MODULES = 200, 120, 40_000
+_MAX_BUILDS, _MIN_BUILDS, _MODULES = 200, 120, 40_000
 """Limits of models to build, for small and for large models, and of modules in all of them."""
 
 _RANDOM = 8
@@ -85,7 +85,7 @@ class Solver:
         self._unconditional = frozenset(unconditional)
         self._counterexamples: list[Probe] = []
         modules = sum(not name.startswith(TENSOR) for name in formulas)
-        most_builds = max(_LEAST_BUILDS, min(_MOST_BUILDS, _MODULES // max(modules, 1)))
+        most_builds = max(_MIN_BUILDS, min(_MAX_BUILDS, _MODULES // max(modules, 1)))
         self._probes = ProbePool(builder, observed, lengths, most_builds)
         symbols = {symbol.name: symbol for symbol in builder.symbols}
         divisible = {
