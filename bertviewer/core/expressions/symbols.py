@@ -134,10 +134,9 @@ class Symbol(Struct, frozen=True, rename={"name": "letter"}):
     variable: str = ""
 
 
-# Identifiers and settings, which are no sizes.
-_NOT_A_SIZE = re.compile(
-    r"(^|_)(ids?|idxs?|index|indices|indexes|seed|version|theta|base)$|chunk_size|token_id"
-)
+_INDICES = re.compile(r"(^|_)(ids?|idxs?|index|indices|indexes)$")
+# Settings, which are no sizes.
+_NOT_A_SIZE = re.compile(r"(^|_)(seed|version|theta|base)$|chunk_size|token_id")
 # Mappings of labels, or settings of rotary positions.
 _NO_SIZES_IN = re.compile(r"2id$|^id2|(^|_)(map|params|rope)(_|$)")
 # Lists that select layers instead of counting them.
@@ -211,6 +210,11 @@ def standard_name(symbol: Symbol) -> str:
 def config_part(symbol: Symbol) -> str:
     """Return the part of the configuration that has the symbol's key, "" for the root."""
     return ".".join(_path(symbol)[:-1])
+
+
+def are_indices(key: str) -> bool:
+    """Return whether a configuration key has identifiers or indices, by its name."""
+    return _INDICES.search(key) is not None
 
 
 def is_width(symbol: Symbol) -> bool:
@@ -312,7 +316,7 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
     """Return numbers that may be sizes, by key; an index in a list follows after a dot."""
     sizes: dict[str, int] = {}
     for key, value in config.items():
-        if _NOT_A_SIZE.search(key) or "." in key:
+        if are_indices(key) or _NOT_A_SIZE.search(key) or "." in key:
             continue
         if _is_size(value):
             sizes[key] = value

@@ -191,7 +191,7 @@ def derive_costs_job(model: LoadedModel, progress: Progress) -> Derived:
 
 def rebuild_job(scenario: Scenario, model: LoadedModel, progress: Progress) -> Outcome:
     """Build an open model with a scenario's values and count it."""
-    from bertviewer.core.loading.deriving import rebuild
+    from bertviewer.core.what_if.rebuilding import rebuild
 
     return rebuild(scenario, model.source)
 
