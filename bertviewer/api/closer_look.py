@@ -12,9 +12,9 @@ from bertviewer.core.util.progress import Progress
 if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.analysis.attention_maps import AttentionMaps
-    from bertviewer.core.analysis.histogram import Histogram
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.runs.activation_cache import ActivationCache
+    from bertviewer.core.statistics.histograms import Histogram
 
 FROM_FILE = "this run was loaded from a file; for details, open its model and run it again"
 

@@ -9,9 +9,10 @@ from bertviewer.charts.naming import axis_labels, state_ticks
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.outliers import DEVIATIONS, MeanStd, feature_path
+from bertviewer.core.analysis.outliers import MeanStd, feature_path
 from bertviewer.core.analysis.tokens import TokenClass
 from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.statistics.accumulators import DEVIATIONS
 
 _LIMITS_COLOR = 5
 

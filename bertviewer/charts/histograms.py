@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.histogram import Histogram, Range
 from bertviewer.core.schema.statistics import Statistics
+from bertviewer.core.statistics.histograms import Histogram, Range
 
 
 def common_range(statistics: Iterable[Statistics]) -> Range | None:

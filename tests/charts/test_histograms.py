@@ -11,8 +11,8 @@ from bertviewer.charts.histograms import (
     histogram_difference,
     histograms_overlaid,
 )
-from bertviewer.core.analysis.histogram import histogram
 from bertviewer.core.schema.statistics import Statistics
+from bertviewer.core.statistics.histograms import histogram
 
 
 def statistics(low: float | None, high: float | None) -> Statistics:

@@ -8,12 +8,12 @@ import torch
 from msgspec import Struct
 from torch import nn
 
-from bertviewer.core.corpus.corpus import Ints, Singles
 from bertviewer.core.corpus.measurement_spec import TOKEN_CLASSES
 from bertviewer.core.corpus.options import MAX_TOKENS, CorpusOptions
 from bertviewer.core.graph.length_measuring import length_limits
 from bertviewer.core.runs.inputs import model_inputs, text_inputs
 from bertviewer.core.sources.families import END_TOKENS, MASK_TOKENS, START_TOKENS
+from bertviewer.core.statistics.accumulators import Ints, Singles
 from bertviewer.core.tokenization.tokens import TokenIds
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class BatchIds(Struct, frozen=True, eq=False):
 
 
 class RowsByClass(Struct, frozen=True, eq=False):
-    """Row indices of a tensor, grouped by token class, for ``RowSums.add``.
+    """Row indices of a tensor, grouped by token class, for ``FeatureSums.add``.
 
     Attributes:
         indices: positions of the rows, sorted by class.

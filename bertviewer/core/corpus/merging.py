@@ -12,15 +12,8 @@ from bertviewer.core.corpus.measurement_spec import Attention, MeasurementSpec
 from bertviewer.core.corpus.options import MAX_SHARDS
 from bertviewer.core.corpus.plan import PLAN_FILE, SHARDS_FOLDER, read_plan
 from bertviewer.core.corpus.reading import check_corpus, is_corpus, read_corpus
-from bertviewer.core.corpus.shards import (
-    COUNTED,
-    COUNTS,
-    Arrays,
-    Shard,
-    check_fits,
-    read_shard,
-    shard_file,
-)
+from bertviewer.core.corpus.shards import COUNTED, Arrays, Shard, check_fits, read_shard, shard_file
+from bertviewer.core.statistics.accumulators import COUNTS
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 

@@ -4,9 +4,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from bertviewer.core.corpus.batches import BatchIds
-from bertviewer.core.corpus.corpus import Ints
 from bertviewer.core.corpus.measurement_spec import SECOND, Sizes
 from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.statistics.accumulators import Ints
 from bertviewer.core.tokenization.tokenization import reads_target
 
 _RESERVED = (

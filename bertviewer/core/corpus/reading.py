@@ -27,10 +27,10 @@ from bertviewer.core.corpus.corpus import (
     Heads,
     Outliers,
 )
-from bertviewer.core.corpus.histogram import BINS
 from bertviewer.core.corpus.parquet import batches, open_parquet, pyarrow_parts
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.model_source import Kind, find_task
+from bertviewer.core.statistics.histograms import FLOAT_BINS
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
 from bertviewer.core.util.serialization import convert, parse
@@ -262,7 +262,7 @@ def _rows(file: Path) -> tuple[ClassSums, ...]:
         count, metadata = table.metadata.num_rows, table.metadata
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         numbers = sum(group.column(len(COLUMNS) - 1).num_values for group in groups)
-        if count > MAX_ROWS or numbers != count * BINS:
+        if count > MAX_ROWS or numbers != count * FLOAT_BINS:
             raise ValueError(f"it has {count:,} rows and {numbers:,} numbers in their histograms")
         for batch in batches(table, content, COLUMNS):
             rows += _rows_of(batch)
@@ -282,7 +282,7 @@ def _rows_of(batch: Any) -> Iterator[ClassSums]:
         raise ValueError("a number is missing")
     if sum(columns[name].nbytes for name in ("path", "token_class")) > _MAX_TEXTS:
         raise ValueError("its paths are too long")
-    histograms = columns["histogram"].flatten().to_numpy().reshape(batch.num_rows, BINS)
+    histograms = columns["histogram"].flatten().to_numpy().reshape(batch.num_rows, FLOAT_BINS)
     numbers = {name: columns[name].to_numpy(zero_copy_only=False) for name in COLUMNS[1:-1]}
     _check_rows({**numbers, "histogram": histograms})
     values = [columns[name].to_pylist() for name in COLUMNS[:-1]]

@@ -35,7 +35,8 @@ def _outliers(context: Context) -> Numbers | None:
     run, states = context.run, context.hidden_states
     if run is None or not states or not context.is_trained:
         return None
-    from bertviewer.core.analysis.outliers import DEVIATIONS, outlier_features  # imports numpy
+    from bertviewer.core.analysis.outliers import outlier_features  # imports numpy
+    from bertviewer.core.statistics.accumulators import DEVIATIONS
 
     found = outlier_features(run)
     if not found:

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from bertviewer.core.analysis.histogram import Histogram, Range, histogram
 from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.runs.measuring import as_array, measure_tokens
 from bertviewer.core.runs.module_replay import replay_outputs
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.row_statistics import TokenStatistics, measure_rows
+from bertviewer.core.statistics.histograms import Histogram, Range, histogram
+from bertviewer.core.statistics.row_statistics import TokenStatistics, measure_rows
 from bertviewer.core.tensors.axes import tokens_of_rows
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress

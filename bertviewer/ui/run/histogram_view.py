@@ -9,8 +9,8 @@ from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.histograms import common_range, histogram_chart
 from bertviewer.charts.place import Place
 from bertviewer.charts.statistics_table import statistics_table
-from bertviewer.core.analysis.histogram import Histogram
 from bertviewer.core.schema.activation_run import ModuleActivation
+from bertviewer.core.statistics.histograms import Histogram
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.offers import retry

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from bertviewer.charts.layers import Measured
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.analysis.attention_maps import Received
-    from bertviewer.core.analysis.histogram import Histogram, Range
     from bertviewer.core.analysis.outliers import MeanStd, OutlierFeature
     from bertviewer.core.analysis.padding import Padding
     from bertviewer.core.analysis.predictions import Predictions
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.schema.activation_run import ActivationRun
     from bertviewer.core.schema.architecture import Architecture
+    from bertviewer.core.statistics.histograms import Histogram, Range
     from bertviewer.core.util.progress import Progress
     from bertviewer.ui.jobs.recorded_run import RecordedRun
     from bertviewer.ui.run.view import InSight

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from bertviewer.core.analysis.histogram import Histogram
     from bertviewer.core.checkpoints.reading import Span
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.schema.activation_run import ModuleTensor, TensorKey
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from bertviewer.core.schema.modules import TensorInfo
     from bertviewer.core.schema.statistics import Statistics
     from bertviewer.core.sources.model_source import ModelSource
+    from bertviewer.core.statistics.histograms import Histogram
     from bertviewer.core.tensors.axes import TokenIndex
     from bertviewer.core.tensors.matrix import Matrix, TensorPart
     from bertviewer.core.tensors.reduction import TensorMap

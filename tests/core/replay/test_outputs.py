@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from bertviewer.core.analysis.histogram import Histogram, histogram
 from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.replay.outputs import call_statistics, histogram_of
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.measuring import measure_tokens
 from bertviewer.core.runs.module_replay import replay_outputs
+from bertviewer.core.statistics.histograms import Histogram, histogram
 from bertviewer.core.util.errors import Cancelled, UserError
 from bertviewer.core.util.progress import no_progress
 from tests.core.checks.small_models import hook_count
@@ -167,7 +167,7 @@ def test_a_histogram_that_is_cancelled_leaves_no_hooks() -> None:
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        histogram_of(it.model, it.run, ActivationCache(), "encoder.layer.0", stop)
+        histogram_of(CachedRun(it.model, it.run, ActivationCache()), "encoder.layer.0", stop)
     with pytest.raises(Cancelled):
         histogram_of(it, "encoder.layer.0", stop)
     assert hook_count(it.network) == hooks

@@ -17,8 +17,8 @@ from bertviewer.core.runs.macs import RunCounter
 from bertviewer.core.runs.measuring import measure, skip_reason
 from bertviewer.core.runs.recording import Recorder
 from bertviewer.core.runs.running import run_sentence
-from bertviewer.core.schema import row_statistics
 from bertviewer.core.schema.activation_run import ModuleActivation
+from bertviewer.core.statistics import row_statistics
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import no_progress
 from bertviewer.report.run_text import run_text

@@ -18,7 +18,7 @@ from bertviewer.core.schema.statistics import Statistics
 compiled: Any = None
 """The C module; ``None`` if bertviewer was installed without a C compiler."""
 with suppress(ImportError):
-    from bertviewer.core.schema import _sums
+    from bertviewer.core.statistics import _sums
 
     compiled = _sums
 
