@@ -11,7 +11,7 @@ from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
-NAME = "bertviewer.core.schema._sums"
+NAME = "bertviewer.core.statistics._sums"
 SOURCE = Path(*NAME.split(".")).with_suffix(".c")
 # GCC before 12 vectorizes at -O3 alone, and its -O3 unrolls the loop over the lanes and is slower.
 # Without debug information, which holds this build's own folder, each build gives the same bytes.

@@ -20,6 +20,10 @@ _NAMES = re.compile(
 )
 
 
+# As long as a depth by chance only: an index says which layer, and is none of its own.
+_INDICES = re.compile(r"(^|_)(ids|idx|indices|indexes)$")
+
+
 _DEPTH = re.compile(r"layer|depth|block|stage")
 
 
@@ -114,6 +118,7 @@ def _put(config: dict[str, Any], key: Key, old: int, value: int, *, lists_follow
                 isinstance(entries, list)
                 and len(entries) == old > 1
                 and name != last
+                and not _INDICES.search(str(name))
                 and not any(isinstance(entry, list | dict) for entry in entries)
             ):
                 at[name] = [entries[place % old] for place in range(value)]

@@ -42,7 +42,7 @@ def sources() -> Iterator[ModelSource]:
     libraries.load()
     for name in (*preset_names(), "demo"):
         base = parse_source(name)
-        for head in read_meta_model(base, _data(base), None, None, no_progress).heads:
+        for head in read_meta_model(base, _data(base), None, None, no_progress).tasks:
             yield parse_source(name, head)
 
 
@@ -53,7 +53,7 @@ def made(source: ModelSource) -> Mapping[str, tuple[str, Any]]:
     found = read_meta_model(source, data, checkpoint, None, no_progress)
     counted = with_counts(found.architecture, source, no_progress)
     costed = with_costs(counted, source, no_progress)
-    seen = ModelSpec(source, with_flows(costed, source, no_progress), found.heads)
+    seen = ModelSpec(source, with_flows(costed, source, no_progress), found.tasks)
     files = {"architectures": (spec_key(source, data), spec_content(seen))}
     if checkpoint is not None and found.load_report is not None:
         key = report_key(source, data, checkpoint)

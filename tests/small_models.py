@@ -151,7 +151,7 @@ def shallow(config: Mapping[str, Any], few: int = FEW) -> dict[str, Any]:
             small[key] = few
         elif isinstance(value, Mapping) and key not in ("id2label", "label2id"):
             small[key] = shallow(value, few)
-        elif any(goes_by_layer(value, layers) for layers in depths.values()):
+        elif any(goes_by_layer(str(key), value, layers) for layers in depths.values()):
             small[key] = list(value[:few])
         else:
             small[key] = value

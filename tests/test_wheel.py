@@ -16,8 +16,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from bertviewer import __version__
-from bertviewer.core.schema.row_statistics import is_compiled
 from bertviewer.core.sources.presets import DEMO_PACKAGE, preset_names
+from bertviewer.core.statistics.row_statistics import is_compiled
 from bertviewer.core.util.files import resources_folder
 from tests.subprocesses import output_of
 
@@ -202,7 +202,7 @@ def test_installed_wheel_works_outside_the_checkout(wheel: Path, tmp_path: Path)
     assert Path(where.strip()).is_relative_to(environment)
     has_c = output_of(
         [environment / "bin" / "python", "-c",
-         "from bertviewer.core.schema.row_statistics import is_compiled as f; print(f())"],
+         "from bertviewer.core.statistics.row_statistics import is_compiled as f; print(f())"],
         folder,
         ENVIRONMENT,
     )  # fmt: skip

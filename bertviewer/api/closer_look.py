@@ -12,9 +12,9 @@ from bertviewer.core.util.progress import Progress
 if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.analysis.attention_maps import AttentionMaps
-    from bertviewer.core.analysis.histogram import Histogram
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.runs.activation_cache import ActivationCache
+    from bertviewer.core.statistics.histograms import Histogram
 
 FROM_FILE = "this run was loaded from a file; for details, open its model and run it again"
 
@@ -106,8 +106,11 @@ class CloserLook(Struct, frozen=True, eq=False):
         """
         kept = self.capture
         from bertviewer.core.replay.attention import attention_of
+        from bertviewer.core.replay.cached_run import CachedRun
 
-        return attention_of(self.model, self.run, kept, layer.path, self.progress, call=layer.call)
+        return attention_of(
+            CachedRun(self.model, self.run, kept), layer.path, self.progress, call=layer.call
+        )
 
     def histogram(self, path: str) -> "Histogram":
         """Return how what a module gave is spread.
@@ -116,6 +119,7 @@ class CloserLook(Struct, frozen=True, eq=False):
             UserError: it gave nothing that can be counted, or the run was read from a file.
         """
         kept = self.capture
+        from bertviewer.core.replay.cached_run import CachedRun
         from bertviewer.core.replay.outputs import histogram_of
 
-        return histogram_of(self.model, self.run, kept, path, self.progress)
+        return histogram_of(CachedRun(self.model, self.run, kept), path, self.progress)

@@ -155,9 +155,9 @@ class Corpus:
             path: the module, "" for the model itself.
             call: one of its calls; all together if left out.
         """
-        from bertviewer.core.corpus.histogram import edges, in_order
+        from bertviewer.core.statistics.histograms import float_edges, in_order
 
-        return BinnedValues(in_order(_sums(self.data, path, call).histogram), edges()[1])
+        return BinnedValues(in_order(_sums(self.data, path, call).histogram), float_edges()[1])
 
     @in_one_line
     def features(self, path: str = "", *, call: int = 0) -> dict[str, NDArray[Any]]:

@@ -154,7 +154,7 @@ def _opened_pair(
     if isinstance(right, Model):
         return opened_like(left, right, progress), right
     ours, theirs = opened(left, progress), opened(right, progress)
-    if ours.task == theirs.task or not all(BASE.name in one.loaded.heads for one in (ours, theirs)):
+    if ours.task == theirs.task or not all(BASE.name in one.loaded.tasks for one in (ours, theirs)):
         return ours, theirs
     left, right = replace(left, task=BASE), replace(right, task=BASE)
     return opened(left, progress), opened(right, progress)
@@ -180,7 +180,7 @@ def source_of(name: str, task: str, allow_pickle: bool) -> ModelSource:
 def opened_like(source: ModelSource, other: Model, progress: Progress) -> Model:
     """Open a model with another one's head, or with its own if its family has no such head."""
     model, head = opened(source, progress), other.loaded.source.task
-    if source.kind == "runs" or model.task == head.name or head.name not in model.loaded.heads:
+    if source.kind == "runs" or model.task == head.name or head.name not in model.loaded.tasks:
         return model
     return opened(replace(source, task=head), progress)
 

@@ -138,10 +138,13 @@ class Run:
         look = self.closer_look
         look.called(path, call)
         kept = look.capture
+        from bertviewer.core.replay.cached_run import CachedRun
         from bertviewer.core.replay.module_tensors import module_tensors
         from bertviewer.core.tensors.parameters import as_arrays
 
-        took, gave = module_tensors(look.model, self.data, kept, path, look.progress, call=call)
+        took, gave = module_tensors(
+            CachedRun(look.model, self.data, kept), path, look.progress, call=call
+        )
         return Values(as_arrays(took), as_arrays(gave))
 
     def attentions(self) -> list[Row]:

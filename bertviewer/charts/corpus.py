@@ -28,8 +28,8 @@ from bertviewer.core.corpus.corpus import (
     Outliers,
     as_run,
 )
-from bertviewer.core.corpus.histogram import counts_between, edges
 from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.statistics.histograms import counts_between, float_edges
 from bertviewer.core.util.numbers import with_minus
 
 BAND = (0.05, 0.5, 0.95)
@@ -109,7 +109,7 @@ def corpus_histogram(row: ClassSums) -> HistogramChart | None:
 def _borders(low: float, high: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return edges of bins around two values, no closer together than bars can be seen."""
     least = (high - low) / _BINS
-    sizes = edges()[1]
+    sizes = float_edges()[1]
     kept = [0.0]
     for size in sizes[sizes > 0].tolist():
         if size - kept[-1] >= least:

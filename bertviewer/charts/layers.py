@@ -13,8 +13,8 @@ from bertviewer.core.analysis.layers import Series, layer_series, part_of
 from bertviewer.core.analysis.tokens import TokenClass
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.row_statistics import TokenStatistics
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, Statistics, statistic_value
+from bertviewer.core.statistics.row_statistics import TokenStatistics
 from bertviewer.core.tensors.axes import tokens_of_rows
 from bertviewer.core.util.errors import UserError
 

@@ -19,10 +19,10 @@ from bertviewer.charts.table import (
     text_cell,
 )
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.histogram import Histogram, Range
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ModuleActivation
 from bertviewer.core.schema.statistics import Statistics
+from bertviewer.core.statistics.histograms import Histogram, Range
 
 Named = tuple[str, Callable[[Statistics], float | None]]
 """A figure's name, and how it is read off statistics."""

@@ -26,7 +26,7 @@ from bertviewer.charts.levels import COSINES, SIZES, Levels, Values, levels_of
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.layers import Series
-from bertviewer.core.analysis.outliers import DEVIATIONS, MeanStd, feature_path
+from bertviewer.core.analysis.outliers import MeanStd, feature_path
 from bertviewer.core.analysis.similarity import (
     WordPair,
     cosine_matrix,
@@ -36,6 +36,7 @@ from bertviewer.core.analysis.similarity import (
 )
 from bertviewer.core.analysis.tokens import TokenClass, text_starts
 from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.statistics.accumulators import DEVIATIONS
 from bertviewer.core.tensors.axes import tokens_of_rows
 
 

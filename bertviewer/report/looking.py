@@ -59,7 +59,7 @@ def looked_at(
     found = Looks(
         seen_heads(it),
         predictions,
-        _or_none(lambda: histogram_of(model, run, kept, "", progress)),
+        _or_none(lambda: histogram_of(it, "", progress)),
         _or_none(lambda: _padding(it)),
         _or_none(lambda: _sentences(it)),
         compared=compared_elements(it),
@@ -92,8 +92,7 @@ def of_layers(  # noqa: PLR0917
 def _values(it: LookedAt, layers: tuple[int, ...] | None) -> Iterator[SeenModule]:
     """Yield what the embeddings gave, and what the chosen layers took and gave."""
     for title, path, call in _shown_modules(it, layers):
-        what = it.model, it.run, it.kept, path, it.progress
-        look = _or_none(partial(tensor_corners, *what, call=call))
+        look = _or_none(partial(tensor_corners, it, path, it.progress, call=call))
         if look:
             yield SeenModule(title, path, look)
 
@@ -125,7 +124,7 @@ def _padding(it: LookedAt) -> Padding | None:
     length = usual_length(len(it.run.tokens), it.model.length_limits().source)
     if length is None:
         return None
-    return compare_padding(it.model, it.run, it.kept, length, it.progress)
+    return compare_padding(it, length, it.progress)
 
 
 def _sentences(it: LookedAt) -> SentenceComparison | None:

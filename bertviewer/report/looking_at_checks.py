@@ -22,7 +22,7 @@ def compared_elements(it: LookedAt) -> tuple[ComparedElement, ...]:
     found = []
     for step in _nearest(it.run, it.run.check):
         try:
-            named = checked_step(it.model, it.run, it.kept, step, it.progress)
+            named = checked_step(it, step, it.progress)
             found.append(_compared(step, named))
         except UserError:
             continue

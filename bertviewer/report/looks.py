@@ -6,12 +6,12 @@ from msgspec import Struct, field
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps, HeadMeasures, RankedHead
-from bertviewer.core.analysis.histogram import Histogram
 from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.schema.activation_run import ActivationRun, TensorKey
 from bertviewer.core.schema.check import CheckStep
+from bertviewer.core.statistics.histograms import Histogram
 from bertviewer.core.tensors.reduction import Corner
 
 

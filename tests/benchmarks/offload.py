@@ -73,7 +73,7 @@ def _write_bert_large(folder: Path) -> None:
 def _corpus(folder: Path, way: str) -> dict[str, float]:
     """Run 200 short sentences through the model in a folder."""
     if way == "batches outside":
-        running.MOST_BATCHES = 1
+        running.MAX_BATCHES = 1
     chance = random.Random(1)
     data, out = folder / "lines.txt", folder / way
     lines = (" ".join(chance.choices(TINY_WORDS, k=chance.randint(4, 12))) for _ in range(200))

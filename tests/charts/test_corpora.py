@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from bertviewer.charts.corpus import corpus_histogram, outlier_chart
 from bertviewer.core.corpus.corpus import ClassSums, Corpus, Outliers
-from bertviewer.core.corpus.histogram import BINS, bins_of
+from bertviewer.core.statistics.histograms import FLOAT_BINS, float_bins
 
 
 def sums_of(values: NDArray[np.float32]) -> ClassSums:
@@ -14,7 +14,7 @@ def sums_of(values: NDArray[np.float32]) -> ClassSums:
     return ClassSums(
         *("layer", 0, "content", values.size, float(wide.sum()), float((wide * wide).sum())),
         *(float(values.min()), float(values.max()), int((values == 0).sum()), 0, 0),
-        np.bincount(bins_of(values), minlength=BINS),
+        np.bincount(float_bins(values), minlength=FLOAT_BINS),
     )
 
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from bertviewer.charts.chart import Bars, HistogramChart
 from bertviewer.charts.comparison import histogram_difference, histogram_overlay
 from bertviewer.charts.statistics import common_range, histogram_chart
-from bertviewer.core.analysis.histogram import histogram
 from bertviewer.core.schema.statistics import Statistics
+from bertviewer.core.statistics.histograms import histogram
 
 
 def statistics(low: float | None, high: float | None) -> Statistics:

@@ -14,7 +14,7 @@ from tests.core.replay.model_runs import known
 
 def test_probabilities_and_ranks_layer_by_layer() -> None:
     it = known("bert", "masked-lm")
-    found = predictions_at(it.model, it.run, it.kept, 3)
+    found = predictions_at(it, 3)
     logits = it.plain()["logits"][0, 3].double()
     followed = [FollowedToken(7, "seven"), FollowedToken(int(logits.argmax()), "best")]
     chart = lens_chart(it.run, found, followed, "probability")
@@ -34,7 +34,7 @@ def test_probabilities_and_ranks_layer_by_layer() -> None:
 
 def test_states_have_the_names_that_other_views_give_them() -> None:
     it = known("gpt2", "pretraining")
-    found = predictions_at(it.model, it.run, it.kept, 1)
+    found = predictions_at(it, 1)
     last = names_of_states(it.run)[-1]
     assert last.endswith(", after ln_f")
     followed = [FollowedToken(7, "seven")]
@@ -50,21 +50,21 @@ def test_states_have_the_names_that_other_views_give_them() -> None:
 
 def test_no_layers_no_points() -> None:
     it = known("bert", "masked-lm")
-    found = replace(predictions_at(it.model, it.run, it.kept, 3), layers=())
+    found = replace(predictions_at(it, 3), layers=())
     assert lens_chart(it.run, found, [FollowedToken(7, "seven")], "rank").lines[0].values == ()
 
 
 def test_what_should_be_predicted() -> None:
     it = known("gpt2", "pretraining")
-    found = predictions_at(it.model, it.run, it.kept, 1)
+    found = predictions_at(it, 1)
     assert expected_id(it.run, found) == it.run.tokens[2].id
-    last = predictions_at(it.model, it.run, it.kept, len(it.run.tokens) - 1)
+    last = predictions_at(it, len(it.run.tokens) - 1)
     assert expected_id(it.run, last) is None
 
 
 def test_behind_a_mask_it_is_not_known() -> None:
     it = known("bert", "masked-lm")
-    found = predictions_at(it.model, it.run, it.kept, 2)
+    found = predictions_at(it, 2)
     tokens = list(it.run.tokens)
     assert expected_id(it.run, found) == tokens[2].id
     tokens[2] = replace(tokens[2], text="[MASK]")

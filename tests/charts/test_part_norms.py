@@ -65,7 +65,7 @@ def test_a_shared_layer_has_a_row_for_each_call() -> None:
     bare = part_norms_chart(it.run, series)
     assert np.isnan(bare.values[0]).all()
     assert bare.values[1] == pytest.approx(last, rel=1e-5)
-    measured = call_statistics(it.model, it.run, it.kept, (path,))
+    measured = call_statistics(it, (path,))
     whole = part_norms_chart(it.run, series, measured)
     assert whole.values == pytest.approx(np.stack([first, last]), rel=1e-5)
     # The module is both of them, so neither is marked.

@@ -19,7 +19,7 @@ TOKEN = "Token predicted at sat (2)"
 
 
 def at(it: Opened, position: int) -> Predictions:
-    return predictions_at(it.model, it.run, it.kept, position)
+    return predictions_at(it, position)
 
 
 def column(table: DataTable, title: str) -> list[object]:

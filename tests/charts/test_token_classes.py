@@ -45,7 +45,7 @@ def demo(demo_source: ModelSource) -> Opened:
 def given(it: Opened, path: str) -> list[Any]:
     """Return what a module gives in a plain pass, [S, D] for each call."""
     seen: list[Any] = []
-    handle = it.module.get_submodule(path).register_forward_hook(
+    handle = it.network.get_submodule(path).register_forward_hook(
         lambda _m, _a, x: seen.append((x if hasattr(x, "shape") else x[0])[0].double().numpy())
     )
     it.plain()
@@ -58,7 +58,7 @@ def chart(
 ) -> LineChart:
     series = layer_series(it.model.architecture, it.run, part)
     paths = [path for one in series for path in one.paths]
-    measured = call_statistics(it.model, it.run, it.kept, paths)
+    measured = call_statistics(it, paths)
     chosen = token_classes(it.run) if classes is None else classes
     return token_class_chart(it.run, series, statistic, chosen, measured)
 

@@ -35,9 +35,9 @@ def every_kind() -> dict[str, float]:
     from bertviewer.charts.statistics import histogram_chart
     from bertviewer.charts.table import Tabular, csv_text
     from bertviewer.charts.token_charts import TracedToken, norms_chart, path_charts
-    from bertviewer.core.analysis.histogram import histogram
     from bertviewer.core.analysis.predictions import ClassScores
     from bertviewer.core.schema.statistics import Statistics
+    from bertviewer.core.statistics.histograms import histogram
     from tests.charts.graph import blocks
     from tests.charts.graph.checks import measure
     from tests.charts.runs import made_up

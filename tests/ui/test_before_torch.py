@@ -191,7 +191,7 @@ def test_what_was_remembered_wrongly_is_put_right(
     source = parse_source(str(seen), "base")
     model = open_model(source)
     lie = tuple(replace(node, class_name="Another") for node in model.architecture.modules)
-    lying = ModelSpec(source, replace(model.architecture, modules=lie), model.heads)
+    lying = ModelSpec(source, replace(model.architecture, modules=lie), model.tasks)
     assert source.config_file is not None
     store_spec(lying, read_configuration(source.config_file))
     shown: list[str] = []

@@ -23,10 +23,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.row_statistics import measure_rows
-
-DEVIATIONS = 6.0
-"""Standard deviations from the mean beyond which a value is an outlier."""
+from bertviewer.core.statistics.accumulators import DEVIATIONS
+from bertviewer.core.statistics.row_statistics import measure_rows
 
 
 class Outlier(Struct, frozen=True):

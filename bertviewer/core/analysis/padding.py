@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from bertviewer.core.schema.activation_run import Token
 
-MOST_TOKENS = 512
+MAX_TOKENS = 512
 """Maximum padded length of a model without a limit."""
 _ULPS = 100
 """Epsilons by which rounding may change a value: longer rows are summed in another order."""
@@ -88,6 +88,6 @@ def usual_length(count: int, limit: int | None) -> int | None:
 
     It is the next power of two with room for three more tokens, up to the model's limit.
     """
-    most = MOST_TOKENS if limit is None else limit
+    most = MAX_TOKENS if limit is None else limit
     length = 1 << (count + 2).bit_length()
     return min(length, most) if count < most else None

@@ -20,7 +20,8 @@ from bertviewer.core.checks.comparison import (
     Triple,
     compare_each,
 )
-from bertviewer.core.checks.float64_mode import Float64Mode, Frame, Values, is_fractional
+from bertviewer.core.checks.float64_functions import is_fractional
+from bertviewer.core.checks.float64_mode import Float64Mode, Frame, Values
 from bertviewer.core.checks.observed_calls import ObservedCall, StepComparison, mark_of, put_mark
 from bertviewer.core.graph.module_calls import (
     map_plain,

@@ -8,12 +8,12 @@ import torch
 from msgspec import Struct
 from torch import nn
 
-from bertviewer.core.corpus.corpus import Ints, Singles
 from bertviewer.core.corpus.measurement_spec import TOKEN_CLASSES
-from bertviewer.core.corpus.options import MOST_TOKENS, CorpusOptions
+from bertviewer.core.corpus.options import MAX_TOKENS, CorpusOptions
 from bertviewer.core.graph.length_measuring import length_limits
 from bertviewer.core.runs.inputs import model_inputs, text_inputs
 from bertviewer.core.sources.families import END_TOKENS, MASK_TOKENS, START_TOKENS
+from bertviewer.core.statistics.accumulators import Ints, Singles
 from bertviewer.core.tokenization.tokens import TokenIds
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class BatchIds(Struct, frozen=True, eq=False):
 
 
 class RowsByClass(Struct, frozen=True, eq=False):
-    """Row indices of a tensor, grouped by token class, for ``RowSums.add``.
+    """Row indices of a tensor, grouped by token class, for ``FeatureSums.add``.
 
     Attributes:
         indices: positions of the rows, sorted by class.
@@ -205,7 +205,7 @@ def token_limit(config: Mapping[str, Any], max_tokens: int | None) -> int:
     limits = length_limits(config)
     if max_tokens is None:
         # By default no text is longer than those in training.
-        max_tokens = min(MOST_TOKENS, limits.trained or MOST_TOKENS)
+        max_tokens = min(MAX_TOKENS, limits.trained or MAX_TOKENS)
     return max_tokens if limits.shared is None else min(limits.shared, max_tokens)
 
 

@@ -15,8 +15,8 @@ from bertviewer.core.corpus.corpus import (
     ClassSums,
     Corpus,
 )
-from bertviewer.core.corpus.histogram import distance
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
+from bertviewer.core.statistics.histograms import distance
 
 SCHEMA = "bertviewer.corpus-comparison/1"
 

@@ -7,18 +7,14 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from bertviewer.core.corpus.histogram import quantiles
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, Sentence
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.schema.statistics import Statistics
+from bertviewer.core.statistics.accumulators import Floats, Ints, Singles, larger
+from bertviewer.core.statistics.histograms import quantiles
 from bertviewer.core.util.errors import UserError
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 
 SCHEMA = "bertviewer.corpus/1"
 
@@ -48,7 +44,7 @@ class ClassSums(Struct, frozen=True, eq=False):
         zeros: values that are exactly 0.
         nan: NaN values.
         inf: infinite values.
-        histogram: counts of the finite values in the bins of ``histogram``.
+        histogram: counts of the finite values in ``FLOAT_BINS`` bins.
     """
 
     path: str
@@ -200,12 +196,6 @@ class Outliers(Struct, frozen=True, eq=False):
             self.sentences + other.sentences,
             larger(self.farthest, other.farthest),
         )
-
-
-def larger(left: Singles, right: Singles) -> Singles:
-    """Return the elements of larger magnitude; of equal ones the first."""
-    chosen: Singles = np.where(np.abs(right) > np.abs(left), right, left)
-    return chosen
 
 
 class OutlierRow(Struct, frozen=True):

@@ -11,9 +11,9 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import sha256_of
 from bertviewer.core.util.progress import Progress, no_progress
 
-MOST_IN_A_ROW = 1_000_000
+MAX_IN_A_ROW = 1_000_000
 """A file with more consecutive invalid records is refused."""
-MOST_LISTED = 10
+MAX_LISTED = 10
 """Invalid records of a file that are listed."""
 
 
@@ -150,12 +150,12 @@ def _scan_file(
             continue
         bad += 1
         in_a_row += 1
-        if in_a_row > MOST_IN_A_ROW:
+        if in_a_row > MAX_IN_A_ROW:
             raise UserError(
-                f"{name}: more than {MOST_IN_A_ROW:,} records one after the other cannot be read; "
+                f"{name}: more than {MAX_IN_A_ROW:,} records one after the other cannot be read; "
                 f"{record.where}: {record.problem}"
             )
-        if len(first) < MOST_LISTED:
+        if len(first) < MAX_LISTED:
             first.append(InvalidRecord(record.where, record.problem))
     digest = sha256_of(path, progress)  # last, as the file may be very large
     return DataFile(path, name, digest, found.st_size, found.st_mtime_ns, count, bad, tuple(first))

@@ -20,7 +20,7 @@ from bertviewer.core.util.progress import Progress
 
 INTERVAL = 5.0
 """Seconds between two heartbeats."""
-_MOST_LISTED = 5
+_MAX_LISTED = 5
 
 
 class Timeouts(Struct, frozen=True):
@@ -94,8 +94,8 @@ class HeartbeatMonitor:
         while missing := _missing(self._folder, shards):
             ranks = sorted({number % world for number in missing})
             which = "process" if len(ranks) == 1 else "processes"
-            listed = ", ".join(map(str, ranks[:_MOST_LISTED]))
-            more = ", …" if len(ranks) > _MOST_LISTED else ""
+            listed = ", ".join(map(str, ranks[:_MAX_LISTED]))
+            more = ", …" if len(ranks) > _MAX_LISTED else ""
             label = f"Waiting for shards of {which} {listed}{more}"
             progress(shards - len(missing), shards, label)
             now = timeouts.clock()

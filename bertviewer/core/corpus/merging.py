@@ -9,18 +9,11 @@ from msgspec.structs import replace
 
 from bertviewer.core.corpus.corpus import SCHEMA, ClassSums, Corpus, Features, Heads, Outliers
 from bertviewer.core.corpus.measurement_spec import Attention, MeasurementSpec
-from bertviewer.core.corpus.options import MOST_SHARDS
+from bertviewer.core.corpus.options import MAX_SHARDS
 from bertviewer.core.corpus.plan import PLAN_FILE, SHARDS_FOLDER, read_plan
 from bertviewer.core.corpus.reading import check_corpus, is_corpus, read_corpus
-from bertviewer.core.corpus.shards import (
-    COUNTED,
-    COUNTS,
-    Arrays,
-    Shard,
-    check_fits,
-    read_shard,
-    shard_file,
-)
+from bertviewer.core.corpus.shards import COUNTED, Arrays, Shard, check_fits, read_shard, shard_file
+from bertviewer.core.statistics.accumulators import COUNTS
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 
@@ -41,7 +34,7 @@ def merge_shards(
     names = ", ".join(map(str, folders))
     try:
         count, measured = int(plan["shards"]), MeasurementSpec.from_json(plan["measured"])
-        if not 0 < count <= MOST_SHARDS:
+        if not 0 < count <= MAX_SHARDS:
             raise ValueError(f"there are no {count:,} shards")
         whole: Shard | None = None
         counts: list[dict[str, int]] = []

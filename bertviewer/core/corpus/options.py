@@ -8,9 +8,9 @@ from bertviewer.core.util.errors import UserError
 
 BATCH_TOKENS = 2048
 """Default number of tokens in a batch, padding included."""
-MOST_TOKENS = 4096
+MAX_TOKENS = 4096
 """Default limit of a sentence's tokens: attention is quadratic, and a line may be a book."""
-MOST_SHARDS = 10_000
+MAX_SHARDS = 10_000
 
 
 class CorpusOptions(Struct, frozen=True):
@@ -22,7 +22,7 @@ class CorpusOptions(Struct, frozen=True):
         batch_tokens: maximum number of tokens in a batch, padding included; a longer sentence is
             run alone.
         max_tokens: longer sentences are truncated to this, and to the model's limit; ``None`` for
-            ``MOST_TOKENS``.
+            ``MAX_TOKENS``.
         limit: maximum number of sentences.
         shards: number of shards, ``None`` to choose it from the data.
         modules: glob pattern of the measured modules' paths, such as "encoder.layer.*".
@@ -50,8 +50,8 @@ class CorpusOptions(Struct, frozen=True):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UserError(f"--{name.replace('_', '-')} is {value}; it must be 1 or more")
-        if self.shards is not None and self.shards > MOST_SHARDS:
-            raise UserError(f"--shards is {self.shards:,}, above the limit of {MOST_SHARDS:,}")
+        if self.shards is not None and self.shards > MAX_SHARDS:
+            raise UserError(f"--shards is {self.shards:,}, above the limit of {MAX_SHARDS:,}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the options by name."""

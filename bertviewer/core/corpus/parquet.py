@@ -14,11 +14,11 @@ from msgspec import Struct
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.installation import extra_advice
 
-MOST_PAGE = 512_000_000
+MAX_PAGE = 512_000_000
 """Bytes of a decompressed page; 1 MB is usual, and some programs write 100 MB."""
-MOST_PIECE = 256_000_000
+MAX_PIECE = 256_000_000
 """Bytes of a batch, unless a single value is larger."""
-MOST_ROWS = 1024
+MAX_ROWS = 1024
 """Rows of a batch."""
 _LARGE_DICTIONARY = 4_000_000
 """Bytes; a larger dictionary is not expanded for each row, which may take minutes."""
@@ -95,7 +95,7 @@ def batches(
         rows = _DICTIONARY_ROWS
         if len(large) < len(sizes) or not large:
             largest = max((size.largest for size in sizes.values()), default=0)
-            rows = min(MOST_ROWS, max(1, MOST_PIECE // max(1, largest)))
+            rows = min(MAX_ROWS, max(1, MAX_PIECE // max(1, largest)))
         reader = open_parquet(file, large) if large else table
         for batch in reader.iter_batches(
             rows, row_groups=[number], columns=list(columns), use_threads=False
@@ -113,7 +113,7 @@ class _Sizes(Struct, frozen=True):
 
     @property
     def is_large_dictionary(self) -> bool:
-        return self.dictionary > _LARGE_DICTIONARY and self.total <= MOST_PAGE
+        return self.dictionary > _LARGE_DICTIONARY and self.total <= MAX_PAGE
 
 
 def _sizes(file: BinaryIO, chunk: Any, tick: Callable[[], None]) -> _Sizes:
@@ -133,7 +133,7 @@ def _sizes(file: BinaryIO, chunk: Any, tick: Callable[[], None]) -> _Sizes:
             or min(unpacked, packed) < 0
         ):
             raise ValueError("a page has no size")
-        if max(unpacked, packed) > MOST_PAGE:
+        if max(unpacked, packed) > MAX_PAGE:
             raise ValueError(f"one of its pages has {max(unpacked, packed):,} bytes")
         total, largest = total + unpacked, max(largest, unpacked)
         if _DICTIONARY in header and chunk.physical_type == "BYTE_ARRAY":

@@ -31,7 +31,7 @@ _OWN = re.compile(
     rf"{re.escape(PLAN_FILE)}|{STDIN_FILE}|process-\d+|\d+\.shard|{re.escape(PREFIX)}.*"
 )
 _SENTENCES = 128
-_MOST_SHARDS = 64
+_MAX_SHARDS = 64
 _TITLES = {
     **{"source": "the model", "model": "the model", "versions": "versions"},
     **{"choices": "options", "data": "the data", "shards": "shards", "measured": "versions"},
@@ -84,7 +84,7 @@ class Plan(Struct, frozen=True):
 
 def shard_count(sentences: int, options: CorpusOptions) -> int:
     """Return the number of shards; independent of the number of processes."""
-    usual = min(_MOST_SHARDS, -(-sentences // _SENTENCES))
+    usual = min(_MAX_SHARDS, -(-sentences // _SENTENCES))
     return max(1, min(sentences, options.shards or usual))
 
 

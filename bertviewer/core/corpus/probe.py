@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.corpus.batches import BatchIds, run_batch
-from bertviewer.core.corpus.corpus import Ints
 from bertviewer.core.corpus.measurement_spec import (
     FIRST,
     SECOND,
@@ -23,9 +22,9 @@ from bertviewer.core.corpus.measurement_spec import (
     MeasurementSpec,
     SeenCall,
     Shape,
-    Sizes,
     layout_of,
 )
+from bertviewer.core.corpus.probe_inputs import ALONE, LENGTHS, ProbeInputs, alone
 from bertviewer.core.corpus.recorder import OUTPUT_ATTENTIONS, returning_weights, rows_of
 from bertviewer.core.graph.module_calls import CallObserver, observing, tensors_in
 from bertviewer.core.loading.layer_synchronizer import LayerSynchronizer
@@ -50,16 +49,6 @@ _CHANGES_REQUESTED = "the model's output changes when attention weights are requ
 
 _ROUNDING = 1e-3
 """Allowed difference of float32 sums in another order, relative to the largest value."""
-_RESERVED = (
-    *("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id"),
-    "decoder_start_token_id",
-)
-_VOCABULARY_SIZES = ("vocab_size", "src_vocab_size", "tgt_vocab_size")
-_CHARACTERS = 128
-"""Number of ids used for a model without a vocabulary, such as CANINE."""
-_ALONE = 1
-"""Index of the sentence that is also run alone."""
-_LENGTHS = (SECOND.tokens, SECOND.tokens - 3, 2)
 
 
 @torch.no_grad()
@@ -71,7 +60,7 @@ def probe(
     padded = inputs.padded()
     texts = [
         *(inputs.full(FIRST), inputs.full(SECOND)),
-        *(padded, inputs.with_other_padding(padded), _alone(padded)),
+        *(padded, inputs.with_other_padding(padded), alone(padded)),
         *([inputs.full(FIRST, shift=1)] if inputs.has_target else []),
     ]
     first, second, left, right, one, *others = _run(module, architecture, texts, synchronizer)
@@ -118,58 +107,6 @@ def eager_is_equivalent(
     (used,) = _run(module, architecture, texts, synchronizer)
     one, other = first_tensor(seen.output), first_tensor(used.output)
     return one is not None and other is not None and is_close(one, other)
-
-
-class ProbeInputs:
-    """Inputs of the probe: ids of ordinary tokens."""
-
-    def __init__(self, architecture: Architecture) -> None:
-        config = architecture.config
-        self.has_target = reads_target(architecture)
-        ids = [n for key in _RESERVED if isinstance(n := config.get(key), int)]
-        sizes = [n for key in _VOCABULARY_SIZES if isinstance(n := config.get(key), int)]
-        rows = np.arange(min(sizes, default=_CHARACTERS), dtype=np.int64)
-        words = rows[~np.isin(rows, ids)]
-        self._words = words if len(words) else rows
-        end = config.get("eos_token_id")
-        # A classifier on a decoder looks for the end of the text.
-        self._end = end if self.has_target and isinstance(end, int) and end in rows else None
-
-    def full(self, sizes: Sizes, shift: int = 0) -> BatchIds:
-        """Return sentences without padding; a ``shift`` changes the decoder's tokens only."""
-        shape = sizes.sentences, sizes.tokens
-        return self._texts(self._ids(shape, 7, 3), np.ones(shape, np.int64), shift)
-
-    def padded(self) -> BatchIds:
-        """Return sentences of different lengths."""
-        shape = SECOND.sentences, SECOND.tokens
-        mask = (np.arange(shape[1]) < np.array(_LENGTHS)[:, None]).astype(np.int64)
-        return self._texts(self._ids(shape, 5, 1), mask)
-
-    def with_other_padding(self, texts: BatchIds) -> BatchIds:
-        """Return the same sentences with other ids in the padding."""
-        other, is_token = self._ids(texts.mask.shape, 3, 0), texts.mask == 1
-        target = None if texts.target is None else np.where(is_token, texts.target, other)
-        source = np.where(is_token, texts.source, other)
-        return replace(texts, source=source, target=target)
-
-    def _texts(self, ids: Ints, mask: Ints, shift: int = 0) -> BatchIds:
-        target = np.roll(ids, 1 + shift, axis=1) if self.has_target else None
-        if self._end is not None:
-            ids[np.arange(len(ids)), mask.sum(axis=1) - 1] = self._end
-        return BatchIds(ids, mask, np.zeros_like(ids), target)
-
-    def _ids(self, shape: tuple[int, int], step: int, start: int) -> Ints:
-        places = np.arange(shape[0] * shape[1]).reshape(shape)
-        ids: Ints = self._words[(places * step + start) % len(self._words)]
-        return ids
-
-
-def _alone(texts: BatchIds) -> BatchIds:
-    """Return the sentence of ``_ALONE`` without padding."""
-    one = np.s_[_ALONE : _ALONE + 1, : _LENGTHS[_ALONE]]
-    target = None if texts.target is None else texts.target[one]
-    return BatchIds(texts.source[one], texts.mask[one], texts.segments[one], target)
 
 
 class _Outputs(Struct, frozen=True, eq=False):
@@ -368,7 +305,7 @@ def _with_side(call: Call, given: _Outputs, other: _Outputs) -> Call:
 
 def _hides_padding(left: _Outputs, right: _Outputs, calls: tuple[Call, ...]) -> bool:
     """Whether other ids in the padding change no bit of any token."""
-    places = np.arange(SECOND.tokens) < np.array(_LENGTHS)[:, None]
+    places = np.arange(SECOND.tokens) < np.array(LENGTHS)[:, None]
     are_tokens = torch.from_numpy(places.reshape(-1))
     for call in calls:
         both = [given.tensors[call.path][call.number][0] for given in (left, right)]
@@ -384,11 +321,11 @@ def _hides_padding(left: _Outputs, right: _Outputs, calls: tuple[Call, ...]) -> 
 
 def _is_same_alone(given: _Outputs, other: _Outputs, calls: tuple[Call, ...]) -> bool:
     """Whether a padded sentence has the same values as without padding, up to rounding."""
-    start = _ALONE * SECOND.tokens
+    start = ALONE * SECOND.tokens
     rows = {
-        "tokens": slice(start, start + _LENGTHS[_ALONE]),
-        "positions": slice(_LENGTHS[_ALONE]),
-        "sentences": slice(_ALONE, _ALONE + 1),
+        "tokens": slice(start, start + LENGTHS[ALONE]),
+        "positions": slice(LENGTHS[ALONE]),
+        "sentences": slice(ALONE, ALONE + 1),
     }
     for call in calls:
         pair = [one.tensors.get(call.path, ()) for one in (given, other)]

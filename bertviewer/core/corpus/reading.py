@@ -27,10 +27,10 @@ from bertviewer.core.corpus.corpus import (
     Heads,
     Outliers,
 )
-from bertviewer.core.corpus.histogram import BINS
 from bertviewer.core.corpus.parquet import batches, open_parquet, pyarrow_parts
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.model_source import Kind, find_task
+from bertviewer.core.statistics.histograms import FLOAT_BINS
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file
 from bertviewer.core.util.serialization import convert, parse
@@ -43,23 +43,23 @@ COLUMNS = (
 )
 """Columns of statistics.parquet, in the order of the fields of ``ClassSums``."""
 
-MOST_JSON = 20_000_000
+MAX_JSON = 20_000_000
 """Bytes of JSON; a manifest of 10,000 shards takes 2 MB."""
-MOST_ARRAYS = 1_000_000_000
+MAX_ARRAYS = 1_000_000_000
 """Bytes of arrays; those of a model with 2,000 modules of 4,096 features take 300 MB."""
-MOST_STATISTICS = 300_000_000
+MAX_STATISTICS = 300_000_000
 """Bytes of statistics.parquet with compressed histograms; those of BERT base take 2 MB."""
-MOST_ROWS = 40_000
+MAX_ROWS = 40_000
 """Rows of statistics.parquet; each has 16 kB in memory. A model of 2,000 modules has 10,000."""
-MOST_FEATURES = 2_000_000
+MAX_FEATURES = 2_000_000
 """Features of a call's output: more than the largest vocabulary."""
-MOST_WIDTH = 200_000
+MAX_WIDTH = 200_000
 """Features of a hidden state."""
-MOST_HEADS = 1_000_000
+MAX_HEADS = 1_000_000
 """Heads of all attentions together."""
-_MOST_TEXTS = 4_000_000
+_MAX_TEXTS = 4_000_000
 """Bytes of the paths in a batch of rows."""
-_MOST = 1 << 53
+_MAX_COUNT = 1 << 53
 """Counts below this can be added exactly in float64."""
 _LARGEST = float(np.finfo(np.float32).max)
 _DTYPES = ("F64", "F32", "I64")
@@ -70,7 +70,7 @@ _FIELD_DTYPES: Mapping[type, tuple[str, ...]] = {
 }
 
 Arrays = dict[str, NDArray[Any]]
-_Count = Annotated[int, Meta(ge=0, lt=_MOST)]
+_Count = Annotated[int, Meta(ge=0, lt=_MAX_COUNT)]
 _Place = tuple[str, _Count]
 
 
@@ -164,7 +164,7 @@ def read_corpus(folder: Path) -> Corpus:
     manifest = read_manifest(folder)
     rows = _rows(folder / STATISTICS)
     file = folder / FEATURES
-    arrays = arrays_in(read_file(file, MOST_ARRAYS, "the features of a corpus"), file)
+    arrays = arrays_in(read_file(file, MAX_ARRAYS, "the features of a corpus"), file)
     try:
         corpus = Corpus(manifest, rows, *_parts(arrays, [row.key for row in rows]))
         _check_sizes(corpus)
@@ -210,7 +210,7 @@ def read_json(file: Path, what: str) -> Any:
     Raises:
         UserError: as ``read_file``, or it is not JSON.
     """
-    content = read_file(file, MOST_JSON, f"a {what}")
+    content = read_file(file, MAX_JSON, f"a {what}")
     try:
         found = parse(content)
         # In valid UTF-8 only an escape can be a lone surrogate.
@@ -253,7 +253,7 @@ def statistics_schema() -> Any:
 
 def _rows(file: Path) -> tuple[ClassSums, ...]:
     pyarrow, _ = pyarrow_parts("statistics.parquet is read")
-    content = BytesIO(read_file(file, MOST_STATISTICS, "the statistics of a corpus"))
+    content = BytesIO(read_file(file, MAX_STATISTICS, "the statistics of a corpus"))
     rows: list[ClassSums] = []
     try:
         table = open_parquet(content)
@@ -262,7 +262,7 @@ def _rows(file: Path) -> tuple[ClassSums, ...]:
         count, metadata = table.metadata.num_rows, table.metadata
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         numbers = sum(group.column(len(COLUMNS) - 1).num_values for group in groups)
-        if count > MOST_ROWS or numbers != count * BINS:
+        if count > MAX_ROWS or numbers != count * FLOAT_BINS:
             raise ValueError(f"it has {count:,} rows and {numbers:,} numbers in their histograms")
         for batch in batches(table, content, COLUMNS):
             rows += _rows_of(batch)
@@ -280,9 +280,9 @@ def _rows_of(batch: Any) -> Iterator[ClassSums]:
     columns = {name: batch.column(name) for name in COLUMNS}
     if any(column.null_count for name, column in columns.items() if name not in ("min", "max")):
         raise ValueError("a number is missing")
-    if sum(columns[name].nbytes for name in ("path", "token_class")) > _MOST_TEXTS:
+    if sum(columns[name].nbytes for name in ("path", "token_class")) > _MAX_TEXTS:
         raise ValueError("its paths are too long")
-    histograms = columns["histogram"].flatten().to_numpy().reshape(batch.num_rows, BINS)
+    histograms = columns["histogram"].flatten().to_numpy().reshape(batch.num_rows, FLOAT_BINS)
     numbers = {name: columns[name].to_numpy(zero_copy_only=False) for name in COLUMNS[1:-1]}
     _check_rows({**numbers, "histogram": histograms})
     values = [columns[name].to_pylist() for name in COLUMNS[:-1]]
@@ -330,7 +330,7 @@ def _valid(kind: Callable[..., Any], arrays: Arrays, axes: int) -> Any:
     dtypes = _FIELD_DTYPES[type(found)]
     if any(one.dtype != dtype for one, dtype in zip(own, dtypes, strict=True)):
         raise ValueError("its arrays have the wrong types")
-    if any((one < 0).any() or (one >= _MOST).any() for one in own if one.dtype == np.int64):
+    if any((one < 0).any() or (one >= _MAX_COUNT).any() for one in own if one.dtype == np.int64):
         raise ValueError("a count is out of bounds")
     return found
 
@@ -349,7 +349,7 @@ def _check_sizes(corpus: Corpus) -> None:
     widest = max((len(found.count) for found in corpus.features.values()), default=0)
     heads = sum(len(found.queries) for found in corpus.heads.values())
     width = 0 if corpus.outliers is None else corpus.outliers.tokens.shape[1]
-    if widest > MOST_FEATURES or heads > MOST_HEADS or width > MOST_WIDTH:
+    if widest > MAX_FEATURES or heads > MAX_HEADS or width > MAX_WIDTH:
         raise ValueError(f"it has {widest:,} features, {heads:,} heads and states of {width:,}")
 
 
@@ -361,7 +361,7 @@ def _check_rows(columns: Mapping[str, NDArray[Any]]) -> None:
     """
     counts = np.stack([columns[name] for name in ("call", "count", "zeros", "nan", "inf")])
     histogram = columns["histogram"]
-    if (counts < 0).any() or (counts >= _MOST).any() or (histogram < 0).any():
+    if (counts < 0).any() or (counts >= _MAX_COUNT).any() or (histogram < 0).any():
         raise ValueError("a count is out of bounds")
     _, count, zeros, nan, inf = counts
     # float64, as the integers may overflow.

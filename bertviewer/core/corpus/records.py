@@ -25,9 +25,9 @@ from bertviewer.core.util.serialization import parse_lenient
 COLUMN = "text"
 """Default column."""
 STDIN = "-"
-MOST_BYTES = 16_000_000
+MAX_BYTES = 16_000_000
 """Bytes of a record; a longer one is not a sentence, and would fill the memory."""
-MOST_SKIPPED = 1_000_000_000
+MAX_SKIPPED = 1_000_000_000
 """Bytes of a skipped line; 1 MB of gzip can contain a line of 1 GB."""
 
 _GZIP = b"\x1f\x8b"
@@ -145,19 +145,19 @@ def _is_utf16(head: bytes) -> bool:
 def _lines(file: Any, name: str, tick: Tick) -> Iterator[Line]:
     """Yield the lines, which end in LF, CRLF or CR."""
     number = unreported = 0
-    while read := file.readline(MOST_BYTES):
+    while read := file.readline(MAX_BYTES):
         unreported += len(read)
         if unreported >= _STEP:
             tick()
             unreported = 0
-        if len(read) == MOST_BYTES and not read.endswith(b"\n"):
+        if len(read) == MAX_BYTES and not read.endswith(b"\n"):
             number += 1
             skipped = len(read)
-            while (rest := file.readline(MOST_BYTES)) and not rest.endswith(b"\n"):
+            while (rest := file.readline(MAX_BYTES)) and not rest.endswith(b"\n"):
                 tick()
                 skipped += len(rest)
-                if skipped > MOST_SKIPPED:
-                    raise UserError(f"{name}: line {number} has more than {MOST_SKIPPED:,} bytes")
+                if skipped > MAX_SKIPPED:
+                    raise UserError(f"{name}: line {number} has more than {MAX_SKIPPED:,} bytes")
             yield number, None, "it is too long"
             continue
         if not number:
@@ -224,14 +224,14 @@ def _csv(lines: Iterator[Line], column: str, name: str, delimiter: str) -> Itera
             if line is None:
                 bad[number] = problem
             size += 0 if line is None else len(line) + 1
-            if size > MOST_BYTES:
+            if size > MAX_BYTES:
                 raise UserError(
                     f"{name}: the record that begins in line {start} has more than "
-                    f"{MOST_BYTES:,} characters; is a quotation mark not closed?"
+                    f"{MAX_BYTES:,} characters; is a quotation mark not closed?"
                 )
             yield "" if line is None else f"{line}\n"
 
-    csv.field_size_limit(2 * MOST_BYTES)
+    csv.field_size_limit(2 * MAX_BYTES)
     reader = csv.reader(fed(), delimiter=delimiter)
     header: list[str] | None = None
     while True:

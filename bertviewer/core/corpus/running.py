@@ -45,7 +45,7 @@ from bertviewer.core.util.progress import Progress
 
 WINDOW = 1024
 """Sentences of a shard in memory, from which batches are formed."""
-MOST_BATCHES = 64
+MAX_BATCHES = 64
 """Maximum number of batches in a group: each has a thread."""
 _POLL = 0.1  # seconds until a cancellation is noticed
 _FLOAT = 4
@@ -82,7 +82,7 @@ def grouped(items: Iterable[Item], room: int) -> Iterator[list[Item]]:
             yield group
             group = []
         group.append(item)
-        if not room or len(group) == MOST_BATCHES:
+        if not room or len(group) == MAX_BATCHES:
             yield group
             group = []
     if group:

@@ -14,8 +14,8 @@ from bertviewer.core.corpus.parquet import pyarrow_parts
 from bertviewer.core.corpus.reading import (
     FEATURES,
     MANIFEST,
-    MOST_ARRAYS,
-    MOST_ROWS,
+    MAX_ARRAYS,
+    MAX_ROWS,
     STATISTICS,
     statistics_schema,
 )
@@ -58,7 +58,7 @@ def write_corpus(folder: Path, corpus: Corpus) -> None:
     """
     arrays = dict(_arrays(corpus))
     size = sum(array.nbytes for array in arrays.values())
-    if size > MOST_ARRAYS - MAX_HEADER or len(corpus.rows) > MOST_ROWS:
+    if size > MAX_ARRAYS - MAX_HEADER or len(corpus.rows) > MAX_ROWS:
         raise UserError(
             f"cannot write {folder}: {len(corpus.rows):,} rows and {size / 1e9:.1f} GB of features "
             "are too large to be read back; measure fewer modules with --modules"

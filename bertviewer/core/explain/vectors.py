@@ -7,7 +7,7 @@ from bertviewer.core.util.numbers import count_text, number_text
 
 _HIGH = 0.25
 """The mean cosine of different tokens from which cosines are called high."""
-_MOST = 3
+_MAX_LISTED = 3
 """Features whose share of the mean cosine is listed."""
 
 
@@ -21,7 +21,7 @@ def _high_cosines(context: Context) -> Numbers | None:
     found = anisotropy(states[state])
     if found is None or not found.mean >= _HIGH:
         return None
-    features = found.largest(_MOST)
+    features = found.largest(_MAX_LISTED)
     return {
         "mean": number_text(found.mean, 2),
         "features": ", ".join(map(str, features)),
@@ -35,7 +35,8 @@ def _outliers(context: Context) -> Numbers | None:
     run, states = context.run, context.hidden_states
     if run is None or not states or not context.is_trained:
         return None
-    from bertviewer.core.analysis.outliers import DEVIATIONS, outlier_features  # imports numpy
+    from bertviewer.core.analysis.outliers import outlier_features  # imports numpy
+    from bertviewer.core.statistics.accumulators import DEVIATIONS
 
     found = outlier_features(run)
     if not found:

@@ -134,10 +134,9 @@ class Symbol(Struct, frozen=True, rename={"name": "letter"}):
     variable: str = ""
 
 
-# Identifiers and settings, which are no sizes.
-_NOT_A_SIZE = re.compile(
-    r"(^|_)(ids?|idxs?|index|indices|indexes|seed|version|theta|base)$|chunk_size|token_id"
-)
+_INDICES = re.compile(r"(^|_)(ids?|idxs?|index|indices|indexes)$")
+# Settings, which are no sizes.
+_NOT_A_SIZE = re.compile(r"(^|_)(seed|version|theta|base)$|chunk_size|token_id")
 # Mappings of labels, or settings of rotary positions.
 _NO_SIZES_IN = re.compile(r"2id$|^id2|(^|_)(map|params|rope)(_|$)")
 # Lists that select layers instead of counting them.
@@ -145,11 +144,11 @@ _WHICH = re.compile(r"(^|_)(layers|blocks|levels|types?|pattern|dilations?|pinpo
 _HOW_MANY = re.compile(r"num|^n_")
 # Mappings of labels, and settings that the model does not read.
 _NO_NUMBERS_IN = re.compile(r"2id$|^id2|^task_specific_params$")
-_MOST_ENTRIES = 8
+_MAX_ENTRIES = 8
 """A list of different numbers has a symbol for each, if it is no longer than this."""
 
-MOST_SYMBOLS = 250
-MOST_OTHERS = 2_000
+MAX_SYMBOLS = 250
+MAX_OTHERS = 2_000
 """Real configurations have half as many; further numbers of an untrusted file are ignored."""
 
 Path = tuple[str, ...]
@@ -168,11 +167,11 @@ def symbols_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
         ``D_text`` for ``text_config.hidden_size``. A list of equal numbers is one symbol, a short
         one of different numbers has one for each: ``hidden_sizes_0`` for ``hidden_sizes.0``. Names
         are unique Python identifiers. Booleans, ids, seeds, indices and numbers below 1 are
-        skipped, and so are symbols after the first ``MOST_SYMBOLS``.
+        skipped, and so are symbols after the first ``MAX_SYMBOLS``.
     """
     taken: set[str] = set()
     found = (symbol for path, part in _parts(config) for symbol in _symbols_in(part, path, taken))
-    return tuple(islice(found, MOST_SYMBOLS))
+    return tuple(islice(found, MAX_SYMBOLS))
 
 
 def other_symbols_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
@@ -183,7 +182,7 @@ def other_symbols_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
     """
     symbols = symbols_of(config)
     keys, taken = {symbol.key for symbol in symbols}, {symbol.name for symbol in symbols}
-    return tuple(islice(_others_in(config, (), keys, taken), MOST_OTHERS))
+    return tuple(islice(_others_in(config, (), keys, taken), MAX_OTHERS))
 
 
 def dimension_kind(symbol: Symbol) -> DimensionKind:
@@ -213,6 +212,11 @@ def config_part(symbol: Symbol) -> str:
     return ".".join(_path(symbol)[:-1])
 
 
+def are_indices(key: str) -> bool:
+    """Return whether a configuration key has identifiers or indices, by its name."""
+    return _INDICES.search(key) is not None
+
+
 def is_width(symbol: Symbol) -> bool:
     """Return whether a symbol is the width of the hidden state, or of that of one stage."""
     return _path(symbol)[-1].removesuffix("s") in WIDTHS
@@ -240,7 +244,7 @@ def _parts(config: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, M
         if not isinstance(value, Mapping):
             continue
         is_config = key.endswith("config") or "model_type" in value
-        is_short = len(value) <= _MOST_ENTRIES and all(map(_is_name, value))
+        is_short = len(value) <= _MAX_ENTRIES and all(map(_is_name, value))
         if is_config or (is_short and not _NO_SIZES_IN.search(key)):
             yield from _parts(value, (*path, key))
 
@@ -281,7 +285,7 @@ def _others_in(
             yield from _others_in(value, (*path, key), keys, taken)
         numbers = {key: value}
         if isinstance(value, list | tuple):
-            is_list = len(value) <= _MOST_ENTRIES and all(map(_is_number, value))
+            is_list = len(value) <= _MAX_ENTRIES and all(map(_is_number, value))
             is_list = is_list and ".".join((*path, key)) not in keys
             numbers = {f"{key}.{at}": number for at, number in enumerate(value) if is_list}
         for each, number in numbers.items():
@@ -312,7 +316,7 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
     """Return numbers that may be sizes, by key; an index in a list follows after a dot."""
     sizes: dict[str, int] = {}
     for key, value in config.items():
-        if _NOT_A_SIZE.search(key) or "." in key:
+        if are_indices(key) or _NOT_A_SIZE.search(key) or "." in key:
             continue
         if _is_size(value):
             sizes[key] = value
@@ -320,7 +324,7 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
             selects = _WHICH.search(key) and not _HOW_MANY.search(key)
             if len(set(value)) == 1 and (len(value) > 1 or not selects):
                 sizes[key] = value[0]
-            elif len(value) <= _MOST_ENTRIES and not selects:
+            elif len(value) <= _MAX_ENTRIES and not selects:
                 sizes |= {f"{key}.{place}": size for place, size in enumerate(value)}
     labels = config.get("id2label")
     if LABELS_KEY not in sizes and isinstance(labels, Mapping) and labels:

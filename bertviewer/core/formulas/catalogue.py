@@ -19,9 +19,10 @@ from bertviewer.core.formulas.templates.layer import LAYER
 from bertviewer.core.formulas.templates.linear import LINEAR
 from bertviewer.core.formulas.templates.mixing import CONVOLUTION, MIXING
 from bertviewer.core.formulas.templates.model import MODELS
-from bertviewer.core.formulas.templates.positions import ROTARY_POSITIONS
+from bertviewer.core.formulas.templates.rotary import ROTARY_POSITIONS
 from bertviewer.core.formulas.templates.stack import STACK
-from bertviewer.core.formulas.templates.task_model import HEADS, TASK_MODELS
+from bertviewer.core.formulas.templates.task_heads import HEADS
+from bertviewer.core.formulas.templates.task_model import TASK_MODELS
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.util.numbers import count_text

@@ -11,7 +11,7 @@ from bertviewer.core.graph.partition import GraphNode, partition, partition_patt
 from bertviewer.core.graph.patterns.finding import find_patterns
 from bertviewer.core.graph.trace import Argument, Call, Ref, Trace, macs_of, text_of
 from bertviewer.core.graph.trace_graph import AUXILIARY, Graph, closure, is_linear, widths_of
-from bertviewer.core.graph.tracing import MOST_OPERATIONS
+from bertviewer.core.graph.tracing import MAX_OPERATIONS
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Edge, Flow, Flows, Node, NodeKind, Operand, SymbolicShape
 from bertviewer.core.schema.modules import ancestors
@@ -203,7 +203,7 @@ def _execution_order(node: GraphNode) -> int:
     """Return a sort key for nodes: inputs, operations in order, outputs."""
     if node.end is None:
         return node.first
-    return MOST_OPERATIONS if node.kind == "output" else -1
+    return MAX_OPERATIONS if node.kind == "output" else -1
 
 
 def _tensors_or_whole(argument: Argument) -> Iterator[Argument]:

@@ -35,10 +35,10 @@ from bertviewer.core.util.progress import no_progress
 FEW = (8, 4, 2, 1)
 """Numbers of tokens that are tried in the first run."""
 
-MOST = 2**16
+MAX_TOKENS = 2**16
 """Limit of lengths: a text has at most 200,000 characters."""
 
-MOST_STEPS = 50_000
+MAX_STEPS = 50_000
 """Limit of the operations in one run."""
 
 SECONDS = 20.0
@@ -105,7 +105,7 @@ class _Lookups(MetaDevice):  # type: ignore[no-untyped-call]
             _TooManyStepsError: too many operations.
         """
         self._steps += 1
-        if self._steps > MOST_STEPS:
+        if self._steps > MAX_STEPS:
             raise _TooManyStepsError
         for rows, index in _looked_up(func, args):
             value = self.value(index)
@@ -160,7 +160,7 @@ def _measure(config: Mapping[str, Any]) -> LengthLimits:
     else:
         return stated_limits(config)
     rooms = {table.room for table in first.tables if table.has_own_rows and table.lookups >= few}
-    rooms = {room for room in rooms | set(stated_lengths(config)) if few <= room < MOST}
+    rooms = {room for room in rooms | set(stated_lengths(config)) if few <= room < MAX_TOKENS}
     source = _limit(lambda tokens: _try(config, tokens, few), few, rooms)
     target = None
     if config.get("is_encoder_decoder"):

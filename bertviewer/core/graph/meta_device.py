@@ -122,7 +122,7 @@ class Unfilled(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-MOST_RESULTS = 5_000
+MAX_RESULTS = 5_000
 """Size of the cache of shapes; BERT's derivation needs 540."""
 
 Layout = tuple[torch.Size, tuple[int, ...], torch.dtype]
@@ -150,7 +150,7 @@ def memoized_result(
             return rows.new_empty(rows.shape[0], matrices.shape[-1])
     output = operation(*args, **kwargs)
     if key is not None and key not in _layouts:
-        if len(_layouts) >= MOST_RESULTS:
+        if len(_layouts) >= MAX_RESULTS:
             _layouts.clear()
         _layouts[key] = _layouts_of(output, tensors)
     return output
@@ -201,7 +201,7 @@ def _empty(layout: Layout) -> Tensor:
     return torch.empty_strided(*layout[:2], dtype=layout[2], device="meta")
 
 
-MOST_ELEMENTS = 2**21
+MAX_ELEMENTS = 2**21
 """Limit of tensors whose values are computed: masks of 1,448 by 1,448 tokens."""
 
 _FROM_NUMBERS = (torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor)
@@ -298,7 +298,7 @@ class MetaDevice(ProductMode):  # type: ignore[no-untyped-call]
     ) -> None:
         """Compute the values of an operation's results if those of its operands are known."""
         if all(self.value(tensor) is not None for tensor in tensors):
-            is_small = all(each.numel() <= MOST_ELEMENTS for each in tensors_in(output))
+            is_small = all(each.numel() <= MAX_ELEMENTS for each in tensors_in(output))
             if is_small and _is_repeatable(operation):
                 args, kwargs = tree_map(self._on_cpu, (args, kwargs))
                 values = tree_leaves(operation(*args, **kwargs))

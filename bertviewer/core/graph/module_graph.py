@@ -13,7 +13,7 @@ from bertviewer.core.schema.modules import Repeat
 MANY = 25
 """A module with more steps is described by the calls of its children."""
 
-_MOST_OF_TABLE = 8
+_MAX_OF_TABLE = 8
 """Limit of the nodes in a table's graph, inputs and outputs included."""
 
 FIRST = "part [:, 0]"
@@ -207,7 +207,7 @@ def with_tables(graph: ModuleGraph, flows: Flows) -> ModuleGraph:
 
     def as_table(step: Step) -> Step:
         flow = flows.flow(step.node.path) if step.is_call and step.node.path else None
-        inner = () if flow is None or len(flow.nodes) > _MOST_OF_TABLE else graph_of(flow).steps
+        inner = () if flow is None or len(flow.nodes) > _MAX_OF_TABLE else graph_of(flow).steps
         if [each.operation for each in inner] not in (["embedding"], ["embedding", "mul"]):
             return step
         table = [operand for operand in inner[0].operands if operand.parameter]

@@ -20,7 +20,7 @@ from bertviewer.core.graph.trace_graph import (
 from bertviewer.core.schema.flow import Node, NodeKind
 from bertviewer.core.schema.modules import Repeat
 
-MOST_NODES = 40
+MAX_NODES = 40
 """A graph with more nodes is drawn with closed children instead."""
 
 
@@ -54,7 +54,7 @@ def partition(graph: Graph, patterns: Patterns, root: Call) -> list[GraphNode]:
         for number, pattern in patterns.outer.items()
     }
     nodes = _Partition(graph, known, within).nodes(root)
-    if sum(node.kind != "constant" for node in nodes) > MOST_NODES:
+    if sum(node.kind != "constant" for node in nodes) > MAX_NODES:
         closed = _Partition(graph, known, within, closes_children=True).nodes(root)
         nodes = min(nodes, closed, key=len)
     return _with_merged_layers(graph, nodes)

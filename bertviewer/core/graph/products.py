@@ -18,7 +18,7 @@ from bertviewer.core.building.allocations import AllocationGuard
 
 Dimensions = tuple[int, ...]
 
-MOST_STEPS = 10_000
+MAX_STEPS = 10_000
 """Limit of operations, more than those of a hundred layers; longer passes would take minutes."""
 
 _FUSED_ATTENTION = re.compile(
@@ -45,7 +45,7 @@ class ProductMode(AllocationGuard):  # type: ignore[no-untyped-call]
         on_product: is called with the dimensions of each product.
         on_unknown: is called with a reason for operations whose products are not known; without
             it they are an error.
-        is_limited: whether more than ``MOST_STEPS`` operations are an error.
+        is_limited: whether more than ``MAX_STEPS`` operations are an error.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ProductMode(AllocationGuard):  # type: ignore[no-untyped-call]
         is_limited: bool = True,
     ) -> None:
         super().__init__()
-        self._steps_left = MOST_STEPS if is_limited else inf
+        self._steps_left = MAX_STEPS if is_limited else inf
         self._on_product = on_product
         self._on_unknown = on_unknown
 

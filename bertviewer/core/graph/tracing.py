@@ -154,7 +154,7 @@ def _named_arguments(kind: Any, arguments: Arguments) -> Iterator[tuple[str, Ten
 
 
 VIEW = "torch.Tensor.view_as"
-MOST_OPERATIONS = 100_000
+MAX_OPERATIONS = 100_000
 """Limit of a trace's operations; reading longer ones would take minutes."""
 
 HIDING = 1e4
@@ -232,8 +232,8 @@ class Tracer(CallTracer, TorchFunctionMode):
             self._operations.append(
                 Operation(name, operands[0], operands[1], results, written, products)
             )
-            if len(self._operations) > MOST_OPERATIONS:
-                raise OverBudget(f"the model takes more than {MOST_OPERATIONS:,} steps")
+            if len(self._operations) > MAX_OPERATIONS:
+                raise OverBudget(f"the model takes more than {MAX_OPERATIONS:,} steps")
         return output
 
     def _operand(self, value: Any, taken: dict[int, Tensor]) -> Any:

@@ -29,13 +29,13 @@ LENGTHS: Mapping[str, int] = {SENTENCES: 1, TOKENS: 16, TARGET_TOKENS: 12}
 EXPERTS = "batched_mm"
 """Transformers' implementation of experts that does not depend on the router's values."""
 
-MOST_PARAMETERS = 20_000_000_000
+MAX_PARAMETERS = 20_000_000_000
 """Limit for runs with weights; larger models take more than a minute."""
 
-MOST_OF_MASKS = 2**27
+MAX_OF_MASKS = 2**27
 """Limit of the elements of buffers whose values are computed."""
 
-MOST_RUNS = 4
+MAX_RUNS = 4
 """Limit of the inputs that are tried with weights."""
 
 Known = tuple[tuple[Tensor, Tensor], ...]
@@ -101,7 +101,7 @@ def trace_model(
         return best
     untie(real, source.untied)
     prepare(real, "eager")
-    for attempt in asking[:MOST_RUNS]:
+    for attempt in asking[:MAX_RUNS]:
         found = trace_with_weights(real, attempt.inputs)
         best = max(best, found, key=lambda attempt: attempt.reach)
         if found.trace.stopped is None:
@@ -198,7 +198,7 @@ def _known_masks(model: nn.Module, source: ModelSource, config: Mapping[str, Any
     They are computed by building the model on the CPU as well.
     """
     masks = {name: each for name, each in model.named_buffers() if _may_be_mask(each)}
-    if not masks or sum(each.numel() for each in masks.values()) > MOST_OF_MASKS:
+    if not masks or sum(each.numel() for each in masks.values()) > MAX_OF_MASKS:
         return ()
     real = build_shared(build_config(config, source.name), source.task, source.name)
     values = dict(real.named_buffers())
@@ -220,4 +220,4 @@ def _has_room(model: nn.Module) -> bool:
     ]
     available = available_memory()
     fits = available is None or 2 * max(matrices, default=0) * BYTES_PER_PARAMETER < available
-    return sum(parameter.numel() for parameter in model.parameters()) <= MOST_PARAMETERS and fits
+    return sum(parameter.numel() for parameter in model.parameters()) <= MAX_PARAMETERS and fits

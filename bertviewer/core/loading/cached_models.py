@@ -46,7 +46,7 @@ class ModelSpec(Struct, frozen=True):
     Attributes:
         source: where it comes from, with the parameters that its checkpoint leaves untied.
         architecture: with formulas, if they have been derived.
-        heads: the names of the tasks (model heads) that its family has a class for.
+        tasks: the names of the tasks that its family has a class for.
         notices: on keys of the configuration that the model does not use.
         load_report: how a checkpoint fits it, ``None`` without one.
         config: transformers' configuration object, ``None`` if the model was not built.
@@ -54,18 +54,18 @@ class ModelSpec(Struct, frozen=True):
 
     source: ModelSource
     architecture: Architecture
-    heads: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     load_report: LoadReport | None = None
     config: Any = None
 
     def matches(self, built: "ModelSpec") -> bool:
-        """Return whether both have the same structure, configuration and heads.
+        """Return whether both have the same structure, configuration and tasks.
 
         Sources and formulas may differ.
         """
         return (
-            self.heads == built.heads
+            self.tasks == built.tasks
             and self.architecture.config == built.architecture.config
             and _without_formulas(self.architecture) == _without_formulas(built.architecture)
         )
@@ -81,9 +81,9 @@ def load_spec(source: ModelSource, data: Mapping[str, Any]) -> ModelSpec | None:
         if architecture.config.get("model_type") != data.get("model_type"):
             raise ValidationError("it belongs to another model family")
         _validate(architecture)
-        heads = convert(content["heads"], tuple[str, ...])
+        tasks = convert(content["heads"], tuple[str, ...])
         notices = convert(content.get("notices", []), tuple[str, ...])
-        return ModelSpec(source, architecture, heads, notices)
+        return ModelSpec(source, architecture, tasks, notices)
 
     return _load("architectures", source, spec_key(source, data), read)
 
@@ -157,7 +157,7 @@ def spec_content(spec: ModelSpec) -> dict[str, Any]:
     return {
         "architecture": architecture.to_json(),
         "flows": None if flows is None else flows.to_json(),
-        "heads": list(spec.heads),
+        "heads": list(spec.tasks),
         "notices": list(spec.notices),
     }
 

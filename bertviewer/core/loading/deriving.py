@@ -23,12 +23,11 @@ from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.symbolic.costs import derive_costs, no_costs
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.symbolic.kv_cache import derive_kv_cache
-from bertviewer.core.symbolic.models import Build, ModelSizes, change_number
+from bertviewer.core.symbolic.models import Build
 from bertviewer.core.symbolic.size_lookup import derive_symbolic_shapes
 from bertviewer.core.util.budget import Budget, OverBudget
-from bertviewer.core.util.errors import Stopped, UserError, describe_error
+from bertviewer.core.util.errors import describe_error
 from bertviewer.core.util.progress import Progress
-from bertviewer.core.what_if.scenario import BuiltModel, Outcome, Scenario
 
 _TRACING = "Tracing the data flow"
 
@@ -165,28 +164,6 @@ STEPS: Mapping[Step, Callable[[Architecture, ModelSource, Progress, Budget], Arc
     "costs": with_costs,
     "flows": with_flows,
 }
-
-
-def rebuild(scenario: Scenario, source: ModelSource) -> Outcome:
-    """Build a what-if scenario's model on the meta device, and count its parameters.
-
-    For values outside the validity conditions of the formulas.
-
-    Raises:
-        UserError: no model has these values.
-    """
-    architecture, values = scenario.sheet.architecture, scenario.values
-    config: dict[str, Any] = dict(architecture.config)
-    for symbol in architecture.symbols:
-        if values[symbol.name] != symbol.value:
-            change_number(config, symbol, values[symbol.name], lists_follow=True)
-    try:
-        sizes = ModelSizes.of(builder(source)(config), values)
-    except (Stopped, UserError):
-        raise
-    except Exception as error:
-        raise UserError(f"no model has these values: {describe_error(error)}") from error
-    return Outcome(scenario, {}, (), False, BuiltModel(sizes.sizes, sizes.shapes))
 
 
 def _limited(

@@ -40,7 +40,7 @@ class LoadedModel:
     Attributes:
         source: what was opened, with the parameters that the checkpoint leaves untied.
         architecture: replaced when formulas or weights are added.
-        heads: the names of the tasks (model heads) that its family has a class for.
+        tasks: the names of the tasks that its family has a class for.
         notices: on keys of the configuration that the model does not use.
         load_report: how the checkpoint fits it, ``None`` without one.
         config: transformers' configuration object; ``None`` until a cached model is built.
@@ -73,7 +73,7 @@ class LoadedModel:
         self._set_spec(spec, quantization)
 
     def _set_spec(self, spec: ModelSpec, quantization: Quantization | None) -> None:
-        self.source, self.heads, self.notices = spec.source, spec.heads, spec.notices
+        self.source, self.tasks, self.notices = spec.source, spec.tasks, spec.notices
         self.load_report, self.config = spec.load_report, spec.config
         self._header_report = spec.load_report  # before any weights were loaded
         self._is_cached = spec.config is None
@@ -98,7 +98,7 @@ class LoadedModel:
         libraries.load(progress)
         from bertviewer.core.loading.meta_model import read_meta_model
 
-        cached = ModelSpec(self.source, self.architecture, self.heads)
+        cached = ModelSpec(self.source, self.architecture, self.tasks)
         built = read_meta_model(self.source, self.data, self.checkpoint, cached, progress)
         self.config = built.config
         is_same = cached.matches(built) and built.source == self.source
@@ -116,7 +116,7 @@ class LoadedModel:
         if self.data is None or self._is_cached:
             return
         self._is_cached = True
-        spec = ModelSpec(self.source, self.architecture, self.heads, self.notices)
+        spec = ModelSpec(self.source, self.architecture, self.tasks, self.notices)
         store_spec(spec, self.data)
         if self.checkpoint is not None and self._header_report is not None:
             store_report(self.source, self.data, self.checkpoint, self._header_report)

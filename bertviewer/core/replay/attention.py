@@ -20,7 +20,7 @@ from bertviewer.core.analysis.attention_maps import (
 )
 from bertviewer.core.analysis.attention_modules import attention_paths, attention_tokens
 from bertviewer.core.graph.module_calls import tensors_in
-from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.replay.observed_weights import ObservedWeights, probe_weights
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.attention_implementation import (
@@ -33,7 +33,6 @@ from bertviewer.core.runs.failures import as_user_error
 from bertviewer.core.runs.inputs import accepted_by
 from bertviewer.core.runs.module_replay import call_model, replay, replay_call
 from bertviewer.core.runs.recording import first_tensor
-from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.sources.families import PROJECTIONS
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.log import write_log
@@ -41,9 +40,7 @@ from bertviewer.core.util.progress import Progress, no_progress
 
 
 def attention_of(
-    model: LoadedModel,
-    run: ActivationRun,
-    cache: ActivationCache,
+    cached: CachedRun,
     path: str,
     progress: Progress = no_progress,
     *,
@@ -58,6 +55,7 @@ def attention_of(
         IndexError: there was no such call.
         Cancelled: by ``progress``.
     """
+    model, run = cached.model, cached.run
     if path not in attention_paths(model.architecture):
         raise UserError(f"{path or 'the model'} is not an attention module")
     activation = run.activation(path)
@@ -65,11 +63,10 @@ def attention_of(
         raise UserError(f"{path} was not called in this run")
     calls = len(activation.calls)
     number = range(calls)[call]
-    # A later run may have been on another device.
-    model.module(random_weights=True, progress=progress, device=run.device)
+    cached.module(progress)
     queries, keys, is_cross = attention_tokens(run, path, model.architecture.is_encoder_decoder)
     shape = (len(queries), len(keys))
-    weights, hidden = _AttentionCall(model, cache, path, number, calls, shape, progress).weights()
+    weights, hidden = _AttentionCall(cached, path, number, calls, shape, progress).weights()
     if weights.dim() != 4 or weights.shape[2:] != shape:
         raise UserError(f"{path}: its attention is not token-to-token, so it cannot be shown")
     progress(0, 0, "Measuring attention heads")
@@ -103,8 +100,7 @@ def _masked(probabilities: Probabilities, hidden: Tensor | None) -> NDArray[np.b
 class _AttentionCall(Struct, frozen=True, eq=False):
     """One call of an attention module in a run; ``shape`` is [S_q, S_k]."""
 
-    model: LoadedModel
-    cache: ActivationCache
+    cached: CachedRun
     path: str
     number: int
     calls: int
@@ -114,7 +110,7 @@ class _AttentionCall(Struct, frozen=True, eq=False):
     def weights(self) -> tuple[Tensor, Tensor | None]:
         """Return the weights [1, A, S_q, S_k], and where a mask hides keys, if that is known."""
         path = self.path
-        name = type(self.model.running_module.get_submodule(path)).__name__
+        name = type(self.cached.model.running_module.get_submodule(path)).__name__
         try:
             if found := self._observed():
                 return found
@@ -139,8 +135,8 @@ class _AttentionCall(Struct, frozen=True, eq=False):
         observed = ObservedWeights()
         with observed:
             replay_call(
-                self.model,
-                self.cache,
+                self.cached.model,
+                self.cached.cache,
                 self.path,
                 observed.start,
                 lambda _: (),
@@ -152,7 +148,7 @@ class _AttentionCall(Struct, frozen=True, eq=False):
         shown = [it for it in found if it[0].shape[0] == 1 and it[0].shape[2:] == self.shape]
         if len(shown) == 1:
             return shown[0][0], shown[0][1]
-        inner = self.model.running_module.get_submodule(self.path)
+        inner = self.cached.model.running_module.get_submodule(self.path)
         projections = [
             (name, part)
             for name, part in inner.named_children()
@@ -162,13 +158,13 @@ class _AttentionCall(Struct, frozen=True, eq=False):
             return None
         ((name, value),) = projections
         paths = (self.path, f"{self.path}.{name}")
-        recorded = replay(self.model, self.cache, paths, self.progress).calls
+        recorded = replay(self.cached.model, self.cached.cache, paths, self.progress).calls
         call, values = (recorded[path][self.number] for path in paths)
         with torch.no_grad():
             return probe_weights(inner, value, call, values.output, found[0][0].shape[1])
 
     def _replayed(self, path: str) -> object:
-        calls = replay(self.model, self.cache, (path,), self.progress).calls[path]
+        calls = replay(self.cached.model, self.cached.cache, (path,), self.progress).calls[path]
         return calls[self.number].output
 
     def _eager_output(self) -> object:
@@ -179,9 +175,9 @@ class _AttentionCall(Struct, frozen=True, eq=False):
         Raises:
             UserError: the model does not run that way.
         """
-        module = self.model.running_module
-        reset_model_state(module, self.cache.inputs)
-        inputs = dict(self.cache.inputs)
+        module = self.cached.model.running_module
+        reset_model_state(module, self.cached.cache.inputs)
+        inputs = dict(self.cached.cache.inputs)
         inputs |= accepted_by(module, {"output_attentions": True})
         problem = f"{self.path}: its attention weights cannot be obtained"
         found = ActivationCache()
@@ -190,7 +186,7 @@ class _AttentionCall(Struct, frozen=True, eq=False):
             eager_attention(module),
             found.recording({self.path: module.get_submodule(self.path)}),
         ):
-            call_model(self.model, inputs, self.progress, problem)
+            call_model(self.cached.model, inputs, self.progress, problem)
         return found.calls[self.path][self.number].output
 
 

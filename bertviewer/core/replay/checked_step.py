@@ -6,9 +6,7 @@ from torch import Tensor
 from bertviewer.core.checks.check import replay_step
 from bertviewer.core.checks.comparison import ComparedTensor
 from bertviewer.core.expressions.symbols import shape_text
-from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.activation_cache import ActivationCache
-from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.tensors.axes import token_axes
 from bertviewer.core.tensors.parameters import from_tensor
@@ -20,9 +18,7 @@ GIVEN, RECOMPUTED, DIFFERENCE = "given", "recomputed", "difference"
 
 
 def checked_step(
-    model: LoadedModel,
-    run: ActivationRun,
-    cache: ActivationCache,
+    cached: CachedRun,
     step: CheckStep,
     progress: Progress = no_progress,
 ) -> NamedValues:
@@ -34,6 +30,7 @@ def checked_step(
         UserError: the step cannot be repeated, or the shapes differ.
         Cancelled: by ``progress``.
     """
+    model, run, cache = cached.model, cached.run, cached.cache
     found = replay_step(model, cache, step, progress)
     tensors = [each for each in found.tensors if each.recorded.numel()]
     where = f"{step.path or 'the model'}: {step.step}"

@@ -14,6 +14,7 @@ from bertviewer.core.analysis.layers import outermost_layer
 from bertviewer.core.analysis.predictions import predicted_positions
 from bertviewer.core.graph.module_calls import replacing, tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.module_replay import replay, reporting
 from bertviewer.core.runs.recording import first_tensor
@@ -24,9 +25,7 @@ from bertviewer.core.util.progress import Progress
 
 
 def logits_by_layer(
-    model: LoadedModel,
-    run: ActivationRun,
-    cache: ActivationCache,
+    cached: CachedRun,
     position: int,
     progress: Progress,
 ) -> Tensor:
@@ -38,6 +37,7 @@ def logits_by_layer(
         UserError: the head cannot be applied to the hidden states of one token.
         Cancelled: by ``progress``.
     """
+    model, run, cache = cached.model, cached.run, cached.cache
     module = model.running_module
     places = predicted_positions(run, model.architecture)
     row = places.index(position)

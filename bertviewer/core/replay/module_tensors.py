@@ -10,8 +10,7 @@ from torch import Tensor
 
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.graph.module_calls import Arguments, named_in
-from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.runs.measuring import skip_reason
 from bertviewer.core.runs.module_replay import replay_call
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleTensor, Side, TensorKey
@@ -31,9 +30,7 @@ TensorsByName = dict[str, Tensor]
 
 
 def module_tensors(
-    model: LoadedModel,
-    run: ActivationRun,
-    cache: ActivationCache,
+    cached: CachedRun,
     path: str = "",
     progress: Progress = no_progress,
     *,
@@ -55,14 +52,12 @@ def module_tensors(
     def copies(found: NamedTensors) -> TensorsByName:
         return {name: tensor.detach().cpu().clone() for name, tensor in found}
 
-    inputs, outputs = _replayed(model, run, cache, path, progress, call, copies, copies)
+    inputs, outputs = _replayed(cached, path, progress, call, copies, copies)
     return inputs, outputs or {}
 
 
 def list_tensors(
-    model: LoadedModel,
-    run: ActivationRun,
-    cache: ActivationCache,
+    cached: CachedRun,
     path: str,
     progress: Progress = no_progress,
     *,
@@ -73,7 +68,7 @@ def list_tensors(
     Raises:
         As ``module_tensors``.
     """
-    symbols = _SymbolicShapes(model.architecture, run, path)
+    symbols = _SymbolicShapes(cached.model.architecture, cached.run, path)
 
     def described(side: Side, found: NamedTensors) -> list[ModuleTensor]:
         return [
@@ -82,14 +77,12 @@ def list_tensors(
         ]
 
     before, after = partial(described, "input"), partial(described, "output")
-    inputs, outputs = _replayed(model, run, cache, path, progress, call, before, after)
+    inputs, outputs = _replayed(cached, path, progress, call, before, after)
     return (*inputs, *(outputs or ()))
 
 
-def values_of(  # noqa: PLR0917
-    model: LoadedModel,
-    run: ActivationRun,
-    cache: ActivationCache,
+def values_of(
+    cached: CachedRun,
     path: str,
     key: TensorKey,
     progress: Progress = no_progress,
@@ -109,7 +102,7 @@ def values_of(  # noqa: PLR0917
         return next((tensor.detach() for name, tensor in found if name == key.name), None)
 
     after = None if key.side == "input" else pick
-    picked = _replayed(model, run, cache, path, progress, call, pick, after)
+    picked = _replayed(cached, path, progress, call, pick, after)
     tensor = picked[0] if key.side == "input" else picked[1]
     where = path or "the model"
     if tensor is None:
@@ -117,14 +110,12 @@ def values_of(  # noqa: PLR0917
     if kind := skip_reason(tensor):
         raise UserError(f"{where}: {key.name} is {kind}, so its elements cannot be shown")
     # A copy, since an input may be a tensor of the cache, which nothing may change.
-    found = _named_values(model, run, path, key, tensor.cpu().clone())
-    return NamedValues(found.values, found.axes, _metadata(run, path, key, call))
+    found = _named_values(cached, path, key, tensor.cpu().clone())
+    return NamedValues(found.values, found.axes, _metadata(cached.run, path, key, call))
 
 
 def tensor_corners(
-    model: LoadedModel,
-    run: ActivationRun,
-    cache: ActivationCache,
+    cached: CachedRun,
     path: str,
     progress: Progress = no_progress,
     *,
@@ -135,14 +126,14 @@ def tensor_corners(
     Raises:
         As ``module_tensors``.
     """
-    inputs, outputs = module_tensors(model, run, cache, path, progress, call=call)
+    inputs, outputs = module_tensors(cached, path, progress, call=call)
     sides: Mapping[Side, TensorsByName] = {"input": inputs, "output": outputs}
     found = []
     for side, tensors in sides.items():
         name = next((name for name, tensor in tensors.items() if _is_numeric(tensor)), None)
         if name is not None:
             key = TensorKey(side, name)
-            found.append((key, corner_of(_named_values(model, run, path, key, tensors[name]))))
+            found.append((key, corner_of(_named_values(cached, path, key, tensors[name]))))
     return tuple(found)
 
 
@@ -150,19 +141,16 @@ def _is_numeric(tensor: Tensor) -> bool:
     return not skip_reason(tensor) and tensor.is_floating_point() and bool(tensor.numel())
 
 
-def _named_values(
-    model: LoadedModel, run: ActivationRun, path: str, key: TensorKey, tensor: Tensor
-) -> NamedValues:
+def _named_values(cached: CachedRun, path: str, key: TensorKey, tensor: Tensor) -> NamedValues:
+    run, architecture = cached.run, cached.model.architecture
     origin = Origin("run", key=path, has_random_weights=run.source.weights == "random")
     values = from_tensor(key.name, tensor, origin)
-    axes = token_axes(run, model.architecture, path, key.name, values.shape, values.dtype)
+    axes = token_axes(run, architecture, path, key.name, values.shape, values.dtype)
     return NamedValues(values, axes)
 
 
 def _replayed(  # noqa: PLR0917
-    model: LoadedModel,
-    run: ActivationRun,
-    cache: ActivationCache,
+    cached: CachedRun,
     path: str,
     progress: Progress,
     call: int,
@@ -170,14 +158,14 @@ def _replayed(  # noqa: PLR0917
     after: Callable[[NamedTensors], After] | None,
 ) -> tuple[Before, After | None]:
     """Replay one call of a module; return the results of two functions for its named tensors."""
-    activation = run.activation(path)
+    activation = cached.run.activation(path)
     if activation is None:
         raise UserError(f"{path or 'the model'} was not called in this run or returned no tensor")
     count = len(activation.calls)
-    parameters = signature(model.running_module.get_submodule(path).forward)
+    parameters = signature(cached.model.running_module.get_submodule(path).forward)
     return replay_call(
-        model,
-        cache,
+        cached.model,
+        cached.cache,
         path,
         lambda arguments: before(_named_inputs(parameters, arguments)),
         None if after is None else lambda output: after(_named_outputs(output)),

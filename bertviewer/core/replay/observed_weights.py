@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from bertviewer.core.checks.float64_mode import attention_probabilities, attention_scores
+from bertviewer.core.checks.float64_functions import attention_probabilities, attention_scores
 from bertviewer.core.graph.module_calls import CallObserver, observing, tensors_in
 from bertviewer.core.graph.tracing import name_of
 from bertviewer.core.runs.activation_cache import RecordedCall

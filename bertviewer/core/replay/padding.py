@@ -9,14 +9,14 @@ from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.analysis.padding import (
-    MOST_TOKENS,
+    MAX_TOKENS,
     PaddedAttention,
     PaddedState,
     Padding,
     rounding_of,
 )
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.runs.attention_implementation import (
     are_probabilities,
     eager_attention,
@@ -34,9 +34,7 @@ _PADDING = {"input_ids": None, "attention_mask": 0, "token_type_ids": 0}
 
 
 def compare_padding(
-    model: LoadedModel,
-    run: ActivationRun,
-    cache: ActivationCache,
+    cached: CachedRun,
     length: int,
     progress: Progress = no_progress,
 ) -> Padding:
@@ -50,7 +48,8 @@ def compare_padding(
         UserError: the model accepts no mask or returns no hidden states, or the length is invalid.
         Cancelled: by ``progress``.
     """
-    module = model.module(random_weights=True, progress=progress, device=run.device)
+    model, run, cache = cached.model, cached.run, cached.cache
+    module = cached.module(progress)
     config = model.architecture.config
     is_pair = bool(config.get("is_encoder_decoder"))
     tokens = tuple(token for token in run.tokens if not is_pair or token.segment == 0)
@@ -95,7 +94,7 @@ def compare_padding(
 def _check_length(module: nn.Module, count: int, length: int, limit: int | None) -> None:
     if "attention_mask" not in parameters_of(module):
         raise UserError(f"{type(module).__name__} accepts no attention mask")
-    most = MOST_TOKENS if limit is None else limit
+    most = MAX_TOKENS if limit is None else limit
     if not count < length <= most:
         raise UserError(
             f"the padded length must be from {count + 1:,} to {most:,} tokens, not {length:,}"

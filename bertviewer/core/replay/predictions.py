@@ -13,6 +13,7 @@ from bertviewer.core.analysis.predictions import (
     predicted_positions,
 )
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.replay.logit_lens import logits_by_layer, widened
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.module_replay import call_model
@@ -25,9 +26,7 @@ _NO_HEAD = "the model has no head that predicts tokens"
 
 
 def predictions_at(
-    model: LoadedModel,
-    run: ActivationRun,
-    cache: ActivationCache,
+    cached: CachedRun,
     position: int,
     progress: Progress = no_progress,
     *,
@@ -39,6 +38,7 @@ def predictions_at(
         UserError: the model has no head over the vocabulary, or none for that token.
         Cancelled: by ``progress``.
     """
+    model, run, cache = cached.model, cached.run, cached.cache
     architecture = model.with_flows(progress)  # it shows whether the next token is predicted
     places = predicted_positions(run, architecture)
     if not places:
@@ -46,11 +46,10 @@ def predictions_at(
     if position not in places:
         raise UserError("only the decoder's tokens have predictions")
     expected = expected_positions(run, architecture)[position]
-    # A later run may have been on another device.
-    model.module(random_weights=True, progress=progress, device=run.device)
+    cached.module(progress)
     no_layers = ""
     try:
-        logits = logits_by_layer(model, run, cache, position, progress)
+        logits = logits_by_layer(cached, position, progress)
     except UserError as error:
         no_layers = str(error)
         logits = widened(_logits(model, cache, progress)[:, places.index(position)])
@@ -70,9 +69,7 @@ def predictions_at(
 
 
 def token_probabilities(
-    model: LoadedModel,
-    run: ActivationRun,
-    cache: ActivationCache,
+    cached: CachedRun,
     progress: Progress = no_progress,
 ) -> tuple[float | None, ...]:
     """Return the probability of each of the run's tokens at its position; ``None`` if it has none.
@@ -84,10 +81,11 @@ def token_probabilities(
         UserError: the model has no head over the vocabulary.
         Cancelled: by ``progress``.
     """
+    model, run, cache = cached.model, cached.run, cached.cache
     expected = expected_positions(run, model.with_flows(progress))
     if not expected:
         raise UserError(_NO_HEAD)
-    model.module(random_weights=True, progress=progress, device=run.device)
+    cached.module(progress)
     logits = _logits(model, cache, progress)
     found: list[float | None] = [None] * len(run.tokens)
     # Row by row, since the scores of all tokens in float64 would be large.

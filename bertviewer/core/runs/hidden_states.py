@@ -15,7 +15,7 @@ State = NDArray[np.floating[Any]]
 Stack = tuple[Tensor, ...]
 """The hidden states of an encoder, a decoder, or a model that is one of them."""
 
-MOST_ELEMENTS = 1_000_000
+MAX_ELEMENTS = 1_000_000
 """Maximum elements of an output that a run keeps."""
 _NOT_KEPT = frozenset({"hidden_states", "attentions", "last_hidden_state", "past_key_values"})
 
@@ -106,7 +106,7 @@ def small_outputs(output: Any, vocabulary: object) -> dict[str, NDArray[Any]]:
         if isinstance(value, Tensor)
         and name.removeprefix("encoder_") not in _NOT_KEPT
         and not skip_reason(value)
-        and value.numel() <= MOST_ELEMENTS
+        and value.numel() <= MAX_ELEMENTS
         and (value.dim() < 3 or value.shape[-1] != vocabulary)
     }
 

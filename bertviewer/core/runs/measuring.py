@@ -13,14 +13,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bertviewer.core.schema.row_statistics import (
+from bertviewer.core.schema.statistics import Statistics
+from bertviewer.core.statistics.row_statistics import (
     TokenStatistics,
     is_compiled,
     measure_rows,
     statistics_of,
     sums_at,
 )
-from bertviewer.core.schema.statistics import Statistics
 
 Norms = NDArray[np.floating[Any]]
 FinishMeasuring = Callable[[], tuple[Statistics, Norms]]

@@ -35,18 +35,18 @@ from bertviewer.core.util.serialization import (
 )
 
 MAGIC = f"{SCHEMA}\n".encode()
-MOST_TEXT = 24_000_000
+MAX_TEXT = 24_000_000
 """Bytes of JSON: a run of 1,000 layers takes 8 MB."""
-MOST_ARRAYS = 400_000_000
+MAX_ARRAYS = 400_000_000
 """Bytes of all arrays; two runs of 512 tokens through BERT large take 110 MB."""
-MOST_FILE = 400_000_000
-MOST_NOTICES = 20
+MAX_FILE = 400_000_000
+MAX_NOTICES = 20
 
 _LEVEL = 3  # floats hardly compress better at higher levels
 _BLOCK = 4_000_000
 """Bytes that are decompressed at once."""
 _WHAT = "a saved run"
-_MOST_DIMENSIONS = 4
+_MAX_DIMENSIONS = 4
 _Dtype = Literal["<f2", "<f4", "<f8", "<i2", "<i4", "<i8", "|i1", "|u1", "|b1"]
 _T = TypeVar("_T")
 
@@ -59,7 +59,7 @@ class _ArrayPlace(Struct, frozen=True, forbid_unknown_fields=True):
     """An array's dtype and shape, and the offset of its bytes."""
 
     dtype: _Dtype
-    shape: Annotated[tuple[NonNegative, ...], Meta(max_length=_MOST_DIMENSIONS)]
+    shape: Annotated[tuple[NonNegative, ...], Meta(max_length=_MAX_DIMENSIONS)]
     at: NonNegative
 
 
@@ -89,7 +89,7 @@ def encode_runs(file: RunFile, progress: Progress = no_progress) -> Iterator[byt
             raise TypeError(f"{type(array).__name__} cannot be written")
         held = np.ascontiguousarray(array)
         held = held.astype(held.dtype.newbyteorder("<"), copy=False)
-        if held.dtype.str not in get_args(_Dtype) or held.ndim > _MOST_DIMENSIONS:
+        if held.dtype.str not in get_args(_Dtype) or held.ndim > _MAX_DIMENSIONS:
             raise TypeError(f"an array of {held.dtype} in {held.ndim} dimensions cannot be written")
         place = {"dtype": held.dtype.str, "shape": list(array.shape), "at": end}
         arrays.append(held.tobytes())
@@ -114,7 +114,7 @@ def read_runs(path: Path, progress: Progress = no_progress) -> RunFile:
         UserError: it is something else, damaged, too large, or inconsistent.
         Cancelled: by ``progress``.
     """
-    text, arrays = _decompressed(path, MOST_TEXT + MOST_ARRAYS, progress)
+    text, arrays = _decompressed(path, MAX_TEXT + MAX_ARRAYS, progress)
     file = _decoded(path, text, RunFile, _array_decoder(arrays))
     try:
         for run in file.runs:
@@ -142,11 +142,11 @@ def read_saved_model(path: Path) -> tuple[dict[str, Any], str, tuple[str, ...], 
     Raises:
         UserError: as ``read_runs``.
     """
-    text, _ = _decompressed(path, MOST_TEXT, no_progress)
+    text, _ = _decompressed(path, MAX_TEXT, no_progress)
     file = _decoded(path, text, _FileHead)
     model = file.model
     config = validate_configuration(path, dict(model.config))
-    return config, model.task, model.untied, file.run.source.notices[:MOST_NOTICES]
+    return config, model.task, model.untied, file.run.source.notices[:MAX_NOTICES]
 
 
 def _decoded(path: Path, text: bytes, kind: type[_T], hook: Hook | None = None) -> _T:
@@ -181,7 +181,7 @@ def _array_decoder(content: memoryview) -> Hook:
 
 def _decompressed(path: Path, most: int, progress: Progress) -> tuple[bytes, memoryview]:
     """Return the JSON and the arrays, of both at most ``most`` bytes."""
-    compressed = read_small_file(path, MOST_FILE, _WHAT)
+    compressed = read_small_file(path, MAX_FILE, _WHAT)
     if not compressed.startswith(MAGIC):
         raise UserError(f"{path}: not {_WHAT} of bertviewer, or of another version")
     content, decompressor, limit = bytearray(), zlib.decompressobj(), 8 + most
@@ -199,10 +199,10 @@ def _decompressed(path: Path, most: int, progress: Progress) -> tuple[bytes, mem
             content += found
     except zlib.error:
         _refuse(path, "it is corrupt")
-    if not decompressor.eof and most > MOST_TEXT:
+    if not decompressor.eof and most > MAX_TEXT:
         _refuse(path, "it is too large" if len(content) > limit else "it is truncated")
     length = int.from_bytes(content[:8], "little")
-    if length > MOST_TEXT or 8 + length > len(content):
+    if length > MAX_TEXT or 8 + length > len(content):
         _refuse(path, "it is truncated or too large")
     return bytes(content[8 : 8 + length]), memoryview(content)[8 + length :].toreadonly()
 

@@ -15,11 +15,11 @@ from bertviewer.core.sources.presets import DEMO_SHA256
 from bertviewer.core.util.errors import UserError
 
 SCHEMA: Literal["bertviewer.runs/1"] = "bertviewer.runs/1"
-MOST_TOKENS = 10_000
+MAX_TOKENS = 10_000
 """The cosine similarities of all pairs of so many tokens take 0.8 GB."""
-MOST_STATES = 2_000
+MAX_STATES = 2_000
 """Twice as many layers as a configuration may have."""
-MOST_COSINES = 4_000_000_000
+MAX_COSINES = 4_000_000_000
 """Pairs of tokens in all hidden states; a report takes minutes for so many."""
 
 ComparisonMode = Literal["overlay", "difference"]
@@ -95,7 +95,7 @@ def check_size(run: ActivationRun) -> None:
         ValidationError: it is not.
     """
     count, states = len(run.tokens), max(len(run.hidden_states), len(run.token_norms))
-    if count > MOST_TOKENS or states > MOST_STATES or count**2 * states > MOST_COSINES:
+    if count > MAX_TOKENS or states > MAX_STATES or count**2 * states > MAX_COSINES:
         raise ValidationError(
             f"its run has {count:,} tokens in {states:,} hidden states, which is too much"
         )

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import numpy as np
 from msgspec import ValidationError
 
-from bertviewer.core.saved_runs.run_file import MOST_TOKENS, RunFile, check_size
+from bertviewer.core.saved_runs.run_file import MAX_TOKENS, RunFile, check_size
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.statistics import Statistics
@@ -64,7 +64,7 @@ def check_modules(file: RunFile, architecture: Architecture) -> None:
 def _check_length(run: ActivationRun, config: Mapping[str, Any]) -> None:
     """Check that a run is not longer than encoder and decoder together accept."""
     count = len(run.tokens)
-    if count <= max(stated_lengths(config), default=MOST_TOKENS):
+    if count <= max(stated_lengths(config), default=MAX_TOKENS):
         return  # measuring the lengths builds the model
     from bertviewer.core.graph.length_measuring import length_limits  # imports torch
 

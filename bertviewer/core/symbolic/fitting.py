@@ -28,10 +28,10 @@ Powers = tuple[int, int]
 _EXPONENTS = (0, *POWERS)
 _ALL_POWERS: tuple[Powers, ...] = tuple((p, q) for p in _EXPONENTS for q in _EXPONENTS)
 
-MOST_CHOICES = 64
+MAX_CHOICES = 64
 """Limit of the ways to distribute symbols over two terms."""
 
-MOST_VARYING = 6
+MAX_VARYING = 6
 """A size that depends on more symbols has no formula."""
 
 
@@ -59,7 +59,7 @@ def fit(
         ``A*K + 2*A_kv*K``, a square such as ``4*W**2 - 4*W + 1``. ``None`` if none of these fits.
     """
     varying = {name: seen[name] for name in varying_names(size, seen)}
-    if len(varying) > MOST_VARYING:
+    if len(varying) > MAX_VARYING:
         return None
     one_term = _fit_product(size, values, varying)
     if one_term is not None:
@@ -85,7 +85,7 @@ def fit(
 def symbols_to_pair(size: int, values: Mapping[str, int], seen: Seen) -> tuple[str, ...]:
     """Return the symbols that must be changed in pairs to fit the size."""
     varying = {name: seen[name] for name in varying_names(size, seen)}
-    if not 2 <= len(varying) <= MOST_VARYING or _fit_product(size, values, varying):
+    if not 2 <= len(varying) <= MAX_VARYING or _fit_product(size, values, varying):
         return ()
     return tuple(varying)
 
@@ -126,7 +126,7 @@ def _two_terms(size: int, values: Mapping[str, int], varying: Seen) -> Iterator[
             sorted([*by_first.get(first, ()), *by_first.get(None, ())], key=_ALL_POWERS.index)
             for by_first in shares
         ]
-        for powers in islice(product(*choices), MOST_CHOICES):
+        for powers in islice(product(*choices), MAX_CHOICES):
             yield total(
                 _term(part, values, {k: two[at] for k, two in zip(varying, powers, strict=True)})
                 for at, part in enumerate((first, size - first))

@@ -1,7 +1,7 @@
 """Models on the meta device, built with other numbers in their configuration, and their sizes."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any, TypeVar
@@ -11,7 +11,12 @@ from transformers.initialization import no_init_weights
 
 from bertviewer.core.building.allocations import empty_is_free
 from bertviewer.core.building.backend import torch, transformers
-from bertviewer.core.expressions.symbols import LABELS_KEY, Symbol, dimension_kind
+from bertviewer.core.expressions.symbols import (
+    LABELS_KEY,
+    Symbol,
+    are_indices,
+    dimension_kind,
+)
 from bertviewer.core.util.errors import Stopped
 from bertviewer.core.util.progress import Progress
 
@@ -144,14 +149,7 @@ class ModelBuilder(Struct, frozen=True):
         return self.built[key]
 
     def _changed(self, moved: Mapping[Symbol, int], values: Values) -> ModelSizes | None:
-        """Build with changed numbers; if refused, also with adapted lists that go by layer.
-
-        Only then, as a list may have the length of the depth by chance.
-        """
-        plain, following = (self._with_numbers(moved, lists_follow=x) for x in (False, True))
-        for config in (plain, following if following != plain else None):
-            if config is None:
-                continue
+        for config in changed_configs(self.config, moved):
             self._report()
             try:
                 with _uninitialized():
@@ -162,19 +160,6 @@ class ModelBuilder(Struct, frozen=True):
             except Exception:  # noqa: BLE001 - models refuse one with any kind of error
                 continue
         return None
-
-    def _with_numbers(
-        self, moved: Mapping[Symbol, int], *, lists_follow: bool
-    ) -> dict[str, Any] | None:
-        """Return the changed configuration, ``None`` if an index of a list no longer exists."""
-        config = dict(self.config)
-        try:
-            for symbol, value in moved.items():
-                if symbol.key:
-                    change_number(config, symbol, value, lists_follow=lists_follow)
-        except (LookupError, TypeError, AttributeError):
-            return None
-        return config
 
     def _report(self) -> None:
         done = next(self.counter)
@@ -230,26 +215,66 @@ def without_numbers(name: str) -> str:
     return ".".join("#" if part.isdigit() else part for part in name.split("."))
 
 
-def goes_by_layer(entries: Any, layers: int) -> bool:
-    """Return whether a configuration's value is a list with an entry for each layer."""
+def goes_by_layer(key: str, entries: Any, layers: int) -> bool:
+    """Return whether a configuration's value is a list with an entry for each layer.
+
+    Lists of indices, such as ``deepstack_visual_indexes``, are as long as a depth by chance only.
+    """
     return (
         isinstance(entries, list | tuple)
         and len(entries) == layers
+        and not are_indices(key)
         and not any(isinstance(entry, list | tuple | dict) for entry in entries)
     )
 
 
-def change_number(
-    config: dict[str, Any], symbol: Symbol, value: int, *, lists_follow: bool
-) -> None:
-    """Put a new value into a configuration, and adapt what depends on it.
+def changed_configs(
+    config: Mapping[str, Any], values: Mapping[Symbol, int]
+) -> Iterator[dict[str, Any]]:
+    """Yield a configuration with changed numbers, for a model that may refuse the first ones.
+
+    After the numbers alone come those with lists that go by layer continued in their pattern: the
+    lists next to one depth at a time, then all. A list may have the length of a depth by chance.
 
     Args:
-        config: changed in place; nested containers are copied first.
-        symbol: the number to change.
-        value: the new one.
-        lists_follow: whether lists with an entry for each layer are continued in the same pattern.
+        config: the configuration.
+        values: the new value of each changed symbol; symbols without a key are ignored.
     """
+    changed = {symbol: value for symbol, value in values.items() if symbol.key}
+    plain = _with_numbers(config, changed, ())
+    if plain is None:
+        return
+    yield plain
+    depths = [symbol for symbol in changed if dimension_kind(symbol) == "layers"]
+    choices = [[depth] for depth in depths] if len(depths) > 1 else []
+    seen = [plain]
+    for following in (*choices, depths):
+        adapted = _with_numbers(config, changed, following)
+        if adapted is not None and adapted not in seen:
+            seen.append(adapted)
+            yield adapted
+
+
+def _with_numbers(
+    config: Mapping[str, Any], values: Mapping[Symbol, int], following: Collection[Symbol]
+) -> dict[str, Any] | None:
+    """Return a changed configuration, ``None`` if an index of a list no longer exists.
+
+    ``following`` are depths whose lists with an entry for each layer are continued.
+    """
+    changed = dict(config)
+    try:
+        for symbol, value in values.items():
+            _change_number(changed, symbol, value, lists_follow=symbol in following)
+    except (LookupError, TypeError, AttributeError):
+        return None
+    return changed
+
+
+def _change_number(
+    config: dict[str, Any], symbol: Symbol, value: int, *, lists_follow: bool
+) -> None:
+    """Put a new value into a configuration, in place; nested containers are copied first."""
     *parts, key = symbol.key.split(".")
     part: Any = config
     for name in parts:
@@ -265,9 +290,9 @@ def change_number(
         # The names of the labels would contradict the new number of them.
         part.pop("id2label", None)
         part.pop("label2id", None)
-    if lists_follow and dimension_kind(symbol) == "layers":
+    if lists_follow:
         for name, entries in part.items():
-            if name != key and goes_by_layer(entries, symbol.value):
+            if name != key and goes_by_layer(name, entries, symbol.value):
                 part[name] = [entries[index % symbol.value] for index in range(value)]
 
 

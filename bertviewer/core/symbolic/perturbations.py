@@ -92,23 +92,28 @@ class Perturbations(Struct, frozen=True):
         """Return the least common multiple of a symbol's known divisors."""
         return lcm(*self.divisor_values(name))
 
-    def structured(self) -> Iterator[Change]:
+    def structured(self) -> Iterator[list[Change]]:
         """Yield changes of many numbers at once, with a different rule for each number.
 
         First sizes with unchanged divisors; then divisors, alone and with odd multiples of them;
-        then depths that cannot be changed alone.
+        then depths that cannot be changed alone. Each has a part for every variable.
         """
         variables, divisors = self.observed.variables, self.divisor_names
         yield from self._by_rules(v for v in variables if v.name not in divisors)
-        for change in self._by_rules(v for v in variables if v.name in divisors):
-            yield change
-            yield {**self._multiples(self.divisors, change, is_odd=True), **change}
+        for parts in self._by_rules(v for v in variables if v.name in divisors):
+            yield parts
+            change = joined(parts)
+            multiples = self._multiples(self.divisors, change, is_odd=True)
+            yield [*({x: value} for x, value in multiples.items() if x not in change), *parts]
         free = {symbol.name for variable in variables for symbol in variable.symbols}
         depths = (s.name for s in self.symbols if dimension_kind(s) == "layers")
-        yield {x: 2 * self.observed.values[x] for x in depths if x not in free}
+        yield [{x: 2 * self.observed.values[x]} for x in depths if x not in free]
 
-    def random(self, draw: random.Random, conditions: Iterable[str]) -> Change:
-        """Return random values of about half of the numbers that meet divisibility conditions."""
+    def random(self, draw: random.Random, conditions: Iterable[str]) -> list[Change]:
+        """Return random values of about half of the numbers that meet divisibility conditions.
+
+        There is a part for every variable.
+        """
         base, change = self.observed.values, Change()
         divisors = {whole: sorted(some) for whole, some in self.divisors.items()}
         for condition in conditions:
@@ -119,12 +124,15 @@ class Perturbations(Struct, frozen=True):
             if draw.random() < draw.choice((0.3, 0.6, 0.9)):
                 change |= self._changed(variable, draw.choice(self._rules(variable)))
         change |= self._multiples(divisors, change)
-        return {x: value for x, value in change.items() if value != base[x]}
+        change = {x: value for x, value in change.items() if value != base[x]}
+        groups = [[s.name for s in variable.symbols] for variable in self.observed.variables]
+        parts = [{x: change.pop(x) for x in group if x in change} for group in groups]
+        return [*parts, *({x: value} for x, value in change.items())]
 
-    def _by_rules(self, variables: Iterable[Variable]) -> Iterator[Change]:
+    def _by_rules(self, variables: Iterable[Variable]) -> Iterator[list[Change]]:
         rules = [(variable, self._rules(variable)) for variable in variables]
         for number in range(max((len(rule) for _, rule in rules), default=0)):
-            yield _joined(self._changed(v, rule[number % len(rule)]) for v, rule in rules)
+            yield [self._changed(v, rule[number % len(rule)]) for v, rule in rules]
 
     def _changed(self, variable: Variable, value: int) -> Change:
         change = variable.at(value, self.observed.values) if value > 0 else {}
@@ -194,7 +202,7 @@ class Perturbations(Struct, frozen=True):
                 models larger.
         """
         for attempt in range(_ATTEMPTS):
-            change = _joined(self._fresh(attempt, scaled=scaled))
+            change = joined(self._fresh(attempt, scaled=scaled))
             if (built := build(change)) is not None:
                 yield change, built
 
@@ -209,9 +217,9 @@ class Perturbations(Struct, frozen=True):
             taken: Change = {}
 
             def accepts(some: Sequence[Change], taken: Change = taken) -> bool:
-                is_accepted = build(taken | _joined(some)) is not None
+                is_accepted = build(taken | joined(some)) is not None
                 if is_accepted:
-                    taken |= _joined(some)
+                    taken |= joined(some)
                 return is_accepted
 
             list(refused_items(fresh[start:] + fresh[:start], accepts))
@@ -255,7 +263,7 @@ class Perturbations(Struct, frozen=True):
         )
 
 
-def _joined(changes: Iterable[Change]) -> Change:
+def joined(changes: Iterable[Change]) -> Change:
     """Return several changes as one."""
     return {name: value for change in changes for name, value in change.items()}
 

@@ -9,9 +9,9 @@ A formula without a suitable condition is dropped.
 """
 
 import random
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import islice
 from math import gcd
 
 from bertviewer.core.expressions.evaluation import names_in, names_in_conditions
@@ -30,16 +30,23 @@ from bertviewer.core.symbolic.models import (
     ModelSizes,
     Values,
     enclosing_modules,
+    refused_items,
     without_numbers,
 )
 from bertviewer.core.symbolic.observations import Observations
-from bertviewer.core.symbolic.perturbations import PROOFS, Perturbations, Probe, ProbePool
+from bertviewer.core.symbolic.perturbations import (
+    PROOFS,
+    Perturbations,
+    Probe,
+    ProbePool,
+    joined,
+)
 from bertviewer.core.util.budget import OverBudget
 
 Formulas = Mapping[str, tuple[str, ...]]
 """Expressions by name: those of a tensor's dimensions, or that of a module's count."""
 
-_MOST_BUILDS, _LEAST_BUILDS, _MODULES = 200, 120, 40_000
+_MAX_BUILDS, _MIN_BUILDS, _MODULES = 200, 120, 40_000
 """Limits of models to build, for small and for large models, and of modules in all of them."""
 
 _RANDOM = 8
@@ -84,8 +91,9 @@ class Solver:
         self._observed = observed
         self._unconditional = frozenset(unconditional)
         self._counterexamples: list[Probe] = []
+        self._refused: set[str] = set()
         modules = sum(not name.startswith(TENSOR) for name in formulas)
-        most_builds = max(_LEAST_BUILDS, min(_MOST_BUILDS, _MODULES // max(modules, 1)))
+        most_builds = max(_MIN_BUILDS, min(_MAX_BUILDS, _MODULES // max(modules, 1)))
         self._probes = ProbePool(builder, observed, lengths, most_builds)
         symbols = {symbol.name: symbol for symbol in builder.symbols}
         divisible = {
@@ -125,14 +133,16 @@ class Solver:
 
         At a limit of time or memory the result so far is kept, if all kinds of changes were tried.
         """
-        fresh = islice(self._perturbations.fresh(self._probes.variant), PROOFS)
-        changes = chain(self._observed.mismatches, self._perturbations.structured())
-        for change in filter(None, chain(changes, (change for change, _ in fresh))):
+        for change in self._observed.mismatches:
+            self._compare(change)
+        for parts in self._perturbations.structured():
+            self._compare_parts(parts)
+        for change, _ in islice(self._perturbations.fresh(self._probes.variant), PROOFS):
             self._compare(change)
         with suppress(OverBudget):
             for seed in range(_RANDOM):
                 known = {text for texts in self.conditions.values() for text in texts}
-                self._compare(self._perturbations.random(random.Random(seed), sorted(known)))
+                self._compare_parts(self._perturbations.random(random.Random(seed), sorted(known)))
             self._minimize()
         self._require_tried_multiples()
         for probe in self._probes:
@@ -179,20 +189,35 @@ class Solver:
     def _wrong(self, probe: Probe) -> list[str]:
         return [name for name in probe.facts if self._is_right(name, probe) is False]
 
-    def _compare(self, change: Change) -> None:
-        """Add conditions until no formula is wrong for a model, or for halves of a change."""
+    def _compare_parts(self, parts: Iterable[Change]) -> None:
+        """Compare formulas with a model that has all parts of a change, or those it accepts.
+
+        Models that refused another value of a number probably refuse this one. So these parts are
+        tried alone first.
+        """
+        alone: list[Change] = []
+        together: list[Change] = []
+        for part in filter(None, parts):
+            (together if self._refused.isdisjoint(part) else alone).append(part)
+        together += filter(self._compare, alone)
+
+        def is_accepted(some: Sequence[Change]) -> bool:
+            return self._compare(joined(some)) or not self._probes.has_room
+
+        for part in refused_items(together, is_accepted):
+            self._refused |= part.keys()
+
+    def _compare(self, change: Change) -> bool:
+        """Add conditions until no formula is wrong for a model; return whether it exists."""
         probe = self._probes.at(change)
         if probe is None:
-            if len(change) > 1 and self._probes.has_room:
-                middle = len(change) // 2
-                self._compare(dict(islice(change.items(), middle)))
-                self._compare(dict(islice(change.items(), middle, None)))
-            return
+            return False
         while wrong := self._wrong(probe):
             least = self._minimal(probe, wrong[0])
             self._counterexamples.append(least)
             self._try_further_values(least.changed, least.changed)
             self._restrict(least)
+        return True
 
     def _try_further_values(self, names: Iterable[str], change: Change) -> None:
         for name in names:

@@ -11,7 +11,6 @@ from bertviewer.core.analysis.tokens import positions_of
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import bindings
-from bertviewer.core.schema.row_statistics import TokenStatistics, measure_rows
 from bertviewer.core.sources.families import PROJECTIONS, reads_encoder
 
 # Markers before a piece: of a continuation, of a preceding space.
@@ -189,23 +188,6 @@ def tokens_of_rows(run: ActivationRun, path: str, count: int) -> range | None:
     is_target = in_decoder and not reads_encoder(path)
     likely = (decoder, encoder) if is_target else (encoder, decoder)
     return next((tokens for tokens in likely if len(tokens) == count), None)
-
-
-def state_statistics(run: ActivationRun, path: str) -> tuple[TokenStatistics, ...] | None:
-    """Return the statistics of each row of a module's output by call, if these are hidden states.
-
-    They equal the result of a replay. ``None`` for all other modules, such as GPT-2's last layer,
-    which is followed by a norm.
-    """
-    activation = run.activation(path)
-    states = [n for n, paths in enumerate(run.state_paths) if path in paths]
-    if activation is None or activation.token_norms is None or not run.hidden_states:
-        return None
-    tokens = tokens_of_rows(run, path, len(activation.token_norms))
-    if tokens is None or len(states) != len(activation.calls):
-        return None
-    rows = slice(tokens.start, tokens.stop)
-    return tuple(measure_rows(run.hidden_states[state][rows])[1] for state in states)
 
 
 def _is_transposed(run: ActivationRun, path: str) -> bool:

@@ -11,7 +11,7 @@ from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.values import NamedValues
 from bertviewer.core.util.progress import Progress, no_progress
 
-MOST = 256
+MAX_SIDE = 256
 """Maximum rows and columns of a map."""
 _ENDS = 4, 2
 """Rows and columns of a corner, at the beginning and at the end each."""
@@ -104,7 +104,7 @@ def tensor_map(
     progress: Progress = no_progress,
     label: str = "",
     *,
-    most: int = MOST,
+    most: int = MAX_SIDE,
 ) -> TensorMap:
     """Reduce a region to at most ``most`` rows and columns; a small one stays exact.
 

@@ -6,10 +6,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from bertviewer.core.analysis.histogram import Histogram, histogram
 from bertviewer.core.checkpoints.reading import Values
-from bertviewer.core.schema.row_statistics import SAFE_MAX, SAFE_MIN, measure_rows
 from bertviewer.core.schema.statistics import NO_ELEMENTS, Statistics
+from bertviewer.core.statistics.histograms import Histogram, histogram
+from bertviewer.core.statistics.row_statistics import SAFE_MAX, SAFE_MIN, measure_rows
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.util.progress import Progress, no_progress
 

@@ -13,7 +13,7 @@ from bertviewer.core.util.progress import Progress, no_progress
 
 SHARE = 0.9
 """Default share of the sum of squares for ``rank_for_share``."""
-MOST_SIDE = 8192
+MAX_SIDE = 8192
 """Maximum length of the smaller side: its square has to fit into memory."""
 
 _FLOAT64, _FLOAT32 = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
@@ -112,10 +112,10 @@ def singular_values(matrix: Matrix, progress: Progress = no_progress, label: str
     name = matrix.values.name
     if not height or not width:
         raise UserError(f"{name} has no elements and therefore no singular values")
-    if min(height, width) > MOST_SIDE:
+    if min(height, width) > MAX_SIDE:
         raise UserError(
             f"{name} is too large for singular values: {height:,} × {width:,}; its "
-            f"shorter side may have at most {MOST_SIDE:,} elements"
+            f"shorter side may have at most {MAX_SIDE:,} elements"
         )
     short, long = sorted((height, width))
     step = long if long <= 2 * short else max(short, TILE // short)

@@ -46,7 +46,7 @@ _OWN_TENSORS = "Each layer has its own tensors, with the same shapes."
 _ONE_STORED = "The layer is stored once and applied"
 _SEVERAL_STORED = "Each layer is stored once; in total, layers are applied"
 _LAST_NORM = "Normalises the sum that the last layer leaves unnormalised."
-_MOST_IDS = 10
+_MAX_IDS = 10
 
 
 def build_walkthrough(architecture: Architecture, run: ActivationRun | None = None) -> Walkthrough:
@@ -160,8 +160,8 @@ class _Builder:
     def _add_ids(self, name: str, table: Step, note: str, ids: Sequence[int]) -> None:
         """Add ids that are looked up in a table: ``101 2023 … 102`` of many."""
         words = list(map(str, ids))
-        if len(words) > _MOST_IDS:
-            words = [*words[: _MOST_IDS - 2], "…", words[-1]]
+        if len(words) > _MAX_IDS:
+            words = [*words[: _MAX_IDS - 2], "…", words[-1]]
         self._add(Step(name, output_shape=table.input_shape, note=note, values=" ".join(words)))
 
     def _add_read(self, step: Step) -> None:

@@ -138,7 +138,7 @@ _FIXED = (
     ("Sinusoidal positions", "Sines and cosines of each position"),
 )
 _FACTORS = {"mul": ("Scale", "multiplied"), "div": ("Divide", "divided")}
-_MOST_NODES = 12
+_MAX_NODES = 12
 """A module of a layer with norms and more nodes is one step."""
 
 
@@ -205,7 +205,7 @@ class StepReader:
         if found is None or self._attends(node):
             return []
         inside = self._operations(found)
-        is_small = sum(each.kind not in ENDS for each in found.nodes) <= _MOST_NODES
+        is_small = sum(each.kind not in ENDS for each in found.nodes) <= _MAX_NODES
         is_layer = self._place == "layer"
         is_open = bool(inside & (TRANSFORMS if is_layer else BLOCKS))
         is_open |= self._place == "embeddings" or (is_layer and is_small and bool(inside & NORMS))

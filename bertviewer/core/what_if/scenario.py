@@ -249,11 +249,11 @@ def _costs_hold(costs: Costs, sheet: Sheet, values: Mapping[str, int]) -> bool:
     return True
 
 
-_MOST_REMEDIES = 3
+_MAX_REMEDIES = 3
 _AROUND, _BEYOND = 1_500, 16
 """Range of tried values around a symbol's own, and from other numbers of a problem on."""
 
-_MOST_STEPS = 2_000
+_MAX_STEPS = 2_000
 
 
 def next_value(sheet: Sheet, values: Mapping[str, int], name: str, step: int) -> int:
@@ -271,7 +271,7 @@ def next_value(sheet: Sheet, values: Mapping[str, int], name: str, step: int) ->
     """
     now = values[name]
     rules = [pair for pair in sheet.divisions if name in pair]
-    for value in range(now + step, max(now + step * _MOST_STEPS, 0), step):
+    for value in range(now + step, max(now + step * _MAX_STEPS, 0), step):
         tried = {**values, name: value}
         if all(tried[whole] % tried[part] == 0 for part, whole in rules):
             return value
@@ -293,7 +293,7 @@ def remedies(scenario: Scenario, problems: Sequence[Problem]) -> dict[str, int]:
                 found[name] = value
                 break
     ordered = sorted(found, key=scenario.changed.__contains__)
-    return {name: found[name] for name in ordered[:_MOST_REMEDIES]}
+    return {name: found[name] for name in ordered[:_MAX_REMEDIES]}
 
 
 def _near(now: int, numbers: Sequence[int]) -> Iterator[int]:

@@ -6,10 +6,11 @@ from bertviewer.charts.labels import names_of_states, shortened, visible
 from bertviewer.charts.layers import BAND, SPREAD, layer_chart
 from bertviewer.charts.statistics import histogram_chart
 from bertviewer.charts.token_charts import norms_chart
-from bertviewer.core.analysis.outliers import DEVIATIONS, outlier_features
+from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.core.analysis.tokens import second_start
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
+from bertviewer.core.statistics.accumulators import DEVIATIONS
 from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (

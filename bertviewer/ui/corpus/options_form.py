@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.theme import GRID
-from bertviewer.core.corpus.options import BATCH_TOKENS, MOST_SHARDS, CorpusOptions
+from bertviewer.core.corpus.options import BATCH_TOKENS, MAX_SHARDS, CorpusOptions
 from bertviewer.core.corpus.records import COLUMN
 from bertviewer.ui.corpus.data_list import DataList
 from bertviewer.ui.corpus.options import Wishes, proposed_folder
@@ -142,7 +142,7 @@ class Choosing(QWidget):
             ),
             self.tr("automatic"),
         )
-        self._shards.setMaximum(MOST_SHARDS)
+        self._shards.setMaximum(MAX_SHARDS)
         self._modules = self._field(
             "corpusModules", self.tr("Modules to measure, as a pattern of their paths")
         )

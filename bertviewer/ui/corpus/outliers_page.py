@@ -3,8 +3,8 @@
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.corpus import outlier_chart, outlier_table
-from bertviewer.core.analysis.outliers import DEVIATIONS
 from bertviewer.core.corpus.corpus import FEW_SENTENCES, Corpus, Outliers, outlier_rows
+from bertviewer.core.statistics.accumulators import DEVIATIONS
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel

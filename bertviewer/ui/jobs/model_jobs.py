@@ -163,8 +163,8 @@ def random_heads_job(model: LoadedModel, progress: Progress) -> dict[str, tuple[
     found: dict[str, tuple[str, ...]] = {}
     if model.data is None or model.checkpoint is None:
         return found
-    for number, name in enumerate(model.heads):
-        progress(number, len(model.heads), "Looking for task heads in the checkpoint")
+    for number, name in enumerate(model.tasks):
+        progress(number, len(model.tasks), "Looking for task heads in the checkpoint")
         source = replace(model.source, task=find_task(name))
         try:
             spec = read_meta_model(source, model.data, model.checkpoint, None, no_progress)
@@ -191,7 +191,7 @@ def derive_costs_job(model: LoadedModel, progress: Progress) -> Derived:
 
 def rebuild_job(scenario: Scenario, model: LoadedModel, progress: Progress) -> Outcome:
     """Build an open model with a scenario's values and count it."""
-    from bertviewer.core.loading.deriving import rebuild
+    from bertviewer.core.what_if.rebuilding import rebuild
 
     return rebuild(scenario, model.source)
 

@@ -11,6 +11,7 @@ from bertviewer.core.util.progress import Progress
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.replay.cached_run import CachedRun
     from bertviewer.core.runs.activation_cache import ActivationCache
 
 
@@ -41,6 +42,16 @@ class RecordedRun(Struct, frozen=True, eq=False):
         if self.capture is None:
             raise UserError(FROM_FILE)
         return self.capture
+
+    def cached(self, model: "LoadedModel") -> "CachedRun":
+        """Return the run as one of ``model``, whose parts can be called again.
+
+        Raises:
+            UserError: the run was read from a file.
+        """
+        from bertviewer.core.replay.cached_run import CachedRun
+
+        return CachedRun(model, self.run, self.kept)
 
 
 Found = TypeVar("Found")

@@ -40,9 +40,7 @@ def heads_job(
     found = {}
     for key, layer in layers.items():
         try:
-            maps = attention_of(
-                model, watched.run, watched.kept, layer.path, progress, call=layer.call
-            )
+            maps = attention_of(watched.cached(model), layer.path, progress, call=layer.call)
         except UserError:
             # The view of the attention says why; here the tiles stay as they are.
             continue

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QCheckBox
 from bertviewer.charts.chart import HistogramChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.statistics import common_range, histogram_chart, statistics_table
-from bertviewer.core.analysis.histogram import Histogram
 from bertviewer.core.schema.activation_run import ModuleActivation
+from bertviewer.core.statistics.histograms import Histogram
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.offers import retry

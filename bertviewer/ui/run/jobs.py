@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from bertviewer.charts.layers import Measured
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.analysis.attention_maps import Received
-    from bertviewer.core.analysis.histogram import Histogram, Range
     from bertviewer.core.analysis.outliers import MeanStd, OutlierFeature
     from bertviewer.core.analysis.padding import Padding
     from bertviewer.core.analysis.predictions import Predictions
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.schema.activation_run import ActivationRun
     from bertviewer.core.schema.architecture import Architecture
+    from bertviewer.core.statistics.histograms import Histogram, Range
     from bertviewer.core.util.progress import Progress
     from bertviewer.ui.jobs.recorded_run import RecordedRun
     from bertviewer.ui.run.view import InSight
@@ -30,17 +30,10 @@ if TYPE_CHECKING:
 def measure_tokens_job(
     paths: Sequence[str], model: LoadedModel, watched: RecordedRun, progress: Progress
 ) -> Measured:
-    """Measure what modules gave in a run token by token; the hidden states need no replay."""
+    """Measure the outputs of modules in a run token by token."""
     from bertviewer.core.replay.outputs import call_statistics
-    from bertviewer.core.tensors.axes import state_statistics
 
-    found = {}
-    for number, path in enumerate(paths):
-        progress(number, len(paths), path)
-        if (measured := state_statistics(watched.run, path)) is not None:
-            found[path] = measured
-    others = [path for path in paths if path not in found]
-    return found | call_statistics(model, watched.run, watched.kept, others, progress)
+    return call_statistics(watched.cached(model), paths, progress)
 
 
 def find_outliers_job(
@@ -87,8 +80,7 @@ def pad_job(watched: RecordedRun, length: int, model: LoadedModel, progress: Pro
     """Run a run's sentence padded to a length, with the mask and without."""
     from bertviewer.core.replay.padding import compare_padding
 
-    kept = watched.kept
-    return compare_padding(watched.model or model, watched.run, kept, length, progress)
+    return compare_padding(watched.cached(watched.model or model), length, progress)
 
 
 def received_job(
@@ -107,7 +99,7 @@ def probabilities_job(
     """Calculate what probability the head gives each token in its place."""
     from bertviewer.core.replay.predictions import token_probabilities
 
-    return token_probabilities(model, watched.run, watched.kept, progress)
+    return token_probabilities(watched.cached(model), progress)
 
 
 def histogram_job(
@@ -122,7 +114,7 @@ def histogram_job(
 
     if watched.run.activation(path) is None:
         return None
-    return histogram_of(model, watched.run, watched.kept, path, progress, range=bounds)
+    return histogram_of(watched.cached(model), path, progress, range=bounds)
 
 
 def predictions_job(
@@ -136,4 +128,4 @@ def predictions_job(
 
     if watched not in positions:
         return None
-    return predictions_at(model, watched.run, watched.kept, positions[watched], progress)
+    return predictions_at(watched.cached(model), positions[watched], progress)

@@ -8,8 +8,9 @@ from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
 from bertviewer.charts.labels import names_of_states
 from bertviewer.charts.selection_key import SelectionKey
-from bertviewer.core.analysis.outliers import DEVIATIONS, MeanStd, OutlierFeature
+from bertviewer.core.analysis.outliers import MeanStd, OutlierFeature
 from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.statistics.accumulators import DEVIATIONS
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.core.util.text import isolated
 from bertviewer.ui.jobs.requests import Request

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLabel
 from bertviewer.charts.sentence_tables import padding_line, padding_table
 from bertviewer.charts.table import DataTable
 from bertviewer.charts.theme import GRID
-from bertviewer.core.analysis.padding import MOST_TOKENS, Padding, usual_length
+from bertviewer.core.analysis.padding import MAX_TOKENS, Padding, usual_length
 from bertviewer.core.sources.length_limits import position_table_length
 from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
@@ -62,7 +62,7 @@ class PaddingPanel(SentencePart[Padding]):
         usual = usual_length(count, limit)
         self._length.blockSignals(True)
         self._length.setEnabled(usual is not None)
-        self._length.setRange(count + 1, max(count + 1, MOST_TOKENS if limit is None else limit))
+        self._length.setRange(count + 1, max(count + 1, MAX_TOKENS if limit is None else limit))
         self._length.setValue(usual or count + 1)
         self._length.blockSignals(False)
 

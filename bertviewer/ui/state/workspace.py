@@ -224,7 +224,7 @@ class Workspace(QObject):
         """Put a model's structure in place of what was there, and have its formulas derived."""
         model = opened.model
         self.architecture, self.keys = model.architecture, model.load_report
-        self.heads = model.heads
+        self.heads = model.tasks
         self._preparing.derive(model)
         self.selection.set_tree(opened.tree)
         self.runs.clear()

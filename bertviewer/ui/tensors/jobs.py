@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from bertviewer.core.analysis.histogram import Histogram
     from bertviewer.core.checkpoints.reading import Span
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.schema.activation_run import ModuleTensor, TensorKey
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from bertviewer.core.schema.modules import TensorInfo
     from bertviewer.core.schema.statistics import Statistics
     from bertviewer.core.sources.model_source import ModelSource
+    from bertviewer.core.statistics.histograms import Histogram
     from bertviewer.core.tensors.axes import TokenIndex
     from bertviewer.core.tensors.matrix import Matrix, TensorPart
     from bertviewer.core.tensors.reduction import TensorMap
@@ -50,7 +50,7 @@ def seen_tensors_job(
     """List what a module took and gave in a call of a run."""
     from bertviewer.core.replay.module_tensors import list_tensors
 
-    return list_tensors(model, watched.run, watched.kept, path, progress, call=call)
+    return list_tensors(watched.cached(model), path, progress, call=call)
 
 
 def seen_values_job(  # noqa: PLR0917
@@ -64,7 +64,7 @@ def seen_values_job(  # noqa: PLR0917
     """Find the values of what a module took or gave in a call of a run."""
     from bertviewer.core.replay.module_tensors import values_of
 
-    return values_of(model, watched.run, watched.kept, path, key, progress, call=call)
+    return values_of(watched.cached(model), path, key, progress, call=call)
 
 
 def checked_step_job(
@@ -73,7 +73,7 @@ def checked_step_job(
     """Find what a step of a check compared."""
     from bertviewer.core.replay.checked_step import checked_step
 
-    return checked_step(model, watched.run, watched.kept, step, progress)
+    return checked_step(watched.cached(model), step, progress)
 
 
 def token_rows_job(tensor: TensorInfo, model: LoadedModel, progress: Progress) -> TokenIndex:

@@ -22,7 +22,7 @@ def attention_job(
     from bertviewer.core.replay.attention import attention_of
 
     run = watched.run
-    maps = attention_of(model, run, watched.kept, layer.path, progress, call=layer.call)
+    maps = attention_of(watched.cached(model), layer.path, progress, call=layer.call)
     return RunAttention(run, maps, layer)
 
 

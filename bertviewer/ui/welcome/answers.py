@@ -35,7 +35,7 @@ def previous_head(model: LoadedModel, watched: RecordedRun, progress: Progress) 
     run = watched.run
     figures = {}
     for layer in attention_layers(model.architecture, run):
-        maps = attention_of(model, run, watched.kept, layer.path, progress, call=layer.call)
+        maps = attention_of(watched.cached(model), layer.path, progress, call=layer.call)
         figures[layer] = head_measures(maps, run)
     best, *others = ranked_heads(figures, "previous")
     text = translate(

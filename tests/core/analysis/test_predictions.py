@@ -206,7 +206,7 @@ def test_there_is_none_where_scores_are_not_finite(bad: float) -> None:
 
 def test_predictions_carry_those_of_every_layer() -> None:
     it = known("bert", "masked-lm")
-    found = predictions_at(it.model, it.run, it.kept, 2)
+    found = predictions_at(it, 2)
     assert found.scores is not None
     for state, guess in enumerate(found.layers):
         for rank, one in enumerate(guess.top, start=1):

@@ -30,8 +30,8 @@ def test_the_second_time_nothing_is_built(folder: Path, building: list[str]) -> 
     assert building == [str(folder)]
     assert second.architecture == first.architecture
     assert second.load_report == first.load_report
-    assert second.heads == first.heads
-    assert "masked-lm" in second.heads
+    assert second.tasks == first.tasks
+    assert "masked-lm" in second.tasks
 
 
 def test_without_the_cache_all_is_built_anew_and_nothing_kept(

@@ -8,13 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bertviewer.core.checks.float64_mode import (
-    Float64Mode,
-    Frame,
-    NoValuesError,
-    Values,
-    in_float64,
-)
+from bertviewer.core.checks.float64_functions import in_float64
+from bertviewer.core.checks.float64_mode import Float64Mode, Frame, NoValuesError, Values
 
 
 def drawn(*shape: int) -> Tensor:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.core.corpus.corpus import Corpus
-from bertviewer.core.corpus.histogram import bins_of
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.statistics.histograms import float_bins
 from tests.core.corpus.making_corpora import made
 
 TOLERANCE = 1e-6
@@ -90,7 +90,7 @@ def test_sums(corpus: Corpus, alone: Alone) -> None:
         assert found.min == pytest.approx(values.min(), rel=1e-5), path
         assert found.max == pytest.approx(values.max(), rel=1e-5), path
         assert found.histogram.sum() == values.size
-        bins = np.bincount(bins_of(values.astype(np.float32)), minlength=len(found.histogram))
+        bins = np.bincount(float_bins(values.astype(np.float32)), minlength=len(found.histogram))
         # What lies within a rounding of an edge may be on its other side.
         assert np.abs(found.histogram - bins).sum() <= 1e-3 * values.size, path
 

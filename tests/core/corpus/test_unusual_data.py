@@ -17,7 +17,7 @@ from bertviewer.core.corpus import records as text_records
 from bertviewer.core.corpus.batches import token_limit
 from bertviewer.core.corpus.data_files import scan
 from bertviewer.core.corpus.making import SINGLE_PROCESS, CorpusRequest, make_corpus
-from bertviewer.core.corpus.options import MOST_TOKENS, CorpusOptions
+from bertviewer.core.corpus.options import MAX_TOKENS, CorpusOptions
 from bertviewer.core.corpus.plan import SHARDS_FOLDER
 from bertviewer.core.corpus.reading import read_corpus, read_manifest
 from bertviewer.core.corpus.records import records
@@ -120,7 +120,7 @@ def test_how_parquet_is_written(
 ) -> None:
     if large:  # what is done with pages that are large
         monkeypatch.setattr(parquet_files, "_LARGE_DICTIONARY", 10)
-        monkeypatch.setattr(parquet_files, "MOST_PIECE", 1000)
+        monkeypatch.setattr(parquet_files, "MAX_PIECE", 1000)
     texts: list[str | None] = ["one", None, "two " * 20, *(f"text {n % 70}" for n in range(200))]
     file = tmp_path / "rows.parquet"
     nested = [{"a.b": [1] * (n % 3)} for n in range(len(texts))]
@@ -134,11 +134,11 @@ def test_a_text_that_is_stored_once_and_repeated(
     """The page of a dictionary says how large any value can be, and so how many are read."""
     file = tmp_path / "rows.parquet"
     parquet.write_table(pyarrow.table({"text": ["x" * 3000] * 50}), file)
-    monkeypatch.setattr(parquet_files, "MOST_PIECE", 20_000)
+    monkeypatch.setattr(parquet_files, "MAX_PIECE", 20_000)
     with file.open("rb") as opened:
         found = list(parquet_files.batches(parquet_files.open_parquet(opened), opened, ["text"]))
     assert [piece.num_rows for piece in found] == [6] * 8 + [2]
-    monkeypatch.setattr(parquet_files, "MOST_PAGE", 2000)
+    monkeypatch.setattr(parquet_files, "MAX_PAGE", 2000)
     with pytest.raises(
         UserError, match=r"not a valid Parquet file: one of its pages has 3,004 bytes"
     ):
@@ -146,7 +146,7 @@ def test_a_text_that_is_stored_once_and_repeated(
 
 
 def test_a_quote_that_is_not_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_records, "MOST_BYTES", 500)
+    monkeypatch.setattr(text_records, "MAX_BYTES", 500)
     file = tmp_path / "rows.csv.gz"
     rows = b'id,text\n1,"a\nb"\n2,"one\n' + b"3,two\n" * 1000
     file.write_bytes(gzip.compress(rows))
@@ -163,7 +163,7 @@ def test_progress_in_the_middle_of_a_record(
 ) -> None:
     """And so it can be stopped there."""
     monkeypatch.setattr(text_records, "_STEP", 100)
-    monkeypatch.setattr(text_records, "MOST_BYTES", 1000)
+    monkeypatch.setattr(text_records, "MAX_BYTES", 1000)
 
     def stop(done: int, total: int, label: str) -> None:
         assert (total, label) == (1000, f"Reading {name}")
@@ -325,8 +325,8 @@ class TestLinesThatCannotBeRun:
 
 def test_a_book_in_a_line_is_cut() -> None:
     """Its attention would take all memory, of a model that sets no limit."""
-    assert token_limit({}, None) == MOST_TOKENS
-    assert token_limit({"max_position_embeddings": 10**6}, None) == MOST_TOKENS
+    assert token_limit({}, None) == MAX_TOKENS
+    assert token_limit({"max_position_embeddings": 10**6}, None) == MAX_TOKENS
     assert token_limit({"max_position_embeddings": 10**6}, 9000) == 9000
     assert token_limit({"max_position_embeddings": 64}, 9000) == 64
 
@@ -335,8 +335,8 @@ def test_a_book_in_a_line_is_cut() -> None:
 def test_a_line_without_an_end_is_not_followed_for_ever(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_records, "MOST_BYTES", 1000)
-    monkeypatch.setattr(text_records, "MOST_SKIPPED", 5000)
+    monkeypatch.setattr(text_records, "MAX_BYTES", 1000)
+    monkeypatch.setattr(text_records, "MAX_SKIPPED", 5000)
     file = tmp_path / name
     file.write_bytes(gzip.compress(b'"text"\n' + b"a" * 4900 + b"\na cab\n"))
     assert scan([(file, name)], None)[0].invalid > 0
@@ -349,7 +349,7 @@ def test_a_line_without_an_end_is_not_followed_for_ever(
 def test_a_file_of_nothing_but_bad_records_is_given_up(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(data_files, "MOST_IN_A_ROW", 20)
+    monkeypatch.setattr(data_files, "MAX_IN_A_ROW", 20)
     file = tmp_path / "x.jsonl"
     file.write_text(line * 20 + '"a cab"\n' + line * 20, encoding="utf-8")
     (found,) = scan([(file, file.name)], None)

@@ -167,7 +167,7 @@ def test_statistics(bad: Path, change: Change) -> None:
 def test_a_table_that_says_it_is_larger_than_memory(
     bad: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bertviewer.core.corpus.reading.MOST_ROWS", 3)
+    monkeypatch.setattr("bertviewer.core.corpus.reading.MAX_ROWS", 3)
     with pytest.raises(UserError, match=r"it has \d+ rows and [\d,]+ numbers"):
         read_corpus(bad)
 
@@ -337,6 +337,6 @@ def test_sums_that_would_be_as_many_as_their_product(part: Path) -> None:
 
 
 def test_a_shard_that_is_larger_than_memory(part: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "MOST_ARRAYS", 100_000)
+    monkeypatch.setattr(shards, "MAX_ARRAYS", 100_000)
     with pytest.raises(UserError, match="not a complete shard"):
         merge_corpora([part], "")

@@ -49,7 +49,7 @@ def ran(model: LoadedModel, sentence: Sentence) -> Opened:
 
 
 def maps_of(one: Opened, path: str) -> AttentionMaps:
-    return attention_of(one.model, one.run, one.kept, path)
+    return attention_of(one, path)
 
 
 def std_of(run: ActivationRun, path: str) -> float:

@@ -5,8 +5,8 @@ import keyword
 import pytest
 
 from bertviewer.core.expressions.symbols import (
-    MOST_OTHERS,
-    MOST_SYMBOLS,
+    MAX_OTHERS,
+    MAX_SYMBOLS,
     STANDARD_SYMBOLS,
     config_part,
     dimension_kind,
@@ -99,8 +99,8 @@ def test_other_keys_become_unique_identifiers() -> None:
 
 def test_a_strangers_file_has_only_so_many() -> None:
     config = {"hidden_size": 8, **{f"k{number}": number % 10 for number in range(10_000)}}
-    assert len(symbols_of(config)) == MOST_SYMBOLS
-    assert len(other_symbols_of(config)) == MOST_OTHERS
+    assert len(symbols_of(config)) == MAX_SYMBOLS
+    assert len(other_symbols_of(config)) == MAX_OTHERS
     assert symbols_of(config)[0].name == "D"
 
 

@@ -294,7 +294,7 @@ def test_an_error_is_torchs_own_each_time() -> None:
 
 
 def test_no_more_is_kept_than_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meta_results, "MOST_RESULTS", 3)
+    monkeypatch.setattr(meta_results, "MAX_RESULTS", 3)
     with Seen() as seen:
         for size in (*range(1, 9), 1):
             twice(aten.clone.default, tensor(size, 1013))

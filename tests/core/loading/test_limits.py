@@ -65,7 +65,7 @@ def test_what_does_not_fit_the_budget_is_left_out_with_the_reason(
 def test_counts_and_costs_stay_where_the_trace_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bertviewer.core.graph.tracing.MOST_OPERATIONS", 30)
+    monkeypatch.setattr("bertviewer.core.graph.tracing.MAX_OPERATIONS", 30)
     found = _opened(tmp_path).with_formulas()
     assert "D" in found.root.count_formula
     assert found.costs is not None

@@ -159,7 +159,7 @@ def test_it_cannot_be_run_and_says_why(tmp_path: Path) -> None:
     assert architecture.source.notices == (f"all.safetensors {WHY}.",)
     assert architecture.costs is not None
     assert architecture.costs.reason
-    assert model.heads == ()
+    assert model.tasks == ()
     stored = model.stored("layer.0.weight")
     assert stored is not None
     assert stored.shape == (3, 2)

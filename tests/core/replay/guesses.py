@@ -18,4 +18,4 @@ def ids(guess: Guess) -> list[int]:
 
 
 def at(it: Opened, position: int, **more: Any) -> Predictions:
-    return predictions_at(it.model, it.run, it.kept, position, **more)
+    return predictions_at(it, position, **more)

@@ -4,33 +4,29 @@ from functools import cache
 from typing import Any
 
 import torch
-from msgspec import Struct
 
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.attention import attention_of
+from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
-from bertviewer.core.schema.activation_run import ActivationRun, Sentence
+from bertviewer.core.schema.activation_run import Sentence
 from tests.core.checks.small_models import SENTENCE, run, small_model
 
 
-class Opened(Struct, frozen=True):
-    """A model, a run of it, and what was kept of that."""
-
-    model: LoadedModel
-    run: ActivationRun
-    kept: ActivationCache
+class Opened(CachedRun, frozen=True, eq=False):
+    """A small model and its run."""
 
     @property
-    def module(self) -> Any:
+    def network(self) -> Any:
         return self.model.module(random_weights=True)
 
     def plain(self, **more: Any) -> Any:
-        """Call the model plainly with what the run gave it."""
+        """Call the model with the run's inputs."""
         with torch.no_grad():
-            return self.module(**{**self.kept.inputs, **more})
+            return self.network(**{**self.cache.inputs, **more})
 
 
 def opened(
@@ -57,10 +53,7 @@ def known(family: str, task: str = "base") -> Opened:
 def every_map(it: Opened) -> list[AttentionMaps]:
     found = []
     for path in attention_paths(it.model.architecture):
-        first = attention_of(it.model, it.run, it.kept, path)
+        first = attention_of(it, path)
         found.append(first)
-        found += [
-            attention_of(it.model, it.run, it.kept, path, call=call)
-            for call in range(1, first.calls)
-        ]
+        found += [attention_of(it, path, call=call) for call in range(1, first.calls)]
     return found

@@ -8,6 +8,7 @@ import torch
 
 from bertviewer.core.analysis.attention_modules import attention_paths, attentions_at
 from bertviewer.core.replay.attention import attention_of
+from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
@@ -21,10 +22,10 @@ TRANSFORMERS = [family for family in FAMILIES if family != "transformer-base"]
 
 def eager_attentions(it: Opened) -> dict[str, list[np.ndarray]]:
     """Return what transformers calls the attentions, by their kind."""
-    used = it.module.config._attn_implementation
-    it.module.set_attn_implementation("eager")
+    used = it.network.config._attn_implementation
+    it.network.set_attn_implementation("eager")
     output = it.plain(output_attentions=True)
-    it.module.set_attn_implementation(used)
+    it.network.set_attn_implementation(used)
     kinds = ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions")
     return {
         kind: [weights[0].float().numpy() for weights in output[kind]]
@@ -78,9 +79,9 @@ def test_what_a_mask_hides_is_told_from_a_measured_0(family: str) -> None:
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5", "bart", "mistral", "modernbert"])
 def test_eager_and_sdpa_agree(family: str) -> None:
     it = opened(family)
-    assert it.module.config._attn_implementation == "sdpa"
+    assert it.network.config._attn_implementation == "sdpa"
     sdpa = every_map(it)
-    it.module.set_attn_implementation("eager")
+    it.network.set_attn_implementation("eager")
     eager = every_map(ran(it.model))
     for one, other in zip(sdpa, eager, strict=True):
         assert one.probabilities == pytest.approx(other.probabilities, abs=1e-6)
@@ -95,7 +96,7 @@ def test_a_shared_layer_has_an_attention_for_every_call(layers: int) -> None:
     for found, wanted in zip(maps, eager_attentions(it)["attentions"], strict=True):
         assert found.probabilities == pytest.approx(wanted, abs=1e-5)
     with pytest.raises(IndexError):
-        attention_of(it.model, it.run, it.kept, maps[0].path, call=layers)
+        attention_of(it, maps[0].path, call=layers)
 
 
 def test_torchs_own_attention() -> None:
@@ -112,21 +113,21 @@ def test_torchs_own_attention() -> None:
 
     paths = attention_paths(it.model.architecture)
     handles = [
-        it.module.get_submodule(p).register_forward_hook(see(p), with_kwargs=True) for p in paths
+        it.network.get_submodule(p).register_forward_hook(see(p), with_kwargs=True) for p in paths
     ]
     it.plain()
     for handle in handles:
         handle.remove()
     assert len(paths) == 6
     for path in paths:
-        found = attention_of(it.model, it.run, it.kept, path)
+        found = attention_of(it, path)
         assert found.probabilities == pytest.approx(calls[path], abs=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_other_dtypes(dtype: torch.dtype) -> None:
     it = opened("bert")
-    it.module.to(dtype)
+    it.network.to(dtype)
     again = ran(it.model)
     wanted = eager_attentions(again)["attentions"]
     for found, expected in zip(every_map(again), wanted, strict=True):
@@ -143,11 +144,11 @@ def test_attention_that_only_eager_shows(family: str, monkeypatch: pytest.Monkey
     )
     for found, wanted in zip(every_map(it), expected, strict=True):
         assert found.probabilities == pytest.approx(wanted.probabilities, abs=1e-5)
-    assert it.module.config._attn_implementation == "sdpa"
+    assert it.network.config._attn_implementation == "sdpa"
     # The first time transformers puts hooks of its own on the model, and leaves them there.
-    hooks = hook_count(it.module)
+    hooks = hook_count(it.network)
     every_map(it)
-    assert hook_count(it.module) == hooks
+    assert hook_count(it.network) == hooks
 
 
 def test_a_pass_that_is_cancelled_leaves_the_model_as_it_was(
@@ -158,21 +159,21 @@ def test_a_pass_that_is_cancelled_leaves_the_model_as_it_was(
     monkeypatch.setattr(
         "bertviewer.core.replay.attention._AttentionCall._observed", lambda *_, **__: None
     )
-    attention_of(it.model, it.run, it.kept, path)
-    hooks = hook_count(it.module)
+    attention_of(it, path)
+    hooks = hook_count(it.network)
 
     def stop(done: int, total: int, label: str) -> None:
         if label == "encoder.layer.1":
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        attention_of(it.model, it.run, it.kept, path, stop)
-    assert it.module.config._attn_implementation == "sdpa"
-    assert hook_count(it.module) == hooks
+        attention_of(it, path, stop)
+    assert it.network.config._attn_implementation == "sdpa"
+    assert hook_count(it.network) == hooks
     monkeypatch.undo()
     with pytest.raises(Cancelled):
-        attention_of(it.model, it.run, it.kept, path, stop)
-    assert hook_count(it.module) == hooks
+        attention_of(it, path, stop)
+    assert hook_count(it.network) == hooks
 
 
 def test_the_tokens_of_an_encoder_decoder() -> None:
@@ -225,12 +226,12 @@ def test_which_attention_belongs_to_a_selected_module() -> None:
 def test_what_has_none_is_told() -> None:
     it = known("bert")
     with pytest.raises(UserError, match="is not an attention module"):
-        attention_of(it.model, it.run, it.kept, "pooler")
+        attention_of(it, "pooler")
     other = opened("bert", is_decoder=True, add_cross_attention=True)
     path = "encoder.layer.0.crossattention.self"
     assert path in attention_paths(other.model.architecture)
     with pytest.raises(UserError, match="was not called"):
-        attention_of(other.model, other.run, other.kept, path)
+        attention_of(other, path)
 
 
 def test_a_check_may_have_kept_everything() -> None:
@@ -238,18 +239,16 @@ def test_a_check_may_have_kept_everything() -> None:
     whole = ActivationCache("everything")
     run = run_sentence(it.model, it.run.sentence, random_weights=True, cache=whole)
     path = "encoder.layer.0.attention.self"
-    found = attention_of(it.model, run, whole, path).probabilities
-    assert found == pytest.approx(
-        attention_of(it.model, it.run, it.kept, path).probabilities, abs=1e-6
-    )
+    found = attention_of(CachedRun(it.model, run, whole), path).probabilities
+    assert found == pytest.approx(attention_of(it, path).probabilities, abs=1e-6)
 
 
 def test_a_model_with_a_broken_weight_still_shows_something() -> None:
     it = opened("bert")
     with torch.no_grad():
-        it.module.encoder.layer[0].attention.self.query.weight[0, 0] = torch.nan
+        it.network.encoder.layer[0].attention.self.query.weight[0, 0] = torch.nan
     again = ran(it.model)
-    found = attention_of(again.model, again.run, again.kept, "encoder.layer.0.attention.self")
+    found = attention_of(again, "encoder.layer.0.attention.self")
     # The first row of the first head's queries is broken, so that head is.
     assert np.isnan(found.entropies[0])
     assert np.isfinite(found.entropies[1:]).all()
@@ -258,13 +257,13 @@ def test_a_model_with_a_broken_weight_still_shows_something() -> None:
 def test_what_cannot_be_called_alone_may_yet_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     it = opened("bert")
     path = "encoder.layer.1.attention.self"
-    expected = attention_of(it.model, it.run, it.kept, path).probabilities
+    expected = attention_of(it, path).probabilities
 
     def fail(*_args: object, **_kwargs: object) -> None:
         raise UserError("part of the run cannot be replayed")
 
     monkeypatch.setattr("bertviewer.core.replay.attention.replay_call", fail)
-    found = attention_of(it.model, it.run, it.kept, path).probabilities
+    found = attention_of(it, path).probabilities
     assert found == pytest.approx(expected, abs=1e-5)
 
 
@@ -278,8 +277,8 @@ def test_a_model_that_fails_eagerly_says_why(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         "bertviewer.core.replay.attention._AttentionCall._observed", lambda *_, **__: None
     )
-    monkeypatch.setattr(it.module.get_submodule("pooler"), "forward", fail)
+    monkeypatch.setattr(it.network.get_submodule("pooler"), "forward", fail)
     said = rf"^{path}: its attention weights cannot be obtained: pooler \(BertPooler\): odd$"
     with pytest.raises(UserError, match=said):
-        attention_of(it.model, it.run, it.kept, path)
-    assert it.module.config._attn_implementation == "sdpa"
+        attention_of(it, path)
+    assert it.network.config._attn_implementation == "sdpa"

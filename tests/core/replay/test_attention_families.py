@@ -70,11 +70,11 @@ def opened(tmp_path: Path) -> Open:
 
 def given_eagerly(it: Opened) -> list[np.ndarray]:
     """Return what transformers gives: the encoder's, the decoder's, crossing ones."""
-    used = it.module.config._attn_implementation
-    it.module.config._attn_implementation = "eager"
+    used = it.network.config._attn_implementation
+    it.network.config._attn_implementation = "eager"
     with torch.no_grad():
         output = it.plain(output_attentions=True)
-    it.module.config._attn_implementation = used
+    it.network.config._attn_implementation = used
     names = ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions")
     return [weights[0].numpy() for name in names for weights in output.get(name) or ()]
 
@@ -88,7 +88,7 @@ def test_it_is_what_transformers_gives(family: str, opened: Open) -> None:
     expected = given_eagerly(it)
     assert len(expected) == len(layers)
     for layer, weights in zip(layers, expected, strict=True):
-        found = attention_of(it.model, it.run, it.kept, layer.path, call=layer.call)
+        found = attention_of(it, layer.path, call=layer.call)
         assert found.probabilities == pytest.approx(weights, abs=1e-5)
         assert found.probabilities.sum(-1) == pytest.approx(1, abs=1e-5)
 
@@ -103,7 +103,7 @@ def test_what_is_not_from_token_to_token_is_told(family: str, opened: Open) -> N
         if layer.path.startswith("encoder")
     )
     with pytest.raises(UserError, match=reason) as refusal:
-        attention_of(it.model, it.run, it.kept, path)
+        attention_of(it, path)
     assert "\n" not in str(refusal.value)
 
 
@@ -116,15 +116,15 @@ def test_shares_are_those_that_the_run_used(opened: Open, monkeypatch: pytest.Mo
     """With ALiBi, Falcon's eager attention gives other numbers than what torch carries out."""
     it = opened("falcon", {**SHOWN["falcon"], "alibi": True})
     path = attention_paths(it.model.architecture)[0]
-    shares = torch.tensor(attention_of(it.model, it.run, it.kept, path).probabilities)[None]
-    attention = it.module.get_submodule(path)
-    _, fused = module_tensors(it.model, it.run, it.kept, f"{path}.query_key_value")
+    shares = torch.tensor(attention_of(it, path).probabilities)[None]
+    attention = it.network.get_submodule(path)
+    _, fused = module_tensors(it, f"{path}.query_key_value")
     value = attention._split_heads(fused["output"])[2].transpose(1, 2)
     mixed = (shares @ value).transpose(1, 2).flatten(2)
-    _, given = module_tensors(it.model, it.run, it.kept, path)
+    _, given = module_tensors(it, path)
     assert torch.allclose(attention.dense(mixed), given["output.0"], atol=1e-4)
     assert not shares.triu(1).any()
     # Where neither way shows them, that is what is said.
     monkeypatch.setattr(module._AttentionCall, "_observed", lambda _: None)
     with pytest.raises(UserError, match="gives different values than in the run"):
-        attention_of(it.model, it.run, it.kept, path)
+        attention_of(it, path)

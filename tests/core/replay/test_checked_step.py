@@ -21,7 +21,7 @@ def whole(found: TensorValues) -> np.ndarray:
 
 
 def looked_at(it: Opened, step: CheckStep) -> NamedValues:
-    return checked_step(it.model, it.run, it.kept, step)
+    return checked_step(it, step)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def looked_at(it: Opened, step: CheckStep) -> NamedValues:
 )
 def test_each_step_has_the_numbers_that_it_was_judged_by(family: str, path: str) -> None:
     it = known(family)
-    check = check_module(it.model, it.kept, path)
+    check = check_module(it.model, it.cache, path)
     assert check.steps
     for step in check.steps:
         found = looked_at(it, step)
@@ -56,14 +56,14 @@ def test_each_step_has_the_numbers_that_it_was_judged_by(family: str, path: str)
 def test_what_was_given_is_what_the_run_gave() -> None:
     it = known("bert")
     path = "encoder.layer.1.output"
-    step = check_module(it.model, it.kept, path).steps[-1]
-    given = module_tensors(it.model, it.run, it.kept, path)[1]["output"]
+    step = check_module(it.model, it.cache, path).steps[-1]
+    given = module_tensors(it, path)[1]["output"]
     np.testing.assert_array_equal(whole(looked_at(it, step).interleaved[GIVEN]), given.numpy())
 
 
 def test_a_fault_is_found_where_it_is() -> None:
     it = opened("bert")
-    inner = it.module.encoder.layer[1].output.dense
+    inner = it.network.encoder.layer[1].output.dense
 
     def wrong(output: torch.Tensor) -> torch.Tensor:
         output = output.clone()
@@ -72,7 +72,7 @@ def test_a_fault_is_found_where_it_is() -> None:
 
     change_output(inner, wrong)
     it = ran(it.model)
-    (step,) = check_module(it.model, it.kept, "encoder.layer.1.output.dense").steps
+    (step,) = check_module(it.model, it.cache, "encoder.layer.1.output.dense").steps
     assert not step.ok
     worst = looked_at(it, step).worst
     assert worst is not None
@@ -88,9 +88,9 @@ def test_a_number_that_should_be_none_is_the_worst() -> None:
         output[0, 2, 5] = torch.nan
         return output
 
-    change_output(it.module.encoder.layer[1].output, wrong)
+    change_output(it.network.encoder.layer[1].output, wrong)
     it = ran(it.model)
-    step = check_module(it.model, it.kept, "encoder.layer.1.output").steps[-1]
+    step = check_module(it.model, it.cache, "encoder.layer.1.output").steps[-1]
     assert step.max_abs_error is None
     found = looked_at(it, step)
     assert found.worst is not None
@@ -101,9 +101,9 @@ def test_a_number_that_should_be_none_is_the_worst() -> None:
 def test_both_infinite_is_no_difference() -> None:
     it = opened("bert")
     with torch.no_grad():
-        it.module.encoder.layer[1].output.dense.bias[4] = torch.inf
+        it.network.encoder.layer[1].output.dense.bias[4] = torch.inf
     it = ran(it.model)
-    (step,) = check_module(it.model, it.kept, "encoder.layer.1.output.dense").steps
+    (step,) = check_module(it.model, it.cache, "encoder.layer.1.output.dense").steps
     found = looked_at(it, step)
     assert np.isposinf(whole(found.interleaved[GIVEN])[0, :, 4]).all()
     assert (whole(found.values)[0, :, 4] == 0).all()

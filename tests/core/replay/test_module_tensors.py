@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from bertviewer.core.graph.module_calls import named_in
 from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.replay.module_tensors import (
     list_tensors,
     module_tensors,
@@ -46,7 +47,7 @@ def hooked(it: Opened, **more: Any) -> Calls:
 
         return see
 
-    module = it.module
+    module = it.network
     handles = [
         inner.register_forward_hook(hook(path), with_kwargs=True)
         for path, inner in module.named_modules()
@@ -75,7 +76,7 @@ def test_every_module_gave_what_a_hook_sees(family: str) -> None:
             continue
         assert len(activation.calls) == len(calls)
         for number, (taken, given) in enumerate(calls):
-            took, gave = module_tensors(it.model, it.run, it.kept, path, call=number)
+            took, gave = module_tensors(it, path, call=number)
             # By name they may stand in another order.
             for ours, theirs in ((took, taken), (gave, given)):
                 assert len(ours) == len(theirs), path
@@ -91,21 +92,21 @@ def test_every_module_gave_what_a_hook_sees(family: str) -> None:
 def test_the_model_itself_gives_transformers_hidden_states(family: str) -> None:
     it = known(family)
     expected = it.plain(output_hidden_states=True)
-    _, gave = module_tensors(it.model, it.run, it.kept)
+    _, gave = module_tensors(it)
     assert torch.equal(gave["last_hidden_state"], expected.last_hidden_state)
     for number, state in enumerate(expected.hidden_states):
         assert torch.equal(gave[f"hidden_states.{number}"], state)
         (giver,) = it.run.state_paths[number]
         # Each call of a shared layer gave one of them.
         calls = range(len(it.run.activation(giver).calls))  # type: ignore[union-attr]
-        given = [module_tensors(it.model, it.run, it.kept, giver, call=call)[1] for call in calls]
+        given = [module_tensors(it, giver, call=call)[1] for call in calls]
         assert any(torch.equal(next(iter(each.values())), state) for each in given)
 
 
 def test_both_sides_of_an_encoder_decoder() -> None:
     it = known("t5")
     expected = it.plain(output_hidden_states=True)
-    _, gave = module_tensors(it.model, it.run, it.kept)
+    _, gave = module_tensors(it)
     for side in ("encoder", "decoder"):
         for number, state in enumerate(expected[f"{side}_hidden_states"]):
             assert torch.equal(gave[f"{side}_hidden_states.{number}"], state)
@@ -115,7 +116,7 @@ def test_the_demo() -> None:
     it = ran(open_model(parse_source("demo")), Sentence("The bank raised its rates."))
     expected = it.plain(output_hidden_states=True).hidden_states
     for layer in range(6):
-        took, gave = module_tensors(it.model, it.run, it.kept, f"encoder.layer.{layer}")
+        took, gave = module_tensors(it, f"encoder.layer.{layer}")
         assert torch.equal(took["hidden_states"], expected[layer])
         assert torch.equal(gave["output"], expected[layer + 1])
 
@@ -163,9 +164,9 @@ class Stranger(nn.Module):
 def strange(monkeypatch: pytest.MonkeyPatch) -> Opened:
     """Return a made-up model whose code nobody has described, run as the window does."""
     it = opened("bert")
-    layer = it.module.encoder.layer[1]
+    layer = it.network.encoder.layer[1]
     layer.intermediate.dense = Stranger(layer.intermediate.dense)
-    fresh = inspect_module(it.module, it.model.architecture.source, it.model.architecture.config)
+    fresh = inspect_module(it.network, it.model.architecture.source, it.model.architecture.config)
     monkeypatch.setattr(it.model, "architecture", fresh)
     return ran(it.model)
 
@@ -174,7 +175,7 @@ ODD = "encoder.layer.1.intermediate.dense.odd"
 
 
 def test_a_stranger_is_seen_at_the_moment_of_its_call(strange: Opened) -> None:
-    took, gave = module_tensors(strange.model, strange.run, strange.kept, ODD)
+    took, gave = module_tensors(strange, ODD)
     (_, theirs), *_ = hooked(strange)[ODD]
     assert list(took) == ["states", "more.0", "past.0", "past.1.a", "extra"]
     # What it took was changed in place after that: a hook after the call sees it too late.
@@ -200,12 +201,12 @@ def test_what_is_no_plain_number_says_so(strange: Opened) -> None:
 
 
 def listing(it: Opened, path: str, call: int = 0) -> tuple[Any, ...]:
-    return list_tensors(it.model, it.run, it.kept, path, call=call)
+    return list_tensors(it, path, call=call)
 
 
 def one(it: Opened, path: str, name: str = "output", side: str = "output", call: int = 0) -> Any:
     key = TensorKey(side, name)  # type: ignore[arg-type]
-    return values_of(it.model, it.run, it.kept, path, key, call=call)
+    return values_of(it, path, key, call=call)
 
 
 def test_the_list_has_names_shapes_and_letters() -> None:
@@ -229,10 +230,10 @@ def test_the_list_has_names_shapes_and_letters() -> None:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_values_of_any_precision_are_the_models_own(dtype: torch.dtype) -> None:
     it = opened("bert")
-    it.module.to(dtype)
+    it.network.to(dtype)
     it = ran(it.model)
     found = one(it, "encoder.layer.1")
-    expected = module_tensors(it.model, it.run, it.kept, "encoder.layer.1")[1]["output"]
+    expected = module_tensors(it, "encoder.layer.1")[1]["output"]
     assert found.values.dtype == str(dtype).removeprefix("torch.")
     block = found.values.block((0, 9), (0, 24))
     assert np.array_equal(block, expected[0].to(torch.float64).numpy().astype(block.dtype))
@@ -256,7 +257,7 @@ def test_values_are_a_copy_that_keeps_nothing_else_alive() -> None:
     assert elements is not None
     before = elements.copy()
     with torch.no_grad():
-        kept = it.kept.calls[path][0].args[0]
+        kept = it.cache.calls[path][0].args[0]
         assert elements.base is None or elements.nbytes == 9 * 24 * 4
         assert not np.shares_memory(elements, kept.numpy())
     assert np.array_equal(elements, before)
@@ -281,15 +282,15 @@ def test_a_file_has_what_it_is_of() -> None:
 
 def test_cancelled() -> None:
     it = opened("bert")
-    hooks = hook_count(it.module)
+    hooks = hook_count(it.network)
 
     def stop(done: int, total: int, label: str) -> None:
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        list_tensors(it.model, it.run, it.kept, "encoder.layer.0", stop)
-    assert hook_count(it.module) == hooks
-    assert "forward" not in vars(it.module.encoder.layer[0])
+        list_tensors(it, "encoder.layer.0", stop)
+    assert hook_count(it.network) == hooks
+    assert "forward" not in vars(it.network.encoder.layer[0])
 
 
 def test_an_activation_that_all_layers_hold_is_seen_in_each_of_its_calls(tmp_path: Path) -> None:
@@ -300,10 +301,10 @@ def test_an_activation_that_all_layers_hold_is_seen_in_each_of_its_calls(tmp_pat
     path = "ffns.0.act"
     seen = [next(iter(given.values())) for _, given in hooked(it)[path]]
     for number, expected in enumerate(seen):
-        _, gave = module_tensors(it.model, it.run, it.kept, path, call=number)
+        _, gave = module_tensors(it, path, call=number)
         assert torch.equal(gave["output"], expected)
     assert len(seen) == 2
-    assert len(replay(it.model, it.kept, [path]).calls[path]) == 2
+    assert len(replay(it.model, it.cache, [path]).calls[path]) == 2
 
 
 def test_corners_are_those_of_transformers_bit_by_bit(demo_source: ModelSource) -> None:
@@ -312,7 +313,9 @@ def test_corners_are_those_of_transformers_bit_by_bit(demo_source: ModelSource) 
     with torch.no_grad():
         states = model.running_module(**{**kept.inputs, "output_hidden_states": True}).hidden_states
     for layer in (0, 3, 5):
-        (taken, took), (given, gave) = tensor_corners(model, run, kept, f"encoder.layer.{layer}")
+        (taken, took), (given, gave) = tensor_corners(
+            CachedRun(model, run, kept), f"encoder.layer.{layer}"
+        )
         assert (taken.side, taken.name) == ("input", "hidden_states")
         assert (given.side, given.name) == ("output", "output")
         for corner, state in ((took, states[layer]), (gave, states[layer + 1])):
@@ -327,7 +330,7 @@ def test_corners_are_those_of_transformers_bit_by_bit(demo_source: ModelSource) 
 def test_the_corner_of_a_vector_is_one_row(demo_source: ModelSource) -> None:
     model, kept = open_model(demo_source), ActivationCache("units")
     run = run_sentence(model, DEMO_SENTENCE, cache=kept)
-    corners = dict(tensor_corners(model, run, kept, "pooler"))
+    corners = dict(tensor_corners(CachedRun(model, run, kept), "pooler"))
     (pooled,) = (corner for key, corner in corners.items() if key.side == "output")
     assert pooled.rows == (0,)
     assert pooled.values.shape == (1, 6)

@@ -9,10 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from bertviewer.core.analysis.histogram import Histogram, histogram
+from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.replay.outputs import call_statistics, histogram_of
 from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.measuring import measure_tokens
+from bertviewer.core.runs.module_replay import replay_outputs
+from bertviewer.core.statistics.histograms import Histogram, histogram
 from bertviewer.core.util.errors import Cancelled, UserError
+from bertviewer.core.util.progress import no_progress
 from tests.core.checks.small_models import hook_count
 from tests.core.replay.model_runs import Opened, known, opened, ran
 
@@ -24,7 +28,7 @@ def outputs(it: Opened, path: str) -> list[torch.Tensor]:
     def hook(_m: Any, _a: Any, output: Any) -> None:
         seen.append((output[0] if isinstance(output, tuple) else output).clone())
 
-    handle = it.module.get_submodule(path).register_forward_hook(hook)
+    handle = it.network.get_submodule(path).register_forward_hook(hook)
     it.plain()
     handle.remove()
     return seen
@@ -45,7 +49,7 @@ def outputs(it: Opened, path: str) -> list[torch.Tensor]:
 def test_it_is_numpys(family: str, path: str) -> None:
     it = known(family)
     values = torch.cat([tensor.flatten() for tensor in outputs(it, path)]).numpy()
-    found = histogram_of(it.model, it.run, it.kept, path)
+    found = histogram_of(it, path)
     counts, edges = np.histogram(values, 64)
     assert found.counts.tolist() == counts.tolist()
     assert found.edges == pytest.approx(edges)
@@ -58,7 +62,7 @@ def test_it_is_numpys(family: str, path: str) -> None:
 
 def test_a_model_above_the_layers() -> None:
     it = known("bert")
-    found = histogram_of(it.model, it.run, it.kept, "encoder")
+    found = histogram_of(it, "encoder")
     values = it.run.hidden_states[-1]
     assert found.counts.tolist() == np.histogram(values, 64)[0].tolist()
 
@@ -67,7 +71,7 @@ def test_bins_and_a_range_can_be_chosen() -> None:
     it = known("bert")
     values = it.run.hidden_states[1]
     path = "encoder.layer.0"
-    found = histogram_of(it.model, it.run, it.kept, path, bins=10, range=(-1.0, 0.5))
+    found = histogram_of(it, path, bins=10, range=(-1.0, 0.5))
     assert found.counts.tolist() == np.histogram(values, 10, (-1.0, 0.5))[0].tolist()
     assert found.outside == np.count_nonzero((values < -1) | (values > 0.5)) > 0
 
@@ -111,10 +115,10 @@ def test_integers_and_truth_values() -> None:
 
 def test_bfloat16() -> None:
     it = opened("bert")
-    it.module.to(torch.bfloat16)
+    it.network.to(torch.bfloat16)
     again = ran(it.model)
     values = torch.cat([t.flatten() for t in outputs(again, "encoder.layer.0")]).float().numpy()
-    found = histogram_of(again.model, again.run, again.kept, "encoder.layer.0")
+    found = histogram_of(again, "encoder.layer.0")
     assert found.counts.tolist() == np.histogram(values, 64)[0].tolist()
 
 
@@ -137,14 +141,14 @@ def test_any_values_have_a_histogram(single: np.ndarray, double: np.ndarray) -> 
 def test_a_tensor_that_is_changed_afterwards_is_seen_as_it_was() -> None:
     it = opened("bert")
     path = "embeddings.LayerNorm"
-    expected = histogram_of(it.model, it.run, it.kept, path).counts.tolist()
+    expected = histogram_of(it, path).counts.tolist()
 
     def spoil(_m: Any, _a: Any, output: Any) -> None:
         output.mul_(100)
 
-    embeddings = it.module.embeddings
+    embeddings = it.network.embeddings
     handle = embeddings.register_forward_hook(spoil)
-    found = histogram_of(it.model, it.run, it.kept, path)
+    found = histogram_of(it, path)
     handle.remove()
     assert found.counts.tolist() == expected
 
@@ -152,27 +156,27 @@ def test_a_tensor_that_is_changed_afterwards_is_seen_as_it_was() -> None:
 def test_what_was_not_called_is_told() -> None:
     it = known("bert")
     with pytest.raises(UserError, match="was not called"):
-        histogram_of(it.model, it.run, it.kept, "encoder.layer")
+        histogram_of(it, "encoder.layer")
 
 
 def test_a_histogram_that_is_cancelled_leaves_no_hooks() -> None:
     it = opened("bert")
-    hooks = hook_count(it.module)
+    hooks = hook_count(it.network)
 
     def stop(done: int, total: int, label: str) -> None:
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        histogram_of(it.model, it.run, ActivationCache(), "encoder.layer.0", stop)
+        histogram_of(CachedRun(it.model, it.run, ActivationCache()), "encoder.layer.0", stop)
     with pytest.raises(Cancelled):
-        histogram_of(it.model, it.run, it.kept, "encoder.layer.0", stop)
-    assert hook_count(it.module) == hooks
+        histogram_of(it, "encoder.layer.0", stop)
+    assert hook_count(it.network) == hooks
 
 
 def rows_of(it: Opened, path: str) -> list[np.ndarray]:
     """Return what a module gives in a plain pass, [S, D] for each call."""
     seen: list[np.ndarray] = []
-    module = it.module.get_submodule(path)
+    module = it.network.get_submodule(path)
     handle = module.register_forward_hook(lambda _m, _a, x: seen.append(x[0].double().numpy()))
     it.plain()
     handle.remove()
@@ -191,7 +195,7 @@ def rows_of(it: Opened, path: str) -> list[np.ndarray]:
 )
 def test_statistics_by_token_are_those_of_the_rows(family: str, path: str) -> None:
     it = known(family)
-    found = call_statistics(it.model, it.run, it.kept, (path,))[path]
+    found = call_statistics(it, (path,))[path]
     expected = rows_of(it, path)
     assert len(found) == len(expected)
     for statistics, rows in zip(found, expected, strict=True):
@@ -205,16 +209,49 @@ def test_statistics_by_token_are_those_of_the_rows(family: str, path: str) -> No
 
 def test_nothing_to_measure_by_token() -> None:
     it = known("bert")
-    assert call_statistics(it.model, it.run, it.kept, ("pooler", "encoder.layer")) == {}
+    assert call_statistics(it, ("pooler", "encoder.layer")) == {}
 
 
 def test_statistics_by_token_that_are_cancelled() -> None:
     it = opened("bert")
-    hooks = hook_count(it.module)
+    hooks = hook_count(it.network)
 
     def stop(done: int, total: int, label: str) -> None:
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        call_statistics(it.model, it.run, it.kept, ("encoder.layer.0",), stop)
-    assert hook_count(it.module) == hooks
+        call_statistics(it, ("encoder.layer.0",), stop)
+    assert hook_count(it.network) == hooks
+
+
+@pytest.mark.parametrize(
+    ("family", "path"),
+    [
+        ("bert", "encoder.layer.0"),
+        ("bert", "encoder.layer.1"),
+        ("albert", "encoder.albert_layer_groups.0"),
+        ("bart", "encoder.layers.1"),
+        ("bart", "decoder.layers.0"),
+        ("gpt2", "h.0"),
+    ],
+)
+def test_hidden_states_need_no_replay(family: str, path: str) -> None:
+    it = known(family)
+    found = call_statistics(CachedRun(it.model, it.run, ActivationCache("units")), (path,))[path]
+    expected = replay_outputs(it.model, it.cache, (path,), measure_tokens, no_progress)[path]
+    assert len(found) == len(expected)
+    for mine, other in zip(found, expected, strict=True):
+        assert mine.width == other.width
+        np.testing.assert_array_equal(mine.sums, other.sums)
+
+
+@pytest.mark.parametrize(
+    ("family", "path"),
+    # GPT-2's last state comes after the norm behind its last layer.
+    [("gpt2", "h.1"), ("bert", "encoder.layer.0.output.dense")],
+)
+def test_other_outputs_are_replayed(family: str, path: str) -> None:
+    it = known(family)
+    with pytest.raises((UserError, LookupError)):
+        call_statistics(CachedRun(it.model, it.run, ActivationCache("units")), (path,))
+    assert len(call_statistics(it, (path,))[path]) == 1

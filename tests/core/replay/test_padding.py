@@ -20,7 +20,7 @@ ALONE = Sentence("the cat sat on the mat")
 
 
 def padded(one: Opened, length: int = 16) -> Padding:
-    return compare_padding(one.model, one.run, one.kept, length)
+    return compare_padding(one, length)
 
 
 FAMILIES = ("bert", "roberta", "distilbert", "albert", "electra", "mpnet", "deberta-v2", "t5",
@@ -97,9 +97,9 @@ def test_the_numbers_are_those_of_plain_calls() -> None:
     one = opened("bert", sentence=ALONE)
     found = padded(one, 16)
     count = found.count
-    module = one.module
+    module = one.network
     module.set_attn_implementation("eager")
-    inputs = one.kept.inputs
+    inputs = one.cache.inputs
     assert inputs["input_ids"].shape == (1, count)
 
     def fill(name: str, value: int) -> torch.Tensor:
@@ -129,9 +129,9 @@ def test_the_numbers_are_those_of_plain_calls() -> None:
 
 def test_the_model_is_left_as_it_was() -> None:
     one = opened("bert", sentence=ALONE)
-    used = one.module.config._attn_implementation
+    used = one.network.config._attn_implementation
     padded(one)
-    assert one.module.config._attn_implementation == used
+    assert one.network.config._attn_implementation == used
     assert torch.equal(one.plain().last_hidden_state[0], torch.tensor(one.run.hidden_states[-1]))
 
 

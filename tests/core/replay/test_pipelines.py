@@ -87,7 +87,7 @@ def test_words_at_a_mask(family: str, text: str, tmp_path: Path) -> None:
     mask = expected_positions(it.run, it.model.architecture)[position]
     assert mask is not None
     assert it.run.tokens[mask].text == "<mask>"
-    found = predictions_at(it.model, it.run, it.kept, position, top=7)
+    found = predictions_at(it, position, top=7)
     assert [c.id for c in found.guess.top] == [entry["token"] for entry in expected]
     assert [c.probability for c in found.guess.top] == pytest.approx(
         [entry["score"] for entry in expected], rel=1e-4

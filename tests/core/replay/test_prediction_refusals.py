@@ -39,7 +39,7 @@ def test_the_encoders_tokens_predict_nothing() -> None:
 
 def test_a_head_that_mixes_tokens_has_no_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     it = opened("bert", "masked-lm")
-    head = it.module.cls
+    head = it.network.cls
     plain = type(head).forward
     monkeypatch.setattr(type(head), "forward", lambda self, x: plain(self, x + x.mean(1, True)))
     again = ran(it.model)
@@ -51,7 +51,7 @@ def test_a_head_that_mixes_tokens_has_no_layers(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_head_that_fails_on_one_token_has_no_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     it = known("bert", "masked-lm")
-    head = it.module.cls
+    head = it.network.cls
     plain = type(head).forward
 
     def needs_all(self: Any, x: torch.Tensor) -> torch.Tensor:
@@ -74,7 +74,7 @@ def test_a_prediction_that_is_cancelled_leaves_the_model_as_it_was(
     it = opened(family, task)
     position = predicted_positions(it.run, it.model.architecture)[0]
     before = at(it, position)
-    hooks, called = hook_count(it.module), 0
+    hooks, called = hook_count(it.network), 0
 
     def stop(done: int, total: int, label: str) -> None:
         nonlocal called
@@ -84,23 +84,23 @@ def test_a_prediction_that_is_cancelled_leaves_the_model_as_it_was(
 
     with pytest.raises(Cancelled):
         at(it, position, progress=stop)
-    assert hook_count(it.module) == hooks
-    assert not any("forward" in vars(inner) for inner in it.module.modules())
+    assert hook_count(it.network) == hooks
+    assert not any("forward" in vars(inner) for inner in it.network.modules())
     assert at(it, position) == before
 
 
 def test_a_forward_that_was_replaced_before_stays_so() -> None:
     it = opened("bert", "masked-lm")
-    own = it.module.bert.forward
-    it.module.bert.forward = replaced = partial(own)
+    own = it.network.bert.forward
+    it.network.bert.forward = replaced = partial(own)
     at(it, 1)
-    assert it.module.bert.forward is replaced
+    assert it.network.bert.forward is replaced
 
 
 def test_scores_that_are_no_numbers() -> None:
     it = opened("bert", "masked-lm")
     with torch.no_grad():
-        it.module.cls.predictions.bias[3] = torch.nan
+        it.network.cls.predictions.bias[3] = torch.nan
     found = at(ran(it.model), 1)
     assert found.guess.rank is None
     assert found.guess.probability is None
@@ -114,7 +114,7 @@ def test_layers_before_one_that_gives_nan_still_tell(
 ) -> None:
     it = opened(family, "masked-lm" if family == "bert" else "pretraining")
     plain = at(it, 1)
-    last = it.module.base_model.get_submodule(layers)[-1]
+    last = it.network.base_model.get_submodule(layers)[-1]
     # Not in the queries: on some processors torch's fused attention takes a NaN for a number.
     *_, parameter = last.parameters()
     with torch.no_grad():

@@ -79,7 +79,10 @@ def test_the_token_that_is_predicted(family: str, task: str) -> None:
         elif family != "gpt2":
             # The decoder reads the encoder's tokens one place later.
             assert found.expected == row
-            source, target = it.kept.inputs["input_ids"][0], it.kept.inputs["decoder_input_ids"][0]
+            source, target = (
+                it.cache.inputs["input_ids"][0],
+                it.cache.inputs["decoder_input_ids"][0],
+            )
             assert int(source[row]) == it.run.tokens[row].id
             assert row == len(places) - 1 or source[row] == target[row + 1]
         elif position == places[-1]:
@@ -96,7 +99,7 @@ def test_the_token_that_is_predicted(family: str, task: str) -> None:
 
 def _plain_head(it: Opened) -> Callable[[torch.Tensor, bool], torch.Tensor]:
     """Return the head as a function of a hidden state and whether it is the last one."""
-    module = it.module
+    module = it.network
     match it.model.architecture.config["model_type"]:
         case "bert":
             return lambda x, _: module.cls(x)
@@ -157,7 +160,7 @@ def test_the_pipeline_on_the_demo() -> None:
     assert it.run.tokens[position].text == "[MASK]"
     found = at(it, position, top=7)
     tokenizer = transformers.AutoTokenizer.from_pretrained(it.model.source.path)
-    pipeline = transformers.FillMaskPipeline(model=it.module, tokenizer=tokenizer)
+    pipeline = transformers.FillMaskPipeline(model=it.network, tokenizer=tokenizer)
     expected = pipeline(MASKED.text, top_k=7)
     assert ids(found.guess) == [entry["token"] for entry in expected]
     assert probabilities(found.guess) == pytest.approx([e["score"] for e in expected], rel=1e-4)
@@ -197,7 +200,7 @@ def test_a_vocabulary_of_few_tokens() -> None:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_other_dtypes(dtype: torch.dtype) -> None:
     it = opened("gpt2", "pretraining")
-    it.module.to(dtype)
+    it.network.to(dtype)
     again = ran(it.model)
     found = at(again, 3)
     assert found.no_layers == ""
@@ -208,7 +211,7 @@ def test_other_dtypes(dtype: torch.dtype) -> None:
 
 def test_a_masked_head_scores_each_token_at_its_own_place() -> None:
     it = known("bert", "masked-lm")
-    found = token_probabilities(it.model, it.run, it.kept)
+    found = token_probabilities(it)
     shares = logits_of(it).double().softmax(-1)
     wanted = [float(shares[place, token.id]) for place, token in enumerate(it.run.tokens)]
     assert found == pytest.approx(wanted, rel=1e-9)
@@ -216,7 +219,7 @@ def test_a_masked_head_scores_each_token_at_its_own_place() -> None:
 
 def test_what_comes_next_is_scored_one_place_before() -> None:
     it = known("gpt2", "pretraining")
-    found = token_probabilities(it.model, it.run, it.kept)
+    found = token_probabilities(it)
     assert found[0] is None
     assert len(found) == len(it.run.tokens)
     for token in range(1, len(found)):
@@ -225,7 +228,7 @@ def test_what_comes_next_is_scored_one_place_before() -> None:
 
 def test_of_an_encoder_decoder() -> None:
     it = known("t5", "pretraining")
-    found = token_probabilities(it.model, it.run, it.kept)
+    found = token_probabilities(it)
     for place, token in enumerate(it.run.tokens):
         if token.segment == 1:
             predicted = at(it, place)
@@ -238,4 +241,4 @@ def test_of_an_encoder_decoder() -> None:
 def test_without_a_head_it_says_so() -> None:
     it = known("bert")
     with pytest.raises(UserError, match="no head that predicts tokens"):
-        token_probabilities(it.model, it.run, it.kept)
+        token_probabilities(it)

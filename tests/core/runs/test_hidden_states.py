@@ -12,7 +12,7 @@ from torch import Tensor
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.hidden_states import (
-    MOST_ELEMENTS,
+    MAX_ELEMENTS,
     hidden_states,
     small_outputs,
     stacks_of,
@@ -262,7 +262,7 @@ def test_scores_of_as_many_tokens_as_there_are_words_are_kept() -> None:
         "start_logits": torch.zeros(1, 97),
         "logits": torch.zeros(1, 4, 97),
         "loss": torch.tensor(1.0),
-        "large": torch.zeros(1, MOST_ELEMENTS + 1),
+        "large": torch.zeros(1, MAX_ELEMENTS + 1),
         "encoder_last_hidden_state": torch.zeros(1, 4, 3),
         "nothing": None,
     }

@@ -10,14 +10,15 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.checks.check import check_run
+from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.replay.outputs import call_statistics, histogram_of
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.macs import RunCounter
 from bertviewer.core.runs.measuring import measure, skip_reason
 from bertviewer.core.runs.recording import Recorder
 from bertviewer.core.runs.running import run_sentence
-from bertviewer.core.schema import row_statistics
 from bertviewer.core.schema.activation_run import ModuleActivation
+from bertviewer.core.statistics import row_statistics
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import no_progress
 from bertviewer.report.run_text import run_text
@@ -162,5 +163,5 @@ def test_a_model_with_complex_rotations(monkeypatch: pytest.MonkeyPatch) -> None
     kept = ActivationCache("units")
     run = run_sentence(model, SENTENCE, random_weights=True, cache=kept)
     with pytest.raises(UserError, match=r"^not measured: complex64$"):
-        histogram_of(model, run, kept, "rotary_emb")
-    assert call_statistics(model, run, kept, ("rotary_emb",)) == {}
+        histogram_of(CachedRun(model, run, kept), "rotary_emb")
+    assert call_statistics(CachedRun(model, run, kept), ("rotary_emb",)) == {}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from bertviewer.core.runs.measuring import measure, measure_tokens
-from bertviewer.core.schema import row_statistics
 from bertviewer.core.schema.statistics import Statistics
+from bertviewer.core.statistics import row_statistics
 from tests.core.runs.plain_figures import assert_figures, figures_of
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)

@@ -67,8 +67,8 @@ def test_a_file_that_is_cut_off_or_damaged(path: Path, sound: bytes) -> None:
 def test_a_small_file_that_unpacks_to_a_huge_one(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_format, "MOST_ARRAYS", 1_000_000)
-    monkeypatch.setattr(file_format, "MOST_TEXT", 1_000_000)
+    monkeypatch.setattr(file_format, "MAX_ARRAYS", 1_000_000)
+    monkeypatch.setattr(file_format, "MAX_TEXT", 1_000_000)
     assert "too large" in why(path, packed(b"{}", bytes(3_000_000)))
     assert "too large" in why(path, packed(b" " * 1_500_000))
 

@@ -166,7 +166,7 @@ def test_what_follows_from_the_inputs_is_known() -> None:
 
 
 def test_an_endless_model_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "MOST_STEPS", 50)
+    monkeypatch.setattr(products, "MAX_STEPS", 50)
 
     class Steps(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

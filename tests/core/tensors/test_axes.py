@@ -1,12 +1,9 @@
 """Token axes of tensors, rows of module outputs, and the token index."""
 
-import numpy as np
 import pytest
 
-from bertviewer.core.replay.outputs import call_statistics
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.schema.row_statistics import TokenStatistics
-from bertviewer.core.tensors.axes import TokenIndex, state_statistics, token_axes, tokens_of_rows
+from bertviewer.core.tensors.axes import TokenIndex, token_axes, tokens_of_rows
 from tests.core.formulas.formula_models import TINY
 from tests.core.replay.model_runs import known, opened
 
@@ -150,7 +147,6 @@ def test_features_are_no_tokens_however_many_there_are(
         assert activation is not None
         assert activation.output_shape == (1, 24, count)
         assert tokens_of_rows(run, path, 24) is None
-        assert state_statistics(run, path) is None
     assert tokens_of_rows(run, "encoder.layers.0.intermediate", 40) is None
     for path in ("embeddings", "encoder", ""):
         assert tokens_of_rows(run, path, count) == range(count)
@@ -161,41 +157,6 @@ def test_as_many_tokens_as_features_are_tokens() -> None:
     assert run.modules[0].output_shape == (1, 24, 24)
     for path in ("embeddings", "encoder.layer.0", "encoder.layer.1.attention.self.key"):
         assert tokens_of_rows(run, path, 24) == range(24)
-
-
-def assert_equal(found: TokenStatistics, expected: TokenStatistics) -> None:
-    assert found.width == expected.width
-    np.testing.assert_allclose(found.sums, expected.sums, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("family", "path"),
-    [
-        ("bert", "encoder.layer.0"),
-        ("bert", "encoder.layer.1"),
-        ("albert", "encoder.albert_layer_groups.0"),
-        ("bart", "encoder.layers.1"),
-        ("bart", "decoder.layers.0"),
-        ("gpt2", "h.0"),
-    ],
-)
-def test_a_layer_needs_no_replay(family: str, path: str) -> None:
-    it = known(family)
-    found = state_statistics(it.run, path)
-    expected = call_statistics(it.model, it.run, it.kept, (path,))[path]
-    assert found is not None
-    assert len(found) == len(expected)
-    for mine, other in zip(found, expected, strict=True):
-        assert_equal(mine, other)
-
-
-@pytest.mark.parametrize(
-    ("family", "path"),
-    # GPT-2's last state comes after the norm behind its last layer.
-    [("gpt2", "h.1"), ("bert", "encoder.layer.0.output.dense"), ("bert", "pooler"), ("bert", "no")],
-)
-def test_other_modules_gave_no_state(family: str, path: str) -> None:
-    assert state_statistics(known(family).run, path) is None
 
 
 INDEX = TokenIndex(["[PAD]", "the", "The", "then", "##the", "Ġthe", "bank", "##s", "them", "the"])

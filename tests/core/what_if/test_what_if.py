@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_on_meta
 from bertviewer.core.expressions.symbols import LABELS_KEY, Symbol
-from bertviewer.core.loading.deriving import rebuild
 from bertviewer.core.schema.costs import Costs, ModuleCosts
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
+from bertviewer.core.what_if.rebuilding import rebuild
 from bertviewer.core.what_if.scenario import Figure, Scenario, evaluate_scenario, preset_sizes
 from bertviewer.core.what_if.sheet import Sheet
 from tests.core.what_if.sheets import (

@@ -52,10 +52,8 @@ def test_tiles_are_the_heads_own_attention(tab: MapTab, demo_window: MainWindow)
     watched = demo_window.workspace.runs.watched
     assert watched is not None
     assert demo_window.workspace.requests.model is not None
-    maps = attention_of(
-        demo_window.workspace.requests.model, last_run(demo_window), watched.kept,
-        f"{LAYER}.attention.self",
-    )  # fmt: skip
+    cached = watched.cached(demo_window.workspace.requests.model)
+    maps = attention_of(cached, f"{LAYER}.attention.self")
     assert len(images) == len(maps.probabilities) == 12
     theme = sight_of(tab).sheets.theme
     levels = 0.0, float(np.max(maps.probabilities))

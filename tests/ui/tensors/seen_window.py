@@ -77,6 +77,6 @@ def given(window: MainWindow, path: str, call: int = 0) -> np.ndarray:
     watched, model = window.workspace.runs.watched, window.workspace.requests.model
     assert watched is not None
     assert model is not None
-    _, gave = module_tensors(model, watched.run, watched.kept, path, call=call)
+    _, gave = module_tensors(watched.cached(model), path, call=call)
     found: np.ndarray = next(iter(gave.values()))[0].numpy()
     return found

@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.analysis.attention_layers import attention_layers
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.attention import attention_of
+from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
@@ -78,7 +79,7 @@ def test_the_head_is_the_one_whose_maps_look_one_back(opened_demo: LoadedModel) 
     answer = PREVIOUS.find(opened_demo, ran, no_progress)
     best = -1.0
     for layer in attention_layers(opened_demo.architecture, ran.run):
-        maps = attention_of(opened_demo, ran.run, ran.kept, layer.path, no_progress)
+        maps = attention_of(CachedRun(opened_demo, ran.run, ran.kept), layer.path, no_progress)
         for head, one in enumerate(maps.probabilities):
             share = float(np.mean([one[place, place - 1] for place in range(1, len(one))]))
             if share > best:

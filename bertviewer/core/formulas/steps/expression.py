@@ -14,7 +14,7 @@ SUM, NO_SUM, EACH, PRODUCT, FACTOR, ATOM = 1, 2, 3, 4, 5, 6
 product with a number; ``NO_SUM`` may follow a minus.
 """
 
-_MOST_ARGUMENTS = 6
+_MAX_ARGUMENTS = 6
 _CLOSE = 1e-5
 
 
@@ -39,7 +39,7 @@ class Expression(Struct, frozen=True):
 
 def call(function: str, *arguments: str) -> Expression:
     """Return a function call; of many arguments the first two and the last."""
-    is_short = len(arguments) <= _MOST_ARGUMENTS
+    is_short = len(arguments) <= _MAX_ARGUMENTS
     shown = arguments if is_short else (*arguments[:2], "dots", arguments[-1])
     return Expression(f"{function}({', '.join(shown)})")
 

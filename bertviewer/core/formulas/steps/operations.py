@@ -18,7 +18,7 @@ _ROWS = dict(TABLES.values())
 _EXPERT = 'op("Expert")_e'
 _SCORES = {"softmax": SOFTMAX, "sigmoid": "sigma"}
 _PRODUCTS = ("matmul", "linear", "grouped_mm", "einsum", "baddbmm")
-_MOST_STEPS = 14
+_MAX_STEPS = 14
 """Limit of steps of experts; more are those of a loop over experts."""
 
 _CLOSE = 1e-3
@@ -199,7 +199,7 @@ def _experts(writer: Writer, step: Step, of: WriteOperand) -> Expression:
 
 def _one_expert(writer: Writer, step: Step) -> str:
     """Return what one expert computes of x, "" if its steps are not a chain."""
-    inner = step.inner if len(step.inner) <= _MOST_STEPS else ()
+    inner = step.inner if len(step.inner) <= _MAX_STEPS else ()
     last = max((n for n, each in enumerate(inner) if each.operation in _PRODUCTS), default=-1)
     if last < 0:
         return ""

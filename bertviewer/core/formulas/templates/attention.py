@@ -22,7 +22,7 @@ from bertviewer.core.formulas.steps.graph_analysis import ROLES
 from bertviewer.core.formulas.steps.lines import TRACED, formula_of_steps
 from bertviewer.core.formulas.template import Match, Template, filled
 from bertviewer.core.formulas.templates import attention_texts as texts
-from bertviewer.core.formulas.templates.attention_texts import landmarks_of, values_of
+from bertviewer.core.formulas.templates.attention_values import landmarks_of, values_of
 from bertviewer.core.formulas.templates.attention_variants import latent_attention, sparse_attention
 from bertviewer.core.formulas.templates.heads import (
     Heads,
@@ -32,7 +32,8 @@ from bertviewer.core.formulas.templates.heads import (
     own_attentions,
     sole_heads,
 )
-from bertviewer.core.formulas.templates.positions import bias_of, pair_lines
+from bertviewer.core.formulas.templates.position_biases import bias_of
+from bertviewer.core.formulas.templates.rotary import pair_lines
 from bertviewer.core.sources.families import is_cross_attention
 from bertviewer.core.util.numbers import count_text
 

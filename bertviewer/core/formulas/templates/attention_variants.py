@@ -15,7 +15,7 @@ from bertviewer.core.formulas.templates.heads import (
     own_attentions,
     sparse_heads,
 )
-from bertviewer.core.formulas.templates.positions import pair_lines
+from bertviewer.core.formulas.templates.rotary import pair_lines
 
 _Q_A, _Q_B, _KV_A, _KV_B = '"Q,a"', '"Q,b"', '"KV,a"', '"KV,b"'
 """Indices of the two layers of queries, and of keys and values."""

@@ -16,7 +16,7 @@ from bertviewer.core.formulas.steps.graph_analysis import (
 )
 from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.formulas.templates.heads import sole_heads, sparse_heads
-from bertviewer.core.formulas.templates.positions import bias_of
+from bertviewer.core.formulas.templates.position_biases import bias_of
 from bertviewer.core.graph.module_graph import ModuleGraph, Step, is_first
 from bertviewer.core.schema.modules import ancestors
 

@@ -35,7 +35,7 @@ from bertviewer.core.graph.meta_device import known_on_meta
 from bertviewer.core.graph.module_calls import tensors_in
 from bertviewer.core.util.errors import Stopped
 
-MOST_CHOICES = 24
+MAX_CHOICES = 24
 """Limit of combinations of the same kinds of inputs."""
 
 _METHODS = {IMAGE: ("get_image_features", "get_video_features"), SOUND: ("get_audio_features",)}
@@ -81,7 +81,7 @@ def input_choices(model: nn.Module, values: Mapping[str, int]) -> Iterator[Model
     for kinds in dict.fromkeys((present, *without, *((kind,) for kind in present))):
         groups = [(in_text if TEXT in kinds else alone)[kind] for kind in kinds]
         more = [(form, 0) for form in others]
-        for chosen in islice(product(more, *groups), MOST_CHOICES):
+        for chosen in islice(product(more, *groups), MAX_CHOICES):
             arguments = {name: value for form, _ in chosen for name, value in form.items()}
             counts = {kind: n for kind, (_, n) in zip(("", *kinds), chosen, strict=True) if n}
             if counts and arguments["input_ids"].dim() == 2:

@@ -3,12 +3,19 @@
 import numpy as np
 import pytest
 
-from bertviewer.core.corpus.histogram import BINS, bins_of, distance, edges, in_order, quantiles
-from bertviewer.core.corpus.shards import HeadSums, RowSums, StateSums, arrays_of
-from bertviewer.core.schema import row_statistics
-from bertviewer.core.schema.row_statistics import is_compiled
+from bertviewer.core.statistics import row_statistics
+from bertviewer.core.statistics.accumulators import FeatureSums, HeadSums, OutlierSums, arrays_of
+from bertviewer.core.statistics.histograms import (
+    FLOAT_BINS,
+    distance,
+    float_bins,
+    float_edges,
+    in_order,
+    quantiles,
+)
+from bertviewer.core.statistics.row_statistics import is_compiled
 
-COMPILED = "bertviewer.core.corpus.shards.compiled"
+COMPILED = "bertviewer.core.statistics.accumulators.compiled"
 CHANCE = np.random.default_rng(7)
 
 
@@ -33,7 +40,7 @@ def test_rows(way: str) -> None:
     values = odd_values()
     rows = CHANCE.permutation(50)[:45].astype(np.int64)
     starts = np.array([0, 2, 2, 45], np.int64)
-    found = RowSums.empty(3, 37)
+    found = FeatureSums.empty(3, 37)
     found.add(values, rows, starts)
     for one in range(3):
         own = values[rows[starts[one] : starts[one + 1]]].astype(np.float64)
@@ -56,7 +63,7 @@ def test_c_and_numpy_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None
     both = []
     for compiled in (row_statistics.compiled, None):
         monkeypatch.setattr(COMPILED, compiled)
-        found = RowSums.empty(2, 37)
+        found = FeatureSums.empty(2, 37)
         found.add(values, rows, starts)
         found.add(values, rows, starts)
         both.append({name: array.tobytes() for name, array in arrays_of(found).items()})
@@ -87,7 +94,7 @@ def test_outliers_are_those_of_their_sentence(way: str) -> None:
     states = CHANCE.normal(size=(2, 20, 40)).astype(np.float32)
     states[0, 3, 7], states[0, 4, 7], states[1, 15, 9] = 60.0, -70.0, 1e9
     states[0, 0, 0] = np.nan
-    found = StateSums.empty(40)
+    found = OutlierSums.empty(40)
     found.add(states, np.array([20, 10], np.int64))  # the last is padding
     assert np.flatnonzero(found.tokens).tolist() == [7]
     assert (found.tokens[7], found.sentences[7]) == (2, 1)
@@ -95,12 +102,12 @@ def test_outliers_are_those_of_their_sentence(way: str) -> None:
 
 
 def test_bins_are_in_order() -> None:
-    order, ends = edges()
+    order, ends = float_edges()
     assert len(ends) == len(order) + 1
     assert (np.diff(ends) > 0).all()
     values = np.sort(odd_values()[np.isfinite(odd_values())])
     places = {bin_: place for place, bin_ in enumerate(order.tolist())}
-    found = np.array([places[int(bin_)] for bin_ in bins_of(values)])
+    found = np.array([places[int(bin_)] for bin_ in float_bins(values)])
     assert (np.diff(found[values != 0]) >= 0).all()
     not_zero = values != 0
     assert (ends[found[not_zero]] <= values[not_zero]).all()
@@ -111,7 +118,7 @@ def test_bins_are_in_order() -> None:
 def test_quantiles(zeros: float) -> None:
     values = CHANCE.normal(1.0, 2.0, 20_000).astype(np.float32)
     values[CHANCE.random(len(values)) < zeros] = 0
-    counts = np.bincount(bins_of(values), minlength=BINS)
+    counts = np.bincount(float_bins(values), minlength=FLOAT_BINS)
     shares = np.array([0.0, 0.01, 0.2, 0.5, 0.9, 0.99, 1.0])
     found = quantiles(counts, shares, values.min(), values.max(), int((values == 0).sum()))
     wanted = np.quantile(values, shares)
@@ -122,7 +129,7 @@ def test_quantiles(zeros: float) -> None:
 
 
 def test_distances() -> None:
-    left, right = np.zeros(BINS, np.int64), np.zeros(BINS, np.int64)
+    left, right = np.zeros(FLOAT_BINS, np.int64), np.zeros(FLOAT_BINS, np.int64)
     left[3], right[4] = 10, 99
     assert distance(left, 5 * left) == 0
     assert distance(left, right) == 1

@@ -507,7 +507,7 @@ static int read_arguments(PyObject *const *arguments, Py_ssize_t count, Py_ssize
 }
 
 /* add_rows(values, width, rows, starts, classes, totals, squares, mins, maxs, left_out, histogram,
- * counts): addresses of arrays with the shapes in shards.py. */
+ * counts): addresses of arrays with the shapes in accumulators.py. */
 static PyObject *add_rows(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
     Py_ssize_t a[12];
@@ -601,7 +601,7 @@ static PyMethodDef methods[] = {
 
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
-    .m_name = "bertviewer.core.schema._sums",
+    .m_name = "bertviewer.core.statistics._sums",
     .m_methods = methods,
 };
 

@@ -18,13 +18,13 @@ from bertviewer.core.schema.statistics import Statistics
 compiled: Any = None
 """The C module; ``None`` if bertviewer was installed without a C compiler."""
 with suppress(ImportError):
-    from bertviewer.core.schema import _sums
+    from bertviewer.core.statistics import _sums
 
     compiled = _sums
 
 SAFE_MIN, SAFE_MAX = 1e-140, 1e140
 """Magnitudes outside, which only float64 has, overflow or underflow when squared and summed."""
-_LEAST_EXPONENT = -1074
+_MIN_EXPONENT = -1074
 _BLOCK = 1 << 16
 """Elements that NumPy sums at once: these stay in the processor's cache."""
 _CANCELLATION = 1e-6
@@ -232,4 +232,4 @@ def _exponents(values: NDArray[np.float64]) -> NDArray[np.intc] | None:
     if not ((largest > SAFE_MAX) | ((largest > 0) & (largest < SAFE_MIN))).any():
         return None
     exponents = np.frexp(largest)[1] - 1
-    return np.where(largest > 0, exponents, _LEAST_EXPONENT).astype(np.intc)
+    return np.where(largest > 0, exponents, _MIN_EXPONENT).astype(np.intc)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from bertviewer.core.schema import row_statistics
-from bertviewer.core.schema.row_statistics import is_compiled, measure_rows, sums_at
+from bertviewer.core.statistics import row_statistics
+from bertviewer.core.statistics.row_statistics import is_compiled, measure_rows, sums_at
 
 Rows = NDArray[np.float32]
 
