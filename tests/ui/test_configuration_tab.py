@@ -4,7 +4,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTableView
 
-from bertviewer.ui.module.configuration_tab import MOST_LINES, WIDE
+from bertviewer.ui.module.configuration_tab import MAX_TIP_LINES, TIP_WIDTH
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import find, show_tab
 
@@ -29,7 +29,7 @@ def test_long_values_have_a_tip_that_stays_on_the_screen(demo_window: MainWindow
     assert short is None
     assert "<i>" not in name
     lines = long.removeprefix("<p>").removesuffix("</p>").split("<br>")
-    assert len(lines) == MOST_LINES
+    assert len(lines) == MAX_TIP_LINES
     assert lines[0].startswith("{&quot;0&quot;: &quot;&lt;b&gt;label")
     assert lines[-1].endswith("…")
-    assert all(len(line) < 4 * WIDE for line in lines)
+    assert all(len(line) < 4 * TIP_WIDTH for line in lines)

@@ -29,7 +29,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.module.formula_tab import FormulaTab
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.tree.cells import CLASS, MODULE, OUTPUT_SHAPE
+from bertviewer.ui.tree.columns import CLASS, MODULE, OUTPUT_SHAPE
 from bertviewer.ui.widgets.formula_view import FormulaView
 from tests.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT

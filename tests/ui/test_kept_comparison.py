@@ -10,7 +10,7 @@ from bertviewer.core.comparison.comparison import Change, Comparison, compare_ar
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.tree.cells import CHANGE
+from bertviewer.ui.tree.columns import CHANGE
 from bertviewer.ui.tree.header import TreeHeader
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.view import ModuleTreeView

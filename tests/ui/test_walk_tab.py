@@ -10,8 +10,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.counts import count_components, subtotal, usual_relations
-from bertviewer.ui.module.walkthrough_tab import WalkTab
-from bertviewer.ui.module.walkthrough_table import GroupTableModel, WalkTableModel
+from bertviewer.ui.module.walkthrough_tab import ComponentTableModel, StepTableModel, WalkTab
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.core.opened import plain
 from tests.core.walkthrough.small_walkthroughs import flowing
@@ -51,17 +50,17 @@ def click(view: QTableView, row: int, qtbot: QtBot) -> None:
 def test_the_tables_are_sound_models(qtmodeltester: ModelTester) -> None:
     architecture = plain("bert-large-chinese")
     walk = build_walkthrough(architecture)
-    steps = WalkTableModel()
+    steps = StepTableModel()
     qtmodeltester.check(steps)
     steps.set_walkthrough(walk, subtotal(walk, architecture))
     qtmodeltester.check(steps)
-    groups = GroupTableModel()
+    groups = ComponentTableModel()
     groups.set_counts(count_components(walk, architecture, usual_relations(architecture.symbols)))
     qtmodeltester.check(groups)
 
 
 def test_before_formulas_there_are_numbers() -> None:
-    model = WalkTableModel()
+    model = StepTableModel()
     architecture = flowing("bert-large-chinese")
     walk = build_walkthrough(architecture)
     model.set_walkthrough(walk, subtotal(walk, architecture))

@@ -1,4 +1,4 @@
-"""Asks before pickled weights are read: says what is in them, and remembers who agreed to what."""
+"""Consent to pickled weights: shows what a pickle requests, and stores the user's answers."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,7 +21,7 @@ REMEMBERED = 200
 
 
 class WeightsConsent(QObject):
-    """Hands models on to what opens them; one whose weights are a pickle after it was agreed to."""
+    """Passes models on to ``use``; those with pickled weights only after the user agrees."""
 
     def __init__(
         self, workspace: Workspace, window: QWidget, use: Callable[[ModelSource], None]
@@ -32,33 +32,33 @@ class WeightsConsent(QObject):
         self._use = use
 
     def ask(self, source: ModelSource) -> None:
-        """Hand a model on, or look into its pickle first and ask."""
+        """Pass a model on, or inspect its pickle and ask first."""
         if source.kind != "pickle" or source.pickle_allowed:
             self._use(source)
             return
         from bertviewer.core.pickles.consent import review
 
         work = partial(review, source.path)
-        self._workspace.scheduler.start("examine", work, partial(self._on_examined, source))
+        self._workspace.scheduler.start("examine", work, partial(self._on_reviewed, source))
 
-    def _on_examined(self, source: ModelSource, examined: "PickleReview") -> None:
-        if not examined.refusal and examined.key in _allowed():
+    def _on_reviewed(self, source: ModelSource, pickle: "PickleReview") -> None:
+        if not pickle.refusal and pickle.key in _allowed():
             self._use(replace(source, pickle_allowed=True))
         else:
-            self._ask(source, examined)
+            self._ask(source, pickle)
 
-    def _ask(self, source: ModelSource, examined: "PickleReview") -> None:
+    def _ask(self, source: ModelSource, pickle: "PickleReview") -> None:
         box = named(QMessageBox(self._window), "consentDialog")
         box.setIcon(QMessageBox.Icon.Warning)
         box.setWindowTitle(self.tr("Pickled weights"))
         box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setText(self._text(source, examined))
-        box.setInformativeText(self._explanation(examined))
-        box.setDetailedText(self._details(examined))
+        box.setText(self._text(source, pickle))
+        box.setInformativeText(self._explanation(pickle))
+        box.setDetailedText(self._details(pickle))
         answers: dict[object, Callable[[], None]] = {}
-        if not examined.refusal:
+        if not pickle.refusal:
             read = box.addButton(self.tr("&Read the tensors"), QMessageBox.ButtonRole.AcceptRole)
-            answers[read] = partial(self._agree, source, examined.key)
+            answers[read] = partial(self._agree, source, pickle.key)
         if source.config_file is not None:
             plain = box.addButton(self.tr("&Architecture only"), QMessageBox.ButtonRole.ActionRole)
             answers[plain] = partial(self._use, source)
@@ -66,22 +66,22 @@ class WeightsConsent(QObject):
         box.setDefaultButton(cancel)
         box.setEscapeButton(cancel)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.buttonClicked.connect(lambda button: answers.get(button, _nothing)())
+        box.buttonClicked.connect(lambda button: button in answers and answers[button]())
         box.open()
 
     def _agree(self, source: ModelSource, key: str) -> None:
         store(SETTING, [*_allowed(), key][-REMEMBERED:])
         self._use(replace(source, pickle_allowed=True))
 
-    def _text(self, source: ModelSource, examined: "PickleReview") -> str:
-        if examined.refusal:
+    def _text(self, source: ModelSource, pickle: "PickleReview") -> str:
+        if pickle.refusal:
             return self.tr("The weights of {0} were rejected").format(source.name)
         return self.tr("Read the pickled weights of {0}?").format(source.name)
 
-    def _explanation(self, examined: "PickleReview") -> str:
+    def _explanation(self, pickle: "PickleReview") -> str:
         danger = self.tr("A pickle is a small program: loading it can run arbitrary code.")
-        if examined.refusal:
-            return f"{danger}\n\n{examined.refusal}."
+        if pickle.refusal:
+            return f"{danger}\n\n{pickle.refusal}."
         found = self.tr("This one was inspected without running it: it requests only tensors.")
         how = self.tr(
             "If you agree, a separate process with memory and time limits reads the "
@@ -90,18 +90,14 @@ class WeightsConsent(QObject):
         )
         return f"{danger}\n\n{found}\n\n{how}"
 
-    def _details(self, examined: "PickleReview") -> str:
-        lines = [f"{file.file}  {file.nbytes / 1e6:,.1f} MB" for file in examined.files]
-        names = sorted({name for file in examined.files for name in file.globals})
-        lines += ["", f"SHA-256 {examined.key}", "", self.tr("It requests:"), *names]
+    def _details(self, pickle: "PickleReview") -> str:
+        lines = [f"{file.file}  {file.nbytes / 1e6:,.1f} MB" for file in pickle.files]
+        names = sorted({name for file in pickle.files for name in file.globals})
+        lines += ["", f"SHA-256 {pickle.key}", "", self.tr("It requests:"), *names]
         return "\n".join(lines)
 
 
 def _allowed() -> list[str]:
     stored = QSettings().value(SETTING)
-    # A list of one comes back as its one text.
+    # QSettings returns a list of one text as a text.
     return list(map(str, stored)) if isinstance(stored, list) else [str(stored or "")]
-
-
-def _nothing() -> None:
-    """Cancelled: what is open stays open."""

@@ -1,1 +1,4 @@
-"""Models from the hub: choosing one, and how far its weights are."""
+"""Models of the Hugging Face Hub: the dialog to open one, and the bar to download weights.
+
+Start with ``dialog``.
+"""

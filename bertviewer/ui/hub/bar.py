@@ -1,4 +1,4 @@
-"""Says that a model's weights are still on the hub, and downloads them."""
+"""Bar above the views while weights of the open model are not downloaded yet."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
@@ -10,9 +10,9 @@ from bertviewer.ui.widgets.progress_bar import ProgressBar
 
 
 class HubBar(QWidget):
-    """A line that is there as long as weights of the open model are still to be downloaded.
+    """Size of the missing weights, the progress, and a button that downloads them.
 
-    What stops it is where it always is, beside the sentence.
+    The run panel has the button that cancels.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -40,34 +40,33 @@ class HubBar(QWidget):
     def _on_download(self) -> None:
         if (remote := self._workspace.remote) is not None:
             arrived = self._workspace.weights_arrived
-            work = remote.fetch
-            self._workspace.scheduler.start("download", work, lambda _: arrived.emit())
+            self._workspace.scheduler.start("download", remote.fetch, lambda _: arrived.emit())
 
     def _update(self) -> None:
         remote = self._workspace.remote
         missing = 0 if remote is None else remote.missing_bytes()
         self.setVisible(missing > 0 or bool(remote and remote.why_no_weights))
-        is_coming = self._workspace.scheduler.activity == "download"
+        is_downloading = self._workspace.scheduler.activity == "download"
         self._download.setVisible(missing > 0)
         self._download.setEnabled(not self._workspace.scheduler.activity)
-        self._progress.setVisible(is_coming)
+        self._progress.setVisible(is_downloading)
         self._progress.setRange(0, 0)
         if missing:
-            self._say(
+            self._show(
                 self.tr(
                     "The weights ({0} MB) are not downloaded yet. The first run downloads them."
                 ).format(f"{missing / 1e6:,.1f}")
             )
         elif remote is not None:
-            self._say(remote.why_no_weights)
+            self._show(remote.why_no_weights)
 
     def _on_progress(self, done: int, total: int, label: str) -> None:
-        # A run downloads what it lacks, too; the sentence's own bar tells how far that is.
+        # A run downloads missing weights, too.
         if self.isVisible() and self._workspace.scheduler.activity in ("download", "run"):
             self._progress.setRange(0, total)
             self._progress.setValue(done)
-            self._say(label)
+            self._show(label)
 
-    def _say(self, text: str) -> None:
+    def _show(self, text: str) -> None:
         self._text.setText(text)
         self._text.setToolTip(plain_tooltip(text))

@@ -1,4 +1,4 @@
-"""The dialog in which a model of the hub is chosen."""
+"""Dialog for opening a model of the Hugging Face Hub."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QWidget,
 )
+from typing_extensions import override
 
 from bertviewer.core.hub.cache import CachedModel
 from bertviewer.core.sources.model_source import HubName, parse_hub_name
@@ -23,11 +24,12 @@ from bertviewer.ui.widgets.labels import plain_label
 from bertviewer.ui.widgets.layouts import Gap, named, vbox
 from bertviewer.ui.widgets.tables import Column, Row, TableModel, make_sortable, make_table
 
-SHORT = 12  # characters of a commit, as git shows them
+SHORT = 12
+"""Characters of an abbreviated commit."""
 
 
 class CachedTableModel(TableModel):
-    """One row for each model at each commit, the newest first."""
+    """One row for each downloaded model and commit, the newest first."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         columns = (
@@ -41,12 +43,12 @@ class CachedTableModel(TableModel):
         self._models: tuple[CachedModel, ...] = ()
 
     def set_models(self, models: Sequence[CachedModel]) -> None:
-        """Show these."""
+        """Show these models."""
         self._models = tuple(models)
         self.set_rows([self._row(model) for model in models])
 
     def name(self, row: int) -> HubName:
-        """Return the name of the model in a row, pinned to its commit."""
+        """Return the name of the model in a row, fixed to its commit."""
         return self._models[self.number(row)].name
 
     def _row(self, model: CachedModel) -> Row:
@@ -63,10 +65,10 @@ class CachedTableModel(TableModel):
 
 
 class HubDialog(QDialog):
-    """A field for a name, and the models that are on this disk already.
+    """A field for a name, and the downloaded models.
 
-    ``chosen`` brings the name of the one to open. Nothing is sent before that. The field
-    begins with ``name``.
+    ``chosen`` has the name of the model to open, ``failed`` an unexpected exception. Nothing is
+    sent to the Hub. ``name`` is the initial text of the field.
     """
 
     chosen = Signal(str)
@@ -78,7 +80,7 @@ class HubDialog(QDialog):
         self.setWindowTitle(self.tr("Open from Hugging Face"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(760, 440)
-        # Nobody's child: its thread keeps it alive until it has ended.
+        # Has no parent: its thread keeps it alive until it ends.
         self._worker = Worker()
         self._name = named(QLineEdit(), "hubName", accessible_name=self.tr("Model name"))
         self._name.setPlaceholderText(self.tr("org/name or org/name@revision"))
@@ -88,7 +90,7 @@ class HubDialog(QDialog):
         self._models = CachedTableModel(self)
         self._table = make_table(self._models, "hubModels", self.tr("Downloaded models"))
         make_sortable(self._table)
-        # What stands above it stays in its place while there are none.
+        # Nothing moves while the table is hidden.
         policy = self._table.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self._table.setSizePolicy(policy)
@@ -109,7 +111,7 @@ class HubDialog(QDialog):
             margins=(16, 16, 16, 16),
             spacing=6,
         )
-        # Only now: before it stands in a dialog, a button cannot be the dialog's default.
+        # A button can become the default only once it is in the dialog.
         self._open.setDefault(True)
 
         self._name.textEdited.connect(self._on_edited)
@@ -125,17 +127,17 @@ class HubDialog(QDialog):
         self._name.setFocus()
 
     def accept(self) -> None:
-        """Give the name to whoever opens it, or say what is wrong with it."""
+        """Emit ``chosen``, or show what is wrong with the name."""
         try:
             name = parse_hub_name(self._name.text())
         except UserError as error:
-            self._say(as_sentence(str(error)), WARNING)
+            self._show_message(as_sentence(str(error)), WARNING)
             return
         self.chosen.emit(str(name))
         super().accept()
 
+    @override
     def done(self, result: int) -> None:
-        """End the search too; Qt calls it however the dialog is closed."""
         self._worker.stop(0)
         super().done(result)
 
@@ -167,7 +169,7 @@ class HubDialog(QDialog):
             self._explain()
 
     def _explain(self) -> None:
-        self._say(
+        self._show_message(
             self.tr(
                 "Opening a model downloads its configuration and tokenizer and reads the "
                 "headers of its weights. The weights themselves are downloaded when you "
@@ -176,13 +178,13 @@ class HubDialog(QDialog):
             QPalette.ColorRole.PlaceholderText,
         )
 
-    def _say(self, text: str, role: QPalette.ColorRole) -> None:
+    def _show_message(self, text: str, role: QPalette.ColorRole) -> None:
         self._message.setText(text)
         self._message.setForegroundRole(role)
 
 
 def _cached_models(progress: Progress) -> tuple[CachedModel, ...]:
-    """List the models of the hub that are on this disk."""
+    """List the downloaded models."""
     from bertviewer.core.hub import cache
     from bertviewer.core.hub.connection import hub_cache_folder
 

@@ -10,6 +10,7 @@ from PySide6.QtGui import (
     QContextMenuEvent,
     QKeyEvent,
 )
+from typing_extensions import override
 
 from bertviewer.charts.graph.drawing import DrawnNode
 from bertviewer.charts.map.neighbours import Direction, first_node, last_node, neighbour
@@ -96,8 +97,8 @@ class FlowCanvas(FlowPicture):
         gestures.hovered.connect(self._on_hover)
         gestures.left.connect(lambda: self.hover(None))
 
+    @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Walk, open, leave and zoom by keys; Qt calls it."""
         shift, keypad = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.KeypadModifier
         key, has_shift = Qt.Key(event.key()), bool(event.modifiers() & shift)
         call = None
@@ -141,8 +142,8 @@ class FlowCanvas(FlowPicture):
         }
         return calls | {(key, False): call for key, call in alone.items()}
 
+    @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Offer what can be done with what is pointed at or marked; Qt calls it."""
         is_key = event.reason() == QContextMenuEvent.Reason.Keyboard
         found = None if is_key else self._hit(QPointF(event.pos()))
         if found is not None:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from typing_extensions import override
 
 from bertviewer.charts.map.facts import PartFacts
 from bertviewer.charts.map.part_graphs import WHOLE, PartGraphs, Scope
@@ -137,8 +138,8 @@ class MapCard(QWidget):
         self._is_treemap = is_wanted
         self._show_page()
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the card; Qt calls it."""
         theme, painter = theme_of(self), QPainter(self)
         draw_card(painter, self, QColor(theme.surface), QColor(theme.line))
         if self._stale is not None:

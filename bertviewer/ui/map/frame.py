@@ -3,6 +3,7 @@
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
+from typing_extensions import override
 
 from bertviewer.charts.map.blocks import block_of
 from bertviewer.charts.map.part_graphs import Scope
@@ -30,8 +31,8 @@ class MapFrame(QWidget):
         card.add_treemap(treemap.view, treemap.choice)
         self._rows = vbox(head, (card, 1), parent=self, margins=(14, 8, 14, 10), spacing=_BETWEEN)
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the lines that lead from the opened block to its picture; Qt calls it."""
         if self._is_low:
             return
         shown = self._head.strip.current
@@ -46,8 +47,8 @@ class MapFrame(QWidget):
         paint_lead(painter, block, QRectF(self._card.geometry()), theme_of(self))
         painter.end()
 
+    @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Leave the room to the picture where there is little; Qt calls it."""
         super().resizeEvent(event)
         is_low = self.height() < grown(_LOW)
         if is_low != self._is_low:

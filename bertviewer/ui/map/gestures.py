@@ -3,6 +3,7 @@
 from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QNativeGestureEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QGestureEvent, QPinchGesture, QWidget
+from typing_extensions import override
 
 _PER_DEGREE = 1.0125
 """How much closer an eighth of a notch of the wheel goes, for each of its degrees."""
@@ -32,8 +33,8 @@ class Gestures(QObject):
         widget.grabGesture(Qt.GestureType.PinchGesture)
         widget.installEventFilter(self)
 
+    @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take the events of the widget; Qt calls it."""
         kind = event.type()
         if isinstance(event, QWheelEvent):
             return self._wheel(event)

@@ -2,6 +2,7 @@
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QToolButton, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.theme import NORMAL
 from bertviewer.plots.fonts import grown, sized
@@ -44,8 +45,8 @@ class MapHead(QWidget):
         place = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop
         self._layout.addWidget(self._corner, 0, 1 if is_low else 0, place)
 
+    @override
     def changeEvent(self, event: QEvent) -> None:
-        """Have room for letters of another size; Qt calls it."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._corner.setFixedHeight(grown(_HEIGHT))

@@ -14,6 +14,7 @@ from PySide6.QtGui import (
     QPen,
 )
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.graph.drawing import Rect
 from bertviewer.charts.theme import RADIUS
@@ -51,8 +52,8 @@ class Pointed(QWidget):
         """Return what is told of what stands at a place."""
         raise NotImplementedError
 
+    @override
     def event(self, event: QEvent) -> bool:
-        """Tell of what is pointed at; Qt calls it."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             QToolTip.showText(
                 event.globalPos(), plain_tooltip(self.tip_at(QPointF(event.pos()))), self
@@ -60,8 +61,8 @@ class Pointed(QWidget):
             return True
         return super().event(event)
 
+    @override
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Show the focus unless a click gave it; Qt calls it."""
         reason, kept = (
             event.reason(),
             (
@@ -73,8 +74,8 @@ class Pointed(QWidget):
             self._is_reached_by_keys = reason != Qt.FocusReason.MouseFocusReason
         super().focusInEvent(event)
 
+    @override
     def leaveEvent(self, event: QEvent) -> None:
-        """Point at nothing; Qt calls it."""
         super().leaveEvent(event)
         self.hover(None)
 

@@ -11,6 +11,7 @@ from PySide6.QtGui import (
     QPen,
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.map.coloring import Legend, Scale
 from bertviewer.charts.theme import SMALL
@@ -50,12 +51,12 @@ class LegendBar(QWidget):
         self.setAccessibleName(", ".join(text for text in said if text))
         self.update()
 
+    @override
     def sizeHint(self) -> QSize:
-        """Return what it needs; Qt calls it."""
         return QSize(300, grown(_HEIGHT))
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint it; Qt calls it."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         font = tabular(sized(self.font(), SMALL))

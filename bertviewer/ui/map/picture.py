@@ -6,6 +6,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QResizeEvent,
 )
+from typing_extensions import override
 
 from bertviewer.charts.graph.drawing import DrawnNode
 from bertviewer.charts.map.part_graphs import WHOLE, PartGraphs, Scope
@@ -151,12 +152,12 @@ class FlowPicture(Pointed):
         self.tiles, self.head = tiles, head
         self.update()
 
+    @override
     def sizeHint(self) -> QSize:
-        """Return what it would like to have; Qt calls it."""
         return QSize(760, 380)
 
+    @override
     def changeEvent(self, event: QEvent) -> None:
-        """Follow the colours of the window and the size of its type; Qt calls it."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and self.sight is not None:
             self.sight.sheets.set_theme(theme_of(self))
@@ -164,8 +165,8 @@ class FlowPicture(Pointed):
         elif event.type() == QEvent.Type.FontChange:
             self._fit_anew()
 
+    @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Fit the opened part into the new size; Qt calls it."""
         super().resizeEvent(event)
         self._fit_anew()
 
@@ -176,8 +177,8 @@ class FlowPicture(Pointed):
             self._tell()
             self._show_marked()
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint what is in sight; Qt calls it."""
         painter = QPainter(self)
         if self.sight is not None:
             self._paint(painter)

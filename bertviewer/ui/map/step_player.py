@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtWidgets import QLabel, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.theme import NORMAL
 from bertviewer.core.schema.architecture import Architecture
@@ -113,8 +114,8 @@ class WalkBar(QWidget):
         if self.is_playing:
             self.play(False)
 
+    @override
     def changeEvent(self, event: QEvent) -> None:
-        """Have room for letters of another size; Qt calls it."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self.setFixedHeight(grown(_HEIGHT))

@@ -13,6 +13,7 @@ from PySide6.QtGui import (
     QPaintEvent,
 )
 from PySide6.QtWidgets import QSizePolicy
+from typing_extensions import override
 
 from bertviewer.charts.graph.draw_items import NodeColor
 from bertviewer.charts.graph.drawing import Rect
@@ -92,12 +93,12 @@ class ModelStrip(Pointed):
         right = max(seat.rect.right for seat in seats)
         return QRectF(first.x, last.y, right - first.x, last.height)
 
+    @override
     def sizeHint(self) -> QSize:
-        """Return what the strips need; Qt calls it."""
         return QSize(400, round(self._top(len(self.strips)) - _APART + 1))
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the blocks; Qt calls it."""
         theme, painter = theme_of(self), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         captions = weighted(sized(self.font(), SMALL))
@@ -127,14 +128,14 @@ class ModelStrip(Pointed):
         block = self._at(place)
         return "" if block is None else self._tip(block)
 
+    @override
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Open the block that is pointed at; Qt calls it."""
         if event.button() == Qt.MouseButton.LeftButton:
             self._is_scrubbing = True
             self._open(self._at(event.position()))
 
+    @override
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Widen the card that is pointed at, or go from block to block; Qt calls it."""
         block = self._at(event.position())
         if self._is_scrubbing:
             if block is not None and block != self.current:
@@ -142,13 +143,13 @@ class ModelStrip(Pointed):
         else:
             self.hover(block)
 
+    @override
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """End going from block to block; Qt calls it."""
         super().mouseReleaseEvent(event)
         self._is_scrubbing = False
 
+    @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Go from block to block; Qt calls it."""
         blocks, key = self.blocks, event.key()
         last, place = len(blocks) - 1, blocks.index(self.current) if self.current in blocks else -1
         places: dict[int, int] = {

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent
+from typing_extensions import override
 
 from bertviewer.charts.map.blocks import Block, block_of, strips_of
 from bertviewer.charts.map.part_graphs import WHOLE, PartGraphs, Scope
@@ -76,8 +77,8 @@ class MapTab(MapFrame):
             self._head.flow.setChecked(True)
             self._canvas.open(Scope(path))
 
+    @override
     def changeEvent(self, event: QEvent) -> None:
-        """Follow the colours of the window; Qt calls it."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and self._atlas is not None:
             self._color()

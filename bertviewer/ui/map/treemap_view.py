@@ -14,6 +14,7 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
+from typing_extensions import override
 
 from bertviewer.charts.graph.draw_items import NodeColor
 from bertviewer.charts.graph.drawing import Rect
@@ -71,17 +72,17 @@ class TreemapView(Pointed):
             self._describe()
         self.update()
 
+    @override
     def sizeHint(self) -> QSize:
-        """Return what it would like to have; Qt calls it."""
         return QSize(760, 380)
 
+    @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Share the new room out; Qt calls it."""
         super().resizeEvent(event)
         self._lay_out()
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the rectangles; Qt calls it."""
         theme, painter, here = theme_of(self), QPainter(self), None
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._cell is not None:
@@ -101,24 +102,24 @@ class TreemapView(Pointed):
         cell = self.cell_at(place)
         return "" if cell is None else self.tip(cell.area)
 
+    @override
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Follow the pointer; Qt calls it."""
         self.hover(self.cell_at(event.position()))
 
+    @override
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Select the module that is pointed at; Qt calls it."""
         cell = self.cell_at(event.position())
         if cell is not None and event.button() == Qt.MouseButton.LeftButton:
             self._pick(cell)
 
+    @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Open the module that is pointed at; Qt calls it."""
         cell = self.cell_at(event.position())
         if cell is not None:
             self.opened.emit(cell.area.path)
 
+    @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Offer what can be done with what is pointed at or selected; Qt calls it."""
         is_key = event.reason() == QContextMenuEvent.Reason.Keyboard
         found = None if is_key else self.cell_at(QPointF(event.pos()))
         if found is not None:
@@ -129,8 +130,8 @@ class TreemapView(Pointed):
         )
         self.show_menu(event.globalPos(), entries)
 
+    @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Go from module to module, open and leave; Qt calls it."""
         key, here = event.key(), self._find(self.selected)
         if self._cell is None:
             super().keyPressEvent(event)

@@ -1,4 +1,4 @@
-"""The model's configuration, with the keys of the selected node set off."""
+"""Configuration tab: all keys with their symbols, values, effects and meanings."""
 
 import json
 import textwrap
@@ -13,13 +13,13 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.widgets.layouts import vbox
 from bertviewer.ui.widgets.tables import Column, Row, TableModel, make_sortable, make_table
 
-VALUE, WIDEST = 2, 150
-"""The column of values, and how wide it is at first: a list of labels is in its tip."""
-SHORT, WIDE, MOST_LINES = 10, 100, 20  # characters of a value and of a line of its tip; lines
+VALUE_COLUMN, MAX_VALUE_WIDTH = 2, 150
+SHORT, TIP_WIDTH, MAX_TIP_LINES = 10, 100, 20
+"""Characters of a value without a tooltip and of a tooltip's line; lines of a tooltip."""
 
 
 class ConfigurationTab(QWidget):
-    """The whole configuration as a table; keys that bear on the selected node are bold."""
+    """A table; keys that affect the selected module are bold."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class ConfigurationTab(QWidget):
         make_sortable(table)
         header = table.horizontalHeader()
         header.setStretchLastSection(False)
-        header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Interactive)
+        header.setSectionResizeMode(VALUE_COLUMN, QHeaderView.ResizeMode.Interactive)
         self._table = table
         layout.addWidget(table)
         workspace.config_key_wanted.connect(self._show_key)
@@ -56,7 +56,7 @@ class ConfigurationTab(QWidget):
             "unused": self.tr("no effect here"),
             "none": self.tr("no effect on the computation"),
         }
-        # The numbers that formulas are made of come first, then what this model does not read.
+        # Keys with a symbol come first, then those that this model does not read.
         keys = sorted(config, key=lambda key: (key not in symbols, key not in unused))
         self._model.set_rows(
             [
@@ -68,9 +68,9 @@ class ConfigurationTab(QWidget):
                 for key, value in ((key, config[key]) for key in keys)
             ]
         )
-        self._table.resizeColumnToContents(VALUE)
-        width = min(grown(WIDEST), self._table.columnWidth(VALUE))
-        self._table.setColumnWidth(VALUE, width)
+        self._table.resizeColumnToContents(VALUE_COLUMN)
+        width = min(grown(MAX_VALUE_WIDTH), self._table.columnWidth(VALUE_COLUMN))
+        self._table.setColumnWidth(VALUE_COLUMN, width)
 
     def _show_key(self, key: str) -> None:
         """Select the row of a key."""
@@ -82,11 +82,11 @@ class ConfigurationTab(QWidget):
 
 
 def _hint(value: object) -> str:
-    """Return a value that is too long for its cell; a tip in one line would leave the screen."""
+    """Return a wrapped value that is too long for its cell, "" for a short one."""
     text = _text(value)
     if len(text) <= SHORT:
         return ""
-    return "\n".join(textwrap.wrap(text, WIDE, max_lines=MOST_LINES, placeholder=" …"))
+    return "\n".join(textwrap.wrap(text, TIP_WIDTH, max_lines=MAX_TIP_LINES, placeholder=" …"))
 
 
 def _text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Three lines that line up: a sum in symbols, with numbers put in, and its values."""
+"""A sum as aligned lines: in symbols, with numbers, and the values of its terms."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,19 +15,20 @@ from PySide6.QtGui import (
     QPalette,
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
+from typing_extensions import override
 
 from bertviewer.core.schema.count_steps import CountTerm
 from bertviewer.plots.fonts import weighted
 from bertviewer.report.costs import term_texts
 
-GAP = 18.0  # pixels between two terms, where the plus stands
+GAP = 18.0  # pixels between two terms, with the sign
 ROW_GAP = 10.0
-SMALLEST = 200
-MOST_WIDTHS = 8
-"""So many arrangements are kept."""
+MIN_WIDTH = 200
+MAX_CACHED = 8
+"""Cached arrangements, by width."""
 
 _BREAK = "\u200b"
-"""A space without width."""
+"""Zero-width space."""
 _MAY_END = re.compile(r"(?<=[·/_])(?=\S)")
 
 _LEFT = int(Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
@@ -35,7 +36,7 @@ _CENTER = int(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
 
 
 class _Column(Struct, frozen=True):
-    """A term: its sign, its lines, and the width that they are drawn in."""
+    """A term: its sign, its lines, and their width."""
 
     sign: str
     lines: tuple[str, ...]
@@ -43,12 +44,12 @@ class _Column(Struct, frozen=True):
 
     @property
     def indent(self) -> float:
-        """The room for the sign; the first term of a sum needs none."""
+        """The width of the sign, 0 for the first term."""
         return GAP if self.sign else 0.0
 
 
 class _Text(Struct, frozen=True):
-    """A text in its place."""
+    """A text and its rectangle."""
 
     words: str
     box: QRectF
@@ -57,14 +58,15 @@ class _Text(Struct, frozen=True):
 
 
 class CountView(QWidget):
-    """Draws the terms in columns, as many side by side as fit, and the result below.
+    """Draws terms in columns, as many in a row as fit, and the result below.
 
-    None is ever cut: a term that is wider than the view is broken into lines by itself.
+    Nothing is elided: a term that is wider than the view is wrapped. Painted by hand, because a
+    layout of labels does not align the lines of neighbouring terms.
     """
 
     def __init__(self, terms: Sequence[CountTerm], result: str) -> None:
         super().__init__()
-        # The value of an only term is the result.
+        # The value of a single term is the result.
         count = 3 if len(terms) > 1 else 2
         texts = map(term_texts, terms)
         self._terms = [(sign, tuple(lines[:count])) for sign, *lines in texts]
@@ -77,41 +79,40 @@ class CountView(QWidget):
         copy = QAction(self.tr("Copy"), self)
         copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
         self.addAction(copy)
-        # For screen readers, which cannot see the drawing.
         self.setAccessibleName(self.tr("Formula with numbers"))
         self.setAccessibleDescription(self.text())
 
     def text(self) -> str:
-        """Return the lines as plain text, one below the other."""
+        """Return the lines as plain text."""
         lines = []
         for number in range(len(self._terms[0][1])):
             words = (f"{sign} {term[number]}".strip() for sign, term in self._terms)
             lines.append(" ".join(words))
         return "\n= ".join((*lines, self._result))
 
+    @override
     def sizeHint(self) -> QSize:
-        """Return a size for a usual pane; Qt calls it."""
-        return QSize(SMALLEST * 2, self.heightForWidth(SMALLEST * 2))
+        return QSize(MIN_WIDTH * 2, self.heightForWidth(MIN_WIDTH * 2))
 
+    @override
     def minimumSizeHint(self) -> QSize:
-        """Return the least useful size; Qt calls it."""
-        return QSize(SMALLEST, 1)
+        return QSize(MIN_WIDTH, 1)
 
+    @override
     def hasHeightForWidth(self) -> bool:
-        """Say that narrow means high; Qt calls it."""
         return True
 
+    @override
     def heightForWidth(self, width: int) -> int:
-        """Return the height that a width needs; Qt calls it."""
         return int(max(text.box.bottom() for text in self._texts(width))) + 2
 
+    @override
     def changeEvent(self, event: QEvent) -> None:
-        """Lay the terms out anew in another font; Qt calls it."""
         super().changeEvent(event)
         self._arranged.clear()
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw; Qt calls it."""
         painter = QPainter(self)
         texts = self._texts(self.width())
         for text in texts:
@@ -122,9 +123,9 @@ class CountView(QWidget):
             painter.drawText(text.box, text.flags, text.words)
 
     def _texts(self, width: int) -> tuple[_Text, ...]:
-        """Return the texts for a width; Qt asks for the same few widths again and again."""
+        """Return the arrangement for a width, from a cache: Qt asks for few widths many times."""
         if width not in self._arranged:
-            if len(self._arranged) == MOST_WIDTHS:
+            if len(self._arranged) == MAX_CACHED:
                 self._arranged.clear()
             self._arranged[width] = tuple(self._laid_out(float(width)))
         return self._arranged[width]
@@ -142,7 +143,7 @@ class CountView(QWidget):
         yield _Text(result, QRectF(0, top - ROW_GAP / 2, width, height), _LEFT)
 
     def _rows(self, width: float, metrics: QFontMetricsF) -> Iterator[list[_Column]]:
-        """Yield the columns that stand side by side in a width."""
+        """Yield the columns of each row."""
         row: list[_Column] = []
         used = 0.0
         for sign, plain in self._terms:
@@ -162,7 +163,7 @@ class CountView(QWidget):
 
 
 def _breakable(text: str) -> str:
-    """Return a text that may also be broken behind a sign or within a long name."""
+    """Return a text that can also be wrapped after an operator or within a long name."""
     return _MAY_END.sub(_BREAK, text)
 
 
@@ -180,7 +181,7 @@ def _row_texts(row: Sequence[_Column], top: float, heights: Sequence[float]) -> 
 
 
 def _line_heights(row: Sequence[_Column], metrics: QFontMetricsF) -> list[float]:
-    """Return the height of each line, the highest of its terms'."""
+    """Return the height of each line, the maximum of all terms."""
     return [
         max(
             metrics.boundingRect(

@@ -1,4 +1,4 @@
-"""The forward maths of the selected node, with its own values and notes in plain words."""
+"""Formula tab: the forward computation of the selected module, its symbols, notes and check."""
 
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout
 
@@ -14,7 +14,7 @@ from bertviewer.ui.widgets.layouts import vbox
 
 
 class FormulaTab(QScrollArea):
-    """A formula, its legend, and the notes that a learner asks for."""
+    """A formula, its legend, notes, source, and the check panel."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class FormulaTab(QScrollArea):
         self.setWidget(page)
 
     def _show_check(self) -> None:
-        """Have in sight what came of a check; it stands at the end of a long page."""
+        """Scroll to the result of a check, at the end of the page."""
         row = self._workspace.selection.row
         if row is None or self._check is None or not self.isVisible():
             return
@@ -54,23 +54,19 @@ class FormulaTab(QScrollArea):
         layout = None if page is None else page.layout()
         if page is None or layout is None or self._check is None:
             return
-        # As high as it is with what came of the check, which Qt would see to only later.
+        # Resize now; Qt would do it later.
         layout.activate()
         page.resize(page.width(), layout.totalHeightForWidth(page.width()))
         self.verticalScrollBar().setValue(self._check.y())
 
     def _fill(self, layout: QVBoxLayout, formula: Formula) -> None:
         self._maths(layout, formula)
-        for note in formula.notes:
-            layout.addWidget(Prose(note, self._workspace))
         layout.addWidget(muted_label(self.tr("Source: {0}").format(formula.source)))
 
     def _without_formula(self, layout: QVBoxLayout, parts: Formula) -> None:
         self._maths(layout, parts)
-        for note in parts.notes:
-            layout.addWidget(Prose(note, self._workspace))
         if parts.source == parts.title:
-            return  # no class is known, only the names of tensors
+            return  # only the names of tensors are known
         text = self.tr("For how {0} combines its parts, see its code in the Source tab.")
         layout.addWidget(plain_label(text.format(parts.title)))
         layout.addWidget(muted_label(self.tr("Defined in {0}").format(parts.source)))
@@ -81,3 +77,5 @@ class FormulaTab(QScrollArea):
         layout.addSpacing(6)
         layout.addWidget(FormulaView(formula))
         layout.addSpacing(6)
+        for note in formula.notes:
+            layout.addWidget(Prose(note, self._workspace))

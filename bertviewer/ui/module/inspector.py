@@ -1,10 +1,11 @@
-"""The pane beside the middle, of the selected module: light, until there is one to show."""
+"""Inspector: the panel about the selected module, whose page is imported when needed."""
 
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from typing_extensions import override
 
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.widgets.layouts import named, vbox
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Inspector(QWidget):
-    """Written anew whenever something about the selected row changes, while it is in sight.
+    """Refreshes its page when something about the selected row changes, while it is visible.
 
-    The tree and the middle are drawn first: what a page takes to import comes after them. Below
-    what scrolls stands what checks the module.
+    The page is created after the tree and the middle have been drawn. The summary of the check is
+    below the scroll area.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -40,26 +41,25 @@ class Inspector(QWidget):
         workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_change))
         workspace.overview_ready.connect(self._build)
         workspace.question_wanted.connect(self._on_question)
-        # In a turn of its own: the run's views are built in this one.
+        # Later: the views of the run are created first.
         workspace.views_wanted.connect(lambda: workspace.draw_queue.later(self._on_views))
 
     def refresh(self) -> None:
-        """Write what is known of the selected row."""
+        """Show the selected row."""
         self._is_stale = False
         if self._page is not None:
             self._page.refresh()
 
+    @override
     def showEvent(self, event: QShowEvent) -> None:
-        """Write what changed while this was out of sight; Qt calls it."""
         super().showEvent(event)
         if self._is_stale:
             self.refresh()
 
     def _build(self) -> None:
-        """Take what was imported meanwhile into use."""
+        """Create the page."""
         if self._page is None:
-            from bertviewer.ui.module.check_summary import CheckSummary
-            from bertviewer.ui.module.inspector_page import InspectorPage
+            from bertviewer.ui.module.inspector_page import CheckSummary, InspectorPage
 
             self._page = InspectorPage(self._workspace)
             self._page.can_set_formulas = self._can_set_formulas
@@ -71,7 +71,7 @@ class Inspector(QWidget):
         """Open a question of the selected module, and scroll to its answer."""
         if view or self._page is None:
             return
-        if self._is_stale:  # the pane may come into sight only now
+        if self._is_stale:
             self.refresh()
         row = self._page.open_question(name)
         if row is not None:

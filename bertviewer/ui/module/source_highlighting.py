@@ -1,4 +1,4 @@
-"""Colours for Python source, in a light and a dark palette."""
+"""Syntax highlighting of Python source, for the light and the dark theme."""
 
 import io
 import keyword
@@ -10,10 +10,11 @@ from typing import Literal
 
 from msgspec import Struct
 from PySide6.QtGui import QColor, QFont, QSyntaxHighlighter, QTextCharFormat, QTextDocument
+from typing_extensions import override
 
 Kind = Literal["keyword", "definition", "self", "decorator", "string", "number", "comment"]
 
-# Each has a contrast of at least 4.5 with the colour that text is read on.
+# Contrast with the background is at least 4.5.
 LIGHT_COLORS: Mapping[Kind, str] = {
     "keyword": "#8a1c7c",
     "definition": "#1a5fa3",
@@ -33,7 +34,7 @@ DARK_COLORS: Mapping[Kind, str] = {
     "comment": "#93a0ad",
 }
 
-# Python 3.12 gives the pieces of an f-string tokens of their own.
+# Python 3.12 has separate tokens for the parts of an f-string.
 _STRINGS = {token.STRING} | {
     getattr(token, name)
     for name in ("FSTRING_START", "FSTRING_MIDDLE", "FSTRING_END")
@@ -42,7 +43,7 @@ _STRINGS = {token.STRING} | {
 
 
 class Span(Struct, frozen=True):
-    """A piece of one line, counted in characters from 0."""
+    """A range of characters of one line."""
 
     start: int
     length: int
@@ -50,7 +51,7 @@ class Span(Struct, frozen=True):
 
 
 def spans_of(text: str) -> dict[int, list[Span]]:
-    """Return what is to be coloured, by line from 0; a text that is no Python is left plain."""
+    """Return spans by zero-based line; a text that is not Python has none."""
     spans: dict[int, list[Span]] = defaultdict(list)
     lines = text.splitlines()
     for found, kind in _kinds(text):
@@ -97,7 +98,7 @@ def _kind(found: tokenize.TokenInfo, before: str) -> Kind | None:
 
 
 class SourceHighlighter(QSyntaxHighlighter):
-    """Colours a document by spans that are worked out for the whole text at once."""
+    """Highlights precomputed spans: they depend on more than one line."""
 
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
@@ -105,13 +106,13 @@ class SourceHighlighter(QSyntaxHighlighter):
         self._formats: dict[Kind, QTextCharFormat] = {}
 
     def show_spans(self, spans: Mapping[int, list[Span]], colors: Mapping[Kind, str]) -> None:
-        """Colour these spans from now on."""
+        """Highlight other spans or colours."""
         self._spans = spans
         self._formats = {kind: _format(kind, color) for kind, color in colors.items()}
         self.rehighlight()
 
+    @override
     def highlightBlock(self, text: str) -> None:
-        """Colour one line; Qt calls it."""
         for span in self._spans.get(self.currentBlock().blockNumber(), ()):
             self.setFormat(span.start, span.length, self._formats[span.kind])
 

@@ -1,8 +1,9 @@
-"""The Python source of the selected module's class."""
+"""Source tab: the Python source of the selected module's class, and of the classes it inherits."""
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QWidget
+from typing_extensions import override
 
 from bertviewer.charts.theme import TITLE
 from bertviewer.core.building.source_code import SourceCode, source_of
@@ -16,46 +17,56 @@ from bertviewer.ui.widgets.layouts import hbox, named, vbox
 
 
 class SourceTab(QWidget):
-    """A class's name and place, and its lines below; Ctrl+F finds a text in them."""
+    """Class, file and source; Ctrl+F finds text in it."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
         for signal in (workspace.devices_changed, workspace.confirmed):
-            signal.connect(self._look_again)
+            signal.connect(self._retry)
         self._shown: tuple[str, str] | None = None
         self._name = heading_label("", TITLE)
-        self._place = named(muted_label(""), "sourcePlace")
+        self._location = named(muted_label(""), "sourcePlace")
         self._view = SourceView()
         self._view.setAccessibleName(self.tr("Source"))
         self.setFocusProxy(self._view)
         self._find = FindBar(self._view)
         tip = self.tr("Find text in the source (Ctrl+F)")
-        self._open_find = flat_button("openFind", self.tr("Find"), tip)
-        self._open_find.clicked.connect(self._find.open_bar)
-        vbox(self._make_head(), (self._view, 1), parent=self, spacing=0)
+        open_find = flat_button("openFind", self.tr("Find"), tip)
+        open_find.clicked.connect(self._find.open_bar)
+        head = blank_page()
+        title = hbox((self._name, 1), open_find)
+        margins = 16, 12, 8, 8
+        vbox(title, self._location, self._find, parent=head, margins=margins, spacing=2)
+        vbox(head, (self._view, 1), parent=self, spacing=0)
 
     def refresh(self) -> None:
-        """Show the source of the selected row's class."""
+        """Show the source of the selected row's class; the same class keeps its scroll position."""
         row = self._workspace.selection.row
         if row is None:
             return
         wanted = (row.node.class_module, row.node.class_name)
         if wanted == self._shown:
-            return  # the reader stays at the line that is being read
-        found = source_of(*wanted)
-        self._shown = wanted if found else None
+            return
+        pieces = source_of(*wanted)
+        self._shown = wanted if pieces else None
         self._name.setText(row.node.class_name)
-        self._place.setText(self._describe(found[0]) if found else self._missing(*wanted))
-        self._view.show_source([(self._heading(n, piece), piece) for n, piece in enumerate(found)])
+        location = self._missing(*wanted)
+        if pieces:
+            package = f"{pieces[0].package} {pieces[0].version}"
+            location = f"{self._line(pieces[0])}  ·  {package}".rstrip()
+        self._location.setText(location)
+        inherited = self.tr("inherited: {0}, from {1}")
+        self._view.show_source(
+            [
+                (inherited.format(piece.name, self._line(piece)) if number else "", piece)
+                for number, piece in enumerate(pieces)
+            ]
+        )
 
-    def _look_again(self) -> None:
-        """Look again: the libraries that classes are read from may not have been there."""
-        if self.isVisible():
-            self.refresh()
-
+    @override
     def event(self, event: QEvent) -> bool:
-        """Keep Ctrl+F, which filters the tree elsewhere, while a person reads here; Qt calls it."""
+        # Claim Ctrl+F, which filters the tree elsewhere.
         if (
             event.type() == QEvent.Type.ShortcutOverride
             and isinstance(event, QKeyEvent)
@@ -65,8 +76,8 @@ class SourceTab(QWidget):
             return True
         return super().event(event)
 
+    @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Open the find bar, or step on from match to match; Qt calls it."""
         if event.matches(QKeySequence.StandardKey.Find):
             self._find.open_bar()
         elif event.matches(QKeySequence.StandardKey.FindNext):
@@ -78,22 +89,13 @@ class SourceTab(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def _make_head(self) -> QWidget:
-        head = blank_page()
-        above = hbox((self._name, 1), self._open_find)
-        vbox(above, self._place, self._find, parent=head, margins=(16, 12, 8, 8), spacing=2)
-        return head
-
-    def _describe(self, piece: SourceCode) -> str:
-        return f"{self._line(piece)}  ·  {piece.package} {piece.version}".rstrip()
+    def _retry(self) -> None:
+        """Refresh when libraries have been imported."""
+        if self.isVisible():
+            self.refresh()
 
     def _line(self, piece: SourceCode) -> str:
         return self.tr("{0}, line {1}").format(piece.path, piece.first_line)
-
-    def _heading(self, number: int, piece: SourceCode) -> str:
-        if number == 0:
-            return ""
-        return self.tr("inherited: {0}, from {1}").format(piece.name, self._line(piece))
 
     def _missing(self, module: str, name: str) -> str:
         if module and not libraries.are_loaded():

@@ -1,10 +1,11 @@
-"""Source code to read: line numbers of the file, colours, and text that can be copied."""
+"""Read-only view of source code with line numbers and syntax highlighting."""
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.theme import DARK, NORMAL
 from bertviewer.core.building.source_code import SourceCode
@@ -22,7 +23,7 @@ _MARGIN = 8  # pixels on either side of a line number
 
 
 class SourceView(QPlainTextEdit):
-    """Shows pieces of source below one another, each after a heading that is a comment."""
+    """Shows several pieces of source, each below a heading in the form of a comment."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +44,7 @@ class SourceView(QPlainTextEdit):
         self.updateRequest.connect(self._on_update)
 
     def show_source(self, pieces: Sequence[tuple[str, SourceCode]]) -> None:
-        """Show these pieces; an empty heading is left out."""
+        """Show pieces with headings; an empty heading is omitted."""
         lines: list[str] = []
         self._numbers, self._spans = [], {}
         for heading, piece in pieces:
@@ -63,16 +64,16 @@ class SourceView(QPlainTextEdit):
         self._recolor()
 
     def line_number(self, block: int) -> int | None:
-        """Return the number in its file of a line of the view; a heading's is ``None``."""
+        """Return the line number in the file of a block, ``None`` for a heading."""
         return self._numbers[block] if block < len(self._numbers) else None
 
     def gutter_width(self) -> int:
-        """Return the width in pixels that the line numbers take."""
+        """Return the width of the line numbers in pixels."""
         digits = max((len(str(number)) for number in self._numbers if number), default=1)
         return self.fontMetrics().horizontalAdvance("9") * digits + 2 * _MARGIN
 
     def paint_gutter(self, event: QPaintEvent) -> None:
-        """Draw the numbers of the lines in sight beside them."""
+        """Draw the numbers of visible lines."""
         painter = QPainter(self._gutter)
         painter.fillRect(event.rect(), self.palette().color(QPalette.ColorRole.AlternateBase))
         painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
@@ -89,14 +90,14 @@ class SourceView(QPlainTextEdit):
             top += height
             block = block.next()
 
+    @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Keep the line numbers as high as the text; Qt calls it."""
         super().resizeEvent(event)
         area = self.contentsRect()
         self._gutter.setGeometry(area.left(), area.top(), self.gutter_width(), area.height())
 
+    @override
     def changeEvent(self, event: QEvent) -> None:
-        """Follow a change of theme; Qt calls it."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self._recolor()
@@ -114,16 +115,16 @@ class SourceView(QPlainTextEdit):
 
 
 class _Gutter(QWidget):
-    """The strip left of the text."""
+    """The line numbers at the left."""
 
     def __init__(self, view: SourceView) -> None:
         super().__init__(view)
         self._view = view
 
+    @override
     def sizeHint(self) -> QSize:
-        """Return the strip's width; Qt calls it."""
         return QSize(self._view.gutter_width(), 0)
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw; Qt calls it."""
         self._view.paint_gutter(event)

@@ -51,9 +51,8 @@ from bertviewer.ui.theme.appearance import (
 from bertviewer.ui.theme.text_size import next_scale, store_scale
 from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.tree.panel import ModuleTreePanel, TreeHeading
-from bertviewer.ui.welcome.answer_bar import AnswerBar
-from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.page import WelcomePage
+from bertviewer.ui.welcome.question_runner import AnswerBar, QuestionRunner
 from bertviewer.ui.widgets.layouts import stacked, vbox
 from bertviewer.ui.widgets.messages import ErrorBar, show_about
 
@@ -87,7 +86,7 @@ class MainWindow(QMainWindow):
         self.resize(_WISHED_SIZE.boundedTo(room_on(self.screen().availableGeometry()).size()))
         self.run_area = RunArea(workspace)
         self.opening = Opening(workspace, self)
-        self.asking = Asking(workspace, self, self)
+        self.asking = QuestionRunner(workspace, self, self)
         self.welcome = WelcomePage(workspace, self.opening, self.asking, icon)
         self.welcome.left.connect(self._leave_welcome)
         self._pages = stacked(self.welcome, self._make_middle())

@@ -1,219 +1,178 @@
-"""Which columns the module tree has, and how wide they are."""
+"""Columns of the module tree: title, text and sort value of each, and the tooltips of cells."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable
+from math import prod
 
-from PySide6.QtCore import QEvent, QObject, QSettings, Qt
-from PySide6.QtGui import QFont, QFontMetrics
-from PySide6.QtWidgets import QHeaderView
+from msgspec import Struct
 
-from bertviewer.core.schema.module_tree import TreeRow
-from bertviewer.core.util.numbers import short_count
-from bertviewer.ui.settings.settings import store
-from bertviewer.ui.tree.cells import (
-    CHANGE,
-    CLASS,
-    COLUMNS,
-    MACS,
-    MODULE,
-    ORDER,
-    OUTPUT_SHAPE,
-    PARAMETERS,
-    SHAPE,
-    SHARE,
-    STATISTIC,
-    look,
-    sizes_of,
-)
-from bertviewer.ui.tree.delegate import NAME_LEFT, PAD, shortened
-from bertviewer.ui.tree.model import ModuleTreeModel
-from bertviewer.ui.tree.view import INDENT, NARROW_INDENT, ModuleTreeView
+from bertviewer.core.expressions.symbols import shape_text
+from bertviewer.core.util.numbers import number_text, with_minus
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.tree.rows import TreeItem
 
-# All in pixels.
-NAME_LEAST, NAME_ENOUGH, NAME_MOST, NARROW = 110, 150, 420, 260
-CLASS_MOST, SHAPE_MOST = 190, 150
-COUNT_LEAST, COLUMN_LEAST, TITLE_PAD = 52, 40, 14
+STATISTIC_DIGITS, CHANGE_DIGITS = 5, 3
+"""Significant digits of a statistic and of a change."""
+_DIGITS, _LONGEST_NUMBER = re.compile(r"\d+"), 20
 
-NAMES = {
-    CLASS: "class",
-    PARAMETERS: "parameters",
-    SHARE: "share",
-    SHAPE: "shape",
-    OUTPUT_SHAPE: "output",
-    MACS: "macs",
-    STATISTIC: "statistic",
-}
-"""Columns that a person can choose, as settings have them."""
-USUAL = frozenset({SHAPE, PARAMETERS})
-COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING = "tree/columns", "tree/exact", "tree/statistic"
+SortKey = tuple[bool, float | str]
+Value = float | str | None
 
 
-class TreeColumns(QObject):
-    """Gives each column the width of its texts, and the names what is left.
+class TreeColumn(Struct, frozen=True):
+    """A column.
 
-    Names give way first, as they are cut in the middle; numbers never do. Where there is no room
-    for names, the shapes go. Counts have all digits where there is room for them, or where a person
-    wants them. Where a person moves the edge of a column, it stays as it is put.
+    Attributes:
+        title: the heading, "" for the statistic that is shown.
+        text: the text of a cell with all digits, "" where the value is unknown. It gets the row
+            and the name of the shown statistic.
+        value: what rows are sorted by, ``None`` where it is unknown.
+        setting: the name in settings, "" if users can't choose the column.
+        is_number: whether texts are right-aligned and never elided.
+        is_descending: whether the first click sorts in descending order.
     """
 
-    def __init__(self, view: ModuleTreeView, model: ModuleTreeModel) -> None:
-        super().__init__(view)
-        self._view = view
-        self._model = model
-        self._header = view.header()
-        self._put: dict[int, int] = {}  # widths that a person has chosen
-        self._is_fitting = False
-        self._wishes: dict[tuple[int, bool], int] = {}
-        self.chosen = _stored_columns()
-        self.has_changes = False  # whether another model is compared
-        self.is_exact = QSettings().value(EXACT_SETTING, False, bool) is True
-        header = self._header
-        header.setStretchLastSection(False)
-        header.setTextElideMode(Qt.TextElideMode.ElideRight)
-        header.setMinimumSectionSize(COLUMN_LEAST)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        for place, column in enumerate(ORDER):
-            header.moveSection(header.visualIndex(column), place)
-        header.sectionResized.connect(self._on_moved)
-        view.viewport().installEventFilter(self)
-        model.modelReset.connect(self._forget)
-        model.figures_changed.connect(self._forget)
-        model.headerDataChanged.connect(self._forget)
-
-    def choose(self, column: int, is_shown: bool) -> None:
-        """Show a column or not, now and in sessions to come."""
-        self.chosen = self.chosen | {column} if is_shown else self.chosen - {column}
-        names = [NAMES[each] for each in ORDER if each in self.chosen and each in NAMES]
-        store(COLUMNS_SETTING, ",".join(names))
-        self.fit()
-
-    def offer_changes(self, are_there: bool) -> None:
-        """Have a column of changes for as long as another model is compared."""
-        if are_there != self.has_changes:
-            self.has_changes = are_there
-            self.chosen = self.chosen | {CHANGE} if are_there else self.chosen - {CHANGE}
-        self.fit()
-
-    def set_exact(self, is_exact: bool) -> None:
-        """Show counts in all their digits, whatever room there is."""
-        self.is_exact = is_exact
-        store(EXACT_SETTING, is_exact)
-        self.fit()
-
-    def reset(self) -> None:
-        """Show the usual columns, as wide as they are by themselves."""
-        self._put.clear()
-        self.chosen = USUAL | {CHANGE} if self.has_changes else USUAL
-        QSettings().remove(COLUMNS_SETTING)
-        self.set_exact(False)
-
-    def fit(self) -> None:
-        """Fit all columns to what is shown now, and to the room that there is."""
-        room = self._view.viewport().width()
-        indent = NARROW_INDENT if room < NARROW else INDENT
-        if indent != self._view.indentation():
-            self._view.setIndentation(indent)
-        shown = [column for column in ORDER[1:] if column in self.chosen]
-        is_exact = self.is_exact
-        widths = {column: self._width(column, is_exact) for column in shown}
-        if SHAPE in widths and room - sum(widths.values()) < NAME_ENOUGH:
-            del widths[SHAPE]
-        name = self._put.get(MODULE, self._width(MODULE, is_exact))
-        if not is_exact:
-            whole = {column: self._width(column, True) for column in widths}
-            if name + sum(whole.values()) <= room:
-                is_exact, widths = True, whole
-        left = room - sum(widths.values())
-        widths[MODULE] = max(NAME_LEAST, min(self._put.get(MODULE, left), left))
-        self._view.cells.is_exact = is_exact
-        self._is_fitting = True
-        for column in range(COLUMNS):
-            self._view.setColumnHidden(column, column not in widths)
-        for column, width in widths.items():
-            self._header.resizeSection(column, width)
-        self._is_fitting = False
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the view's width and its type; Qt calls it."""
-        if event.type() == QEvent.Type.FontChange:
-            self._view.cells.follow_look()
-            self._wishes.clear()
-        if event.type() in (QEvent.Type.Resize, QEvent.Type.FontChange):
-            self.fit()
-        return super().eventFilter(watched, event)
-
-    def _width(self, column: int, is_exact: bool) -> int:
-        if column in self._put:
-            return self._put[column]
-        if (column, is_exact) not in self._wishes:
-            self._wishes[column, is_exact] = self._wish(column, is_exact)
-        return self._wishes[column, is_exact]
-
-    def _wish(self, column: int, is_exact: bool) -> int:
-        """Return how wide a column would be with all of its texts in sight."""
-        model, cells = self._model, self._view.cells
-        if column == MODULE:
-            return min(NAME_MOST, self._names())
-        title = self._title(column)
-        if column in (SHAPE, OUTPUT_SHAPE):
-            shapes = set(model.rows.figures.outputs())
-            if column == SHAPE:
-                shapes |= {sizes_of(item.row.shape) for item in model.rows.looks.values()}
-            width = _widest(cells.shape_font, set(map(look, shapes)))
-            return max(title, min(SHAPE_MOST, width) + PAD + 1)
-        if column == CLASS:
-            return max(title, min(CLASS_MOST, _widest(cells.name_font, model.texts(CLASS)))) + PAD
-        texts = set(model.texts(column))
-        if column == PARAMETERS and not is_exact:
-            counts = {short_count(item.row.parameters) for item in model.rows.looks.values()}
-            return max(COUNT_LEAST, title, _widest(cells.count_font, counts) + PAD * 3 // 2)
-        if column == MACS and not is_exact:
-            texts = {short_count(int(text.replace(",", ""))) for text in texts if text}
-        return max(title, _widest(cells.count_font, texts)) + 2 * PAD
-
-    def _title(self, column: int) -> int:
-        """Return how wide a column's title is."""
-        across = Qt.Orientation.Horizontal
-        font = self._model.headerData(column, across, Qt.ItemDataRole.FontRole)
-        return _widest(font, {str(self._model.headerData(column, across))}) + TITLE_PAD
-
-    def _names(self) -> int:
-        """Return how wide the column of names would be, with all of them in sight."""
-        metrics = QFontMetrics(self._view.cells.name_font)
-        items = self._model.rows.items
-        widths = (
-            (depth + 1) * INDENT + NAME_LEFT + metrics.horizontalAdvance(shortened(label))
-            for depth, label in (_labels(items[0].row, 0) if items else ())
-        )
-        return max(widths, default=0) + PAD
-
-    def _on_moved(self, column: int, before: int, now: int) -> None:
-        """Keep a width that a person has chosen."""
-        if not self._is_fitting and before and now:
-            self._put[column] = now
-            self.fit()
-
-    def _forget(self) -> None:
-        """Have widths measured anew when they are next asked for: other texts are shown."""
-        self._wishes.clear()
+    title: str
+    text: Callable[[TreeItem, str], str]
+    value: Callable[[TreeItem, str], Value]
+    setting: str = ""
+    is_number: bool = False
+    is_descending: bool = False
 
 
-def _stored_columns() -> frozenset[int]:
-    stored = QSettings().value(COLUMNS_SETTING)
-    if not isinstance(stored, str):
-        return USUAL
-    names = stored.split(",")
-    return frozenset(column for column, name in NAMES.items() if name in names)
+def _macs_text(item: TreeItem, _statistic: str) -> str:
+    macs = item.rows.figures.macs(item.row)
+    return "" if macs is None else f"{macs:,}"
 
 
-def _labels(row: TreeRow, depth: int) -> Iterator[tuple[int, str]]:
-    """Yield names with how deep they stand; of equal layers those of the first."""
-    yield depth, row.label
-    if row.is_folded:
-        depth += 1
-        yield depth, row.members[-1].label
-    for child in row.children:
-        yield from _labels(child, depth + 1)
+def _statistic_text(item: TreeItem, statistic: str) -> str:
+    value = item.rows.figures.statistic(item.row, statistic)
+    if value is None or isinstance(value, int):
+        return "" if value is None else f"{value:,}"
+    return with_minus(f"{value:#.{STATISTIC_DIGITS}g}")  # trailing zeros align the column
 
 
-def _widest(font: QFont, texts: set[str] | frozenset[str]) -> int:
-    return max(map(QFontMetrics(font).horizontalAdvance, texts), default=0)
+def _change_text(item: TreeItem, _statistic: str) -> str:
+    change = item.rows.figures.change(item.row)
+    return "" if change is None else number_text(change, CHANGE_DIGITS)
+
+
+def _elements(shape: tuple[int, ...] | None) -> float | None:
+    return None if shape is None else prod(shape)
+
+
+COLUMNS = (
+    TreeColumn(
+        QT_TRANSLATE_NOOP("tree", "Module"),
+        lambda item, _: item.row.label,
+        lambda item, _: natural(item.row.label),
+    ),
+    TreeColumn(
+        QT_TRANSLATE_NOOP("tree", "Class"),
+        lambda item, _: item.row.class_label,
+        lambda item, _: item.row.node.class_name.casefold(),
+        "class",
+    ),
+    TreeColumn(
+        QT_TRANSLATE_NOOP("tree", "Params"),
+        lambda item, _: f"{item.row.parameters:,}",
+        lambda item, _: item.row.parameters,
+        "parameters",
+        is_number=True,
+        is_descending=True,
+    ),
+    TreeColumn(
+        QT_TRANSLATE_NOOP("tree", "Share"),
+        lambda item, _: f"{item.row.share:.2%}",
+        lambda item, _: item.row.parameters,
+        "share",
+        is_number=True,
+        is_descending=True,
+    ),
+    TreeColumn(
+        QT_TRANSLATE_NOOP("tree", "Shape"),
+        lambda item, _: shape_text(item.row.shape),
+        lambda item, _: _elements(item.row.shape),
+        "shape",
+        is_descending=True,
+    ),
+    TreeColumn(
+        QT_TRANSLATE_NOOP("tree", "Output shape"),
+        lambda item, _: shape_text(item.rows.figures.output_shape(item.row)),
+        lambda item, _: _elements(item.rows.figures.output_shape(item.row)),
+        "output",
+        is_descending=True,
+    ),
+    TreeColumn(
+        QT_TRANSLATE_NOOP("tree", "Multiply-adds"),
+        _macs_text,
+        lambda item, _: item.rows.figures.macs(item.row),
+        "macs",
+        is_number=True,
+        is_descending=True,
+    ),
+    TreeColumn(
+        "",
+        _statistic_text,
+        lambda item, statistic: item.rows.figures.statistic(item.row, statistic),
+        "statistic",
+        is_number=True,
+        is_descending=True,
+    ),
+    TreeColumn(
+        QT_TRANSLATE_NOOP("tree", "Change"),
+        _change_text,
+        lambda item, _: item.rows.figures.change(item.row),
+        is_number=True,
+        is_descending=True,
+    ),
+)
+MODULE, CLASS, PARAMETERS, SHARE, SHAPE, OUTPUT_SHAPE, MACS, STATISTIC, CHANGE = range(len(COLUMNS))
+VISUAL_ORDER = (MODULE, CLASS, SHAPE, OUTPUT_SHAPE, MACS, STATISTIC, CHANGE, SHARE, PARAMETERS)
+
+
+def column_title(column: int, statistic: str) -> str:
+    """Return the translated heading of a column."""
+    return statistic if column == STATISTIC else translate("tree", COLUMNS[column].title)
+
+
+def shape_sizes(shape: tuple[int, ...] | None) -> tuple[str, ...]:
+    """Return the sizes of a shape as texts, empty for ``None``."""
+    return tuple(map(str, shape or ()))
+
+
+def sizes_text(sizes: tuple[str, ...] | None) -> str:
+    """Return sizes as ``384×384``, "" for ``None``."""
+    return "×".join(sizes or ())
+
+
+def cell_tip(item: TreeItem, column: int, statistic: str) -> str:
+    """Return the tooltip of a cell; a name's summarizes the row."""
+    row, figures = item.row, item.rows.figures
+    count = translate("tree", "{0} parameters, {1} of the model")
+    count = count.format(f"{row.parameters:,}", f"{row.share:.2%}")
+    if column in (PARAMETERS, SHARE):
+        return count
+    output = figures.output_shape(row) or figures.output(row)
+    shapes = [translate("tree", "weight {0}").format(shape_text(row.shape))] if row.shape else []
+    if output is not None:
+        shapes.append(translate("tree", "output {0}").format(shape_text(output)))
+    if column in (SHAPE, OUTPUT_SHAPE):
+        return "\n".join(shapes)
+    if column == CHANGE and (change := figures.change(row)) is not None:
+        text = translate("tree", "‖Δ‖ / ‖left‖ = {0} over all its tensors")
+        return text.format(number_text(change))
+    if column != MODULE:
+        return COLUMNS[column].text(item, statistic)
+    return "\n".join(filter(None, (item.key, row.class_label, count, *shapes)))
+
+
+def sort_key(item: TreeItem, column: int, statistic: str, is_descending: bool) -> SortKey:
+    """Return a sort key that puts unknown values last in either order."""
+    value = COLUMNS[column].value(item, statistic)
+    return (not is_descending, 0.0) if value is None else (is_descending, value)
+
+
+def natural(name: str) -> str:
+    """Return a sort key in natural order: ``2`` before ``10``."""
+    return _DIGITS.sub(lambda found: found.group().zfill(_LONGEST_NUMBER), name.casefold())

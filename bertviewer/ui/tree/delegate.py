@@ -1,4 +1,4 @@
-"""Draws the cells of the module tree: names with the hue of their part, shapes, counts and bars."""
+"""Delegate of the module tree: names with the colour of their part, shapes, counts and bars."""
 
 import re
 
@@ -11,54 +11,52 @@ from PySide6.QtGui import (
     QTextCharFormat,
 )
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
+from typing_extensions import override
 
 from bertviewer.charts.theme import LARGE, MEDIUM, NORMAL, SMALL, STRONG, mixed
 from bertviewer.core.util.numbers import count_text, short_count
 from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import monospaced, sized, tabular, weighted
 from bertviewer.ui.theme.theme_of import theme_of
-from bertviewer.ui.tree.cells import (
+from bertviewer.ui.tree.columns import (
     CLASS,
+    COLUMNS,
     MACS,
     MODULE,
-    ORDER,
     OUTPUT_SHAPE,
     PARAMETERS,
     SHAPE,
-    cell_text,
-    look,
-    sizes_of,
+    VISUAL_ORDER,
+    shape_sizes,
+    sizes_text,
 )
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.rows import TreeItem
 from bertviewer.ui.widgets.labels import highlighted_line
 
-SQUARE, NAME_LEFT = 8, 18
-"""Pixels: a part's square, and where a name begins."""
-PAD = 8
-"""Pixels at both sides of a column."""
-BAR = 3
-MARKED = 0.28
-"""How much of the accent lies behind letters that were looked for."""
+SQUARE, NAME_LEFT, PADDING, BAR = 8, 18, 8, 3
+"""Pixels: the square of a part, where names start, beside each column, the height of a bar."""
+HIGHLIGHT = 0.28
+"""Opacity of the accent behind highlighted text."""
 LONGEST = 160
-"""Letters of a name, of which nobody sees more."""
+"""Characters of a name or class that are drawn."""
 
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class TreeDelegate(QStyledItemDelegate):
-    """Draws what stands on a row; the view draws what lies behind it."""
+    """Draws the cells; the view draws the background of a row."""
 
     def __init__(self, view: QTreeView, model: ModuleTreeModel) -> None:
         super().__init__(view)
         self._view = view
         self._model = model
-        self.is_exact = False  # whether counts have room for all digits
-        self.follow_look()
+        self.is_exact = False  # whether counts have all digits
+        self.update_style()
 
-    def follow_look(self) -> None:
-        """Take over the view's colours and type; to be called when they change."""
+    def update_style(self) -> None:
+        """Take over the view's colours and fonts."""
         font = sized(self._view.font(), LARGE)
         self._theme = theme_of(self._view)
         self.name_font, self._strong = font, weighted(font, STRONG)
@@ -66,13 +64,13 @@ class TreeDelegate(QStyledItemDelegate):
         self.shape_font = monospaced(sized(font, SMALL))
         self._small = sized(font, NORMAL)
 
+    @override
     def paint(
         self,
         painter: QPainter,
         option: QStyleOptionViewItem,
         index: QModelIndex | QPersistentModelIndex,
     ) -> None:
-        """Draw one cell; Qt calls it."""
         item = self._model.item(index)
         if item is None:
             return
@@ -95,7 +93,7 @@ class TreeDelegate(QStyledItemDelegate):
         theme, part = self._theme, item.rows.part(item)
         square = QRectF(box.left() + 4, box.center().y() - SQUARE / 2, SQUARE, SQUARE)
         painter.setPen(Qt.PenStyle.NoPen)
-        if item.row.is_folded:  # a deck of layers
+        if item.row.is_folded:  # folded layers
             painter.setBrush(QColor(theme.shade(part, 0.45)))
             painter.drawRoundedRect(square.translated(2, -2), 2, 2)
         painter.setBrush(QColor(theme.parts[part]))
@@ -103,60 +101,65 @@ class TreeDelegate(QStyledItemDelegate):
         is_hit = not self._model.filter.terms or item.is_hit
         font = self._strong if is_selected else self.name_font
         color = theme.text if is_hit else theme.muted
-        room = box.adjusted(NAME_LEFT, 0, self._empty_beside(item), 0)
+        room = box.adjusted(NAME_LEFT, 0, self._free_width(item), 0)
         name = shortened(item.row.label)
-        used = self._draw_marked(
-            painter, room, name, font, color, self._model.filter.marks("name") if is_hit else ()
+        used = self._draw_highlighted(
+            painter,
+            room,
+            name,
+            font,
+            color,
+            self._model.filter.highlights("name") if is_hit else (),
         )
-        beside = room.adjusted(used + PAD, 0, 0, 0)
-        remark = self._remark(item, is_hit, name)
-        if remark and QFontMetricsF(self._small).horizontalAdvance(remark) <= beside.width():
-            marks = self._model.filter.marks("class") if is_hit else ()
-            self._draw_marked(painter, beside, remark, self._small, theme.muted, marks)
+        beside = room.adjusted(used + PADDING, 0, 0, 0)
+        secondary = self._secondary(item, is_hit, name)
+        if secondary and QFontMetricsF(self._small).horizontalAdvance(secondary) <= beside.width():
+            texts = self._model.filter.highlights("class") if is_hit else ()
+            self._draw_highlighted(painter, beside, secondary, self._small, theme.muted, texts)
 
-    def _empty_beside(self, item: TreeItem) -> int:
-        """Return how far a name may go on into the column of shapes, which stand at its right."""
+    def _free_width(self, item: TreeItem) -> int:
+        """Return how far a name may extend into the column of right-aligned shapes."""
         header = self._view.header()
-        beside = (column for column in ORDER[1:] if not header.isSectionHidden(column))
+        beside = (column for column in VISUAL_ORDER[1:] if not header.isSectionHidden(column))
         if next(beside, None) != SHAPE:
             return 0
         text = self._shape(item, SHAPE)
-        taken = QFontMetricsF(self.shape_font).horizontalAdvance(text) + 2 * PAD if text else 0
+        taken = QFontMetricsF(self.shape_font).horizontalAdvance(text) + 2 * PADDING if text else 0
         return max(0, int(header.sectionSize(SHAPE) - taken))
 
-    def _remark(self, item: TreeItem, is_hit: bool, name: str) -> str:
-        """Return what stands behind a name: the class that was looked for, or how many layers."""
-        marks = self._model.filter.marks("class") if is_hit else ()
-        if marks and not _found(name, marks) and _found(item.row.class_label, marks):
+    def _secondary(self, item: TreeItem, is_hit: bool, name: str) -> str:
+        """Return the muted text after a name: the class that matches the filter, or the layers."""
+        texts = self._model.filter.highlights("class") if is_hit else ()
+        if texts and not _found(name, texts) and _found(item.row.class_label, texts):
             return shortened(item.row.class_label)
         if item.row.is_folded:
             many = self.tr("{0} identical layers")
             return count_text(len(item.row.members), self.tr("1 layer"), many)
         return ""
 
-    def _draw_marked(  # noqa: PLR0917
+    def _draw_highlighted(  # noqa: PLR0917
         self,
         painter: QPainter,
         room: QRectF,
         text: str,
         font: QFont,
         color: str,
-        marks: tuple[str, ...],
+        texts: tuple[str, ...],
     ) -> float:
-        """Draw a text from the left on, cut in its middle where it has to be; return its width."""
+        """Draw a text, elided in its middle if necessary; return its width."""
         metrics = QFontMetricsF(font)
         width = metrics.horizontalAdvance(text)
         if width > room.width():
             text = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room.width())
         painter.setPen(QColor(color))
         painter.setFont(font)
-        spans = _found(text, marks)
+        spans = _found(text, texts)
         if not spans:
             painter.drawText(room, int(_LEFT), text)
             return width
         behind = QTextCharFormat()
         theme = self._theme
-        behind.setBackground(QColor(mixed(theme.accent, theme.surface, MARKED)))
+        behind.setBackground(QColor(mixed(theme.accent, theme.surface, HIGHLIGHT)))
         behind.setForeground(QColor(theme.text))
         layout = highlighted_line(
             text, font, [(start, end - start, behind) for start, end in spans]
@@ -169,20 +172,20 @@ class TreeDelegate(QStyledItemDelegate):
         is_own = column == SHAPE and item.row.shape is not None
         painter.setFont(self.shape_font)
         painter.setPen(QColor(self._theme.text if is_own else self._theme.muted))
-        room = box.adjusted(PAD / 2, 0, -PAD / 2, 0)
-        self._draw_whole(painter, room, self._shape(item, column))
+        room = box.adjusted(PADDING / 2, 0, -PADDING / 2, 0)
+        self._draw_right(painter, room, self._shape(item, column))
 
     def _shape(self, item: TreeItem, column: int) -> str:
         own = item.row.shape if column == SHAPE else None
-        return look(item.rows.figures.output(item.row) if own is None else sizes_of(own))
+        return sizes_text(item.rows.figures.output(item.row) if own is None else shape_sizes(own))
 
     def _draw_count(self, painter: QPainter, box: QRectF, item: TreeItem) -> None:
         theme, row = self._theme, item.row
         count = f"{row.parameters:,}" if self.is_exact else short_count(row.parameters)
-        inner = box.adjusted(PAD / 2, 0, -PAD, 0)
+        inner = box.adjusted(PADDING / 2, 0, -PADDING, 0)
         painter.setFont(self.count_font)
         painter.setPen(QColor(theme.text if row.parameters else theme.muted))
-        self._draw_whole(painter, inner.adjusted(0, -1, 0, -BAR - 2), count)
+        self._draw_right(painter, inner.adjusted(0, -1, 0, -BAR - 2), count)
         if not row.parameters:
             return
         track = QRectF(inner.left(), inner.bottom() - BAR - 3, inner.width(), BAR)
@@ -194,39 +197,39 @@ class TreeDelegate(QStyledItemDelegate):
         painter.drawRoundedRect(track, BAR / 2, BAR / 2)
 
     def _draw_text(self, painter: QPainter, box: QRectF, item: TreeItem, column: int) -> None:
-        room = box.adjusted(PAD / 2, 0, -PAD / 2, 0)
+        room = box.adjusted(PADDING / 2, 0, -PADDING / 2, 0)
         if column == CLASS:
-            marks = self._model.filter.marks("class")
+            texts = self._model.filter.highlights("class")
             text = shortened(item.row.class_label)
-            self._draw_marked(painter, room, text, self._small, self._theme.muted, marks)
+            self._draw_highlighted(painter, room, text, self._small, self._theme.muted, texts)
             return
         if column == MACS and not self.is_exact:
             macs = item.rows.figures.macs(item.row)
             text = "" if macs is None else short_count(macs)
         else:
-            text = cell_text(item, column, self._model.statistic)
+            text = COLUMNS[column].text(item, self._model.statistic)
         painter.setPen(QColor(self._theme.muted if text == "0" else self._theme.text))
         painter.setFont(self.count_font)
-        self._draw_whole(painter, room, text)
+        self._draw_right(painter, room, text)
 
-    def _draw_whole(self, painter: QPainter, room: QRectF, text: str) -> None:
-        """Draw numbers at the right, or an ellipsis: half a number would be a wrong one."""
+    def _draw_right(self, painter: QPainter, room: QRectF, text: str) -> None:
+        """Draw a right-aligned text, or an ellipsis: a number is never cut."""
         if painter.fontMetrics().horizontalAdvance(text) > room.width() + 1:
             text = "…"
         painter.drawText(room, int(_RIGHT), text)
 
 
 def shortened(text: str) -> str:
-    """Return a stranger's text fit to be drawn on one line."""
+    """Return an untrusted text that can be drawn on one line."""
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2]}…{text[-LONGEST // 2 :]}"
     return printable(text)
 
 
-def _found(text: str, marks: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Return where a text has what was looked for, from the left on and apart from one another."""
+def _found(text: str, texts: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Return the spans of a text that match any of several texts, without overlaps."""
     spans: list[tuple[int, int]] = []
-    if marks:
-        pattern = "|".join(map(re.escape, sorted(marks, key=len, reverse=True)))
+    if texts:
+        pattern = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
         spans = [found.span() for found in re.finditer(pattern, text, re.IGNORECASE)]
     return spans

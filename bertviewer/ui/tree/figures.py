@@ -1,4 +1,4 @@
-"""What a model's costs and its last run say about the rows of its tree. Without Qt."""
+"""Shapes, multiply-adds and statistics of the rows of the module tree. Without Qt."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -17,7 +17,7 @@ BATCH = "B"
 
 
 class TreeFigures:
-    """Shapes, multiply-adds and statistics by row; each is worked out when it is asked for."""
+    """Values by row, from derived costs, a run and a model comparison; computed on demand."""
 
     def __init__(
         self,
@@ -29,35 +29,35 @@ class TreeFigures:
         self._run = run
         self._changes = changes or {}
         self._macs: dict[str, int | None] = {}
-        self._written: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._symbolic_shapes: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def activation(self, row: TreeRow) -> ModuleActivation | None:
-        """Return what the last run measured of a module; of a folded row nothing."""
+        """Return the activation of a module in the last run, ``None`` for a folded row."""
         return None if row.is_folded else self._activations.get(row.node.path)
 
     def output(self, row: TreeRow) -> tuple[str, ...] | None:
-        """Return the sizes of what a module gives for one sentence.
+        """Return the sizes of a module's output for one sentence.
 
-        They are the last run's; without one those of the sentence are letters: ``S``, ``384``.
+        They are those of the last run; without one, sizes that depend on it are symbols (``S``).
         """
         if (activation := self._activations.get(row.node.path)) is not None:
             return _of_sentence(activation.output_shape)
         costs = self._costs.get(row.node.path)
-        return None if costs is None else self._in_letters(costs.output_shape)
+        return None if costs is None else self._symbolic(costs.output_shape)
 
     def outputs(self) -> set[tuple[str, ...]]:
-        """Return the sizes of all outputs, each once."""
-        given = {_of_sentence(each.output_shape) for each in self._activations.values()}
-        letters = {costs.output_shape for costs in self._costs.values()}
-        return given | {sizes for each in letters if (sizes := self._in_letters(each))}
+        """Return the distinct sizes of all outputs."""
+        concrete = {_of_sentence(each.output_shape) for each in self._activations.values()}
+        symbolic = {costs.output_shape for costs in self._costs.values()}
+        return concrete | {sizes for each in symbolic if (sizes := self._symbolic(each))}
 
     def output_shape(self, row: TreeRow) -> tuple[int, ...] | None:
-        """Return the shape of what a row, or its first member, gave in the last run."""
+        """Return the output shape of a row, or of its first member, in the last run."""
         activation = self._activations.get(row.node.path)
         return None if activation is None else activation.output_shape
 
     def macs(self, row: TreeRow) -> int | None:
-        """Return a row's multiply-adds, of all members together; for the last run's sentence."""
+        """Return the multiply-adds of a row for the last run's sentence, members added up."""
         if not row.is_folded:
             return self._macs_of(row.node)
         found = [self._macs_of(member.node) for member in row.members]
@@ -65,18 +65,18 @@ class TreeFigures:
         return sum(known) if len(known) == len(found) else None
 
     def statistic(self, row: TreeRow, name: str) -> float | None:
-        """Return a statistic of what a module gave in the last run."""
+        """Return a statistic of a module's output in the last run."""
         activation = self.activation(row)
         if activation is None or activation.skip_reason:
             return None
         return statistic_value(activation.statistics, name)
 
     def change(self, row: TreeRow) -> float | None:
-        """Return how far a module is from the same one of a model that is compared."""
+        """Return the relative change of a module in the compared model."""
         return None if row.is_folded else self._changes.get(row.node.path)
 
     def is_trained(self, node: ModuleNode) -> bool | None:
-        """Return whether a module's own tensors are a checkpoint's, ``None`` if it has none."""
+        """Return whether a module's own tensors are trained, ``None`` if it has none."""
         if self._architecture is None or node.path not in self._owners:
             return None
         return self._architecture.source.weights == "pretrained" and not self._owners[node.path]
@@ -92,17 +92,17 @@ class TreeFigures:
 
     @cached_property
     def _values(self) -> Mapping[str, int]:
-        """A value for each letter, the sentence's too."""
+        """Values of all symbols, those of the sentence included."""
         return {} if self._architecture is None else bindings(self._architecture, self._run)
 
     @cached_property
     def _sizes(self) -> Mapping[str, int]:
-        """A value for each letter of the configuration."""
+        """Values of the configuration's symbols."""
         return {} if self._architecture is None else self._architecture.symbol_values
 
     @cached_property
     def _owners(self) -> Mapping[str, bool]:
-        """The modules with tensors of their own, and whether one of these is random."""
+        """Whether any own tensor is random, by module with own tensors."""
         if self._architecture is None:
             return {}
         random = set(self._architecture.source.random_tensors)
@@ -112,18 +112,18 @@ class TreeFigures:
             owners[tensor.owner] = owners.get(tensor.owner, False) or is_random
         return owners
 
-    def _in_letters(self, shape: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    def _symbolic(self, shape: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if shape is None:
             return None
-        if shape not in self._written:
+        if shape not in self._symbolic_shapes:
             sizes = shape[1:] if shape[:1] == (BATCH,) else shape
-            self._written[shape] = tuple(map(self._size, sizes))
-        return self._written[shape]
+            self._symbolic_shapes[shape] = tuple(map(self._size, sizes))
+        return self._symbolic_shapes[shape]
 
     def _size(self, formula: str) -> str:
         try:
             return str(evaluate(formula, self._sizes))
-        except FormulaError:  # it hangs on the sentence
+        except FormulaError:  # depends on the sentence
             return readable(formula)
 
     def _macs_of(self, node: ModuleNode) -> int | None:
@@ -133,12 +133,12 @@ class TreeFigures:
         if costs is None or costs.macs is None or self._architecture is None:
             return None
         if costs.macs not in self._macs:
-            of_all = self._architecture.costs
-            assert of_all is not None  # these costs are of it
-            self._macs[costs.macs] = of_all.macs(node.path, self._values)
+            all_costs = self._architecture.costs
+            assert all_costs is not None
+            self._macs[costs.macs] = all_costs.macs(node.path, self._values)
         return self._macs[costs.macs]
 
 
 def _of_sentence(shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Return a shape's sizes without the first one if that counts sentences."""
+    """Return the sizes of a shape without a batch size of 1."""
     return tuple(map(str, shape[1:] if len(shape) > 1 and shape[0] == 1 else shape))

@@ -1,12 +1,14 @@
-"""Reads what a person types into the tree's filter: words, ``class:Linear``, ``params>1M``.
+"""Filter of the module tree: words, ``class:Linear``, ``params>1M``. Without Qt.
 
-Without Qt. Any text gives a filter; what is not understood of it is said in one line.
+Any text can be parsed; what is invalid in it is reported in one line. ``KEYS`` is the table of all
+keys: parser, completion and the menu of examples read it.
 """
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import partial
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -14,62 +16,119 @@ from bertviewer.charts.labels import shortened
 from bertviewer.charts.translation import translate
 from bertviewer.core.util.text import printable
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
-from bertviewer.ui.tree.terms import Not, Sizes, Term, TreeFilter, Truth, Within, Words, Written
+from bertviewer.ui.tree.rows import TreeItem
 
 LONGEST = 40
-"""Letters of a term that is not understood, where that is said."""
+"""Characters of an invalid term in its message."""
 
 
-class Key(Struct, frozen=True):
-    """A word that a term may begin with, an example of the term, and what that finds."""
+class FilterKey(Struct, frozen=True):
+    """A key that a term may begin with.
+
+    Attributes:
+        name: as users type it.
+        kind: of its values; shapes are tuples of sizes as texts.
+        value: the value of a row, ``None`` where it is unknown: no term matches that.
+        example: a term.
+        meaning: what the example finds.
+    """
 
     name: str
-    read: Callable[[str, str, str], Term | None]
+    kind: Literal["text", "number", "shape", "flag"]
+    value: Callable[[TreeItem], Any]
     example: str
     meaning: str
 
+    @property
+    def is_of_structure(self) -> bool:
+        """Whether values are known as soon as the tree is shown, and never change."""
+        return self.name in ("class", "name", "path", "part")
+
+
+class Term(Struct, frozen=True):
+    """A condition on rows.
+
+    Attributes:
+        matches: whether a row meets it.
+        key: ``None`` for a word in the path or the class.
+        highlight: the text to highlight, case-folded; "" for none.
+    """
+
+    matches: Callable[[TreeItem], bool]
+    key: FilterKey | None = None
+    highlight: str = ""
+
+
+class TreeFilter(Struct, frozen=True):
+    """A conjunction of terms; ``error`` is a line about what is invalid, "" if nothing is."""
+
+    terms: tuple[Term, ...] = ()
+    error: str = ""
+
+    def matches(self, item: TreeItem) -> bool:
+        """Return whether a row meets all terms."""
+        return all(term.matches(item) for term in self.terms)
+
+    @property
+    def needs_figures(self) -> bool:
+        """Whether matches may change with derived costs or with a run."""
+        return any(term.key is not None and not term.key.is_of_structure for term in self.terms)
+
+    def highlights(self, key: str) -> tuple[str, ...]:
+        """Return the texts to highlight in a row's ``name`` or ``class``, case-folded."""
+        keys = ("name", "path") if key == "name" else (key,)
+        terms = (term for term in self.terms if term.key is None or term.key.name in keys)
+        return tuple(term.highlight for term in terms if term.highlight)
+
+
+class _InvalidTermError(ValueError):
+    """The message for the user."""
+
 
 def parse_filter(text: str) -> TreeFilter:
-    """Return the filter that a text asks for, an empty one for an empty text."""
+    """Parse a filter; an empty text matches everything. Invalid terms are left out."""
     terms: list[Term] = []
-    unclear = ""
+    message = ""
     for token in TOKEN.findall(_COMPARISON.sub(r"\1\2", text)):
         try:
-            terms.append(_term(token))
-        except _NotUnderstoodError as error:
-            unclear = unclear or printable(str(error))
-    return TreeFilter(tuple(terms), unclear)
+            terms.append(_parse_term(token))
+        except _InvalidTermError as error:
+            message = message or printable(str(error))
+    return TreeFilter(tuple(terms), message)
 
 
-class _NotUnderstoodError(ValueError):
-    """A term means nothing; the text says why."""
-
-
-def _term(token: str) -> Term:
-    if bare := token.lstrip("-"):
-        term = _positive(bare)
-        return Not(term) if (len(token) - len(bare)) % 2 else term
-    return Words(token)
-
-
-def _positive(token: str) -> Term:
-    """Return what a term without a minus before it asks for."""
-    found = KEYED.fullmatch(token)
-    if found is None:
-        return Words(_bare(token))
-    name, sign, value = found[1].lower(), _SIGNS.get(found[2], found[2]), _bare(found[3])
-    key = _KEYS.get(name)
-    if key is None:
-        raise _NotUnderstoodError(_unknown(found[1]))
-    term = key.read(name, sign, value) if value else None
-    if term is None:
-        incomplete = translate("filter", "Incomplete filter. Example: {1}")
-        line = translate("filter", "Invalid filter {0}. Example: {1}") if value else incomplete
-        raise _NotUnderstoodError(line.format(shortened(token, LONGEST), key.example))
+def _parse_term(token: str) -> Term:
+    if not (bare := token.lstrip("-")):
+        return _word(token)
+    term = _parse_positive(bare)
+    if (len(token) - len(bare)) % 2:
+        return Term(lambda item: not term.matches(item), term.key)
     return term
 
 
-def _unknown(name: str) -> str:
+def _parse_positive(token: str) -> Term:
+    """Parse a term without leading minus signs."""
+    found = KEYED.fullmatch(token)
+    if found is None:
+        return _word(_unquoted(token))
+    sign, value = _SIGNS.get(found[2], found[2]), _unquoted(found[3])
+    key = _KEYS.get(found[1].lower())
+    if key is None:
+        raise _InvalidTermError(_unknown_key(found[1]))
+    test = _PARSERS[key.kind](sign, value) if value else None
+    if test is None:
+        incomplete = translate("filter", "Incomplete filter. Example: {1}")
+        line = translate("filter", "Invalid filter {0}. Example: {1}") if value else incomplete
+        raise _InvalidTermError(line.format(shortened(token, LONGEST), key.example))
+
+    def matches(item: TreeItem) -> bool:
+        found = key.value(item)
+        return found is not None and test(found)
+
+    return Term(matches, key, value if key.kind == "text" else "")
+
+
+def _unknown_key(name: str) -> str:
     if len(name) < LONGEST and (close := get_close_matches(name.lower(), _KEYS, n=1)):
         line = translate("filter", "Unknown filter {0}. Did you mean {1}?")
         return line.format(name, close[0])
@@ -77,99 +136,128 @@ def _unknown(name: str) -> str:
     return line.format(shortened(name, LONGEST))
 
 
-def _bare(text: str) -> str:
+def _unquoted(text: str) -> str:
     return text.replace('"', "").strip().casefold()
 
 
-def _written(key: str, sign: str, value: str) -> Term | None:
-    return Written(key, value, is_whole=sign == "=") if sign in (":", "=") else None
+def _word(text: str) -> Term:
+    return Term(lambda item: text in item.text, highlight=text)
 
 
-def _sizes(key: str, sign: str, value: str) -> Term | None:
+Test = Callable[[Any], bool]
+"""Whether a known value meets a condition."""
+
+
+def _parse_text(sign: str, value: str) -> Test | None:
+    tests: dict[str, Test] = {
+        "=": lambda text: bool(text.casefold() == value),
+        ":": lambda text: value in text.casefold(),
+    }
+    return tests.get(sign)
+
+
+def _parse_shape(sign: str, value: str) -> Test | None:
     sizes = tuple(re.split(r"[x×,\s]+", value.strip("[]() \t")))
-    return Sizes(key, sizes) if sign in (":", "=") and all(sizes) else None
+    if sign not in (":", "=") or not all(sizes):
+        return None
+    count = len(sizes)
+    return lambda shape: any(
+        tuple(shape[start : start + count]) == sizes for start in range(len(shape) - count + 1)
+    )
 
 
-def _truth(key: str, sign: str, value: str) -> Term | None:
-    is_so = _TRUTHS.get(value)
-    return None if is_so is None or sign not in (":", "=") else Truth(key, is_so)
+def _parse_flag(sign: str, value: str) -> Test | None:
+    flag = _FLAGS.get(value)
+    return None if flag is None or sign not in (":", "=") else lambda found: found is flag
 
 
-def _number(key: str, sign: str, value: str) -> Term | None:
-    if sign in (":", "=") and (between := _BETWEEN.fullmatch(value)):
-        ends = sorted([_value(between[1]), _value(between[2])])
-        low, high = ends[0][0] - ends[0][1], ends[1][0] + ends[1][1]
-        return Within(key, low, high)
+def _parse_number(sign: str, value: str) -> Test | None:
+    if sign in (":", "=") and (between := _RANGE.fullmatch(value)):
+        (first, slack), (last, last_slack) = sorted((_number(between[1]), _number(between[2])))
+        return lambda number: first - slack <= number <= last + last_slack
     if not _NUMBER.fullmatch(value):
         return None
-    number, slack = _value(value)
-    match sign:
-        case ">":
-            return Within(key, number, math.inf, is_open=True)
-        case "<":
-            return Within(key, -math.inf, number, is_open=True)
-        case ">=":
-            return Within(key, number, math.inf)
-        case "<=":
-            return Within(key, -math.inf, number)
-    return Within(key, number - slack, number + slack)
+    limit, slack = _number(value)
+    comparisons: dict[str, Test] = {
+        ">": lambda number: bool(number > limit),
+        "<": lambda number: bool(number < limit),
+        ">=": lambda number: bool(number >= limit),
+        "<=": lambda number: bool(number <= limit),
+    }
+    if sign in comparisons:
+        return comparisons[sign]
+    return lambda number: limit - slack <= number <= limit + slack
 
 
-def _value(text: str) -> tuple[float, float]:
-    """Return a number, and how far off one may be that is rounded to it: 1.77M has two digits."""
+_PARSERS: Mapping[str, Callable[[str, str], Test | None]] = {
+    "text": _parse_text,
+    "number": _parse_number,
+    "shape": _parse_shape,
+    "flag": _parse_flag,
+}
+
+
+def _number(text: str) -> tuple[float, float]:
+    """Return a number and half a unit of its last digit if it has a suffix: 1.77M is rounded."""
     found = _NUMBER.fullmatch(text)
-    assert found is not None  # whoever asks has looked
-    digits, letter = found[1].replace(",", "").replace("_", "").replace("−", "-"), found[2]
-    factor = _FACTORS[letter]
-    behind = len(digits.partition(".")[2])
-    return float(digits) * factor, 0.5 * factor / 10**behind if letter else 0.0
+    assert found is not None
+    digits, suffix = found[1].replace(",", "").replace("_", "").replace("−", "-"), found[2]
+    factor = _FACTORS[suffix]
+    decimals = len(digits.partition(".")[2])
+    return float(digits) * factor, 0.5 * factor / 10**decimals if suffix else 0.0
+
+
+def _statistic(name: str, item: TreeItem) -> float | None:
+    return item.rows.figures.statistic(item.row, name)
 
 
 KEYS = (
-    Key("class", _written, "class:Linear",
+    FilterKey("class", "text", lambda item: item.row.node.class_name, "class:Linear",
         QT_TRANSLATE_NOOP("filter", "modules of this class")),
-    Key("name", _written, "name=query",
+    FilterKey("name", "text", lambda item: item.row.label, "name=query",
         QT_TRANSLATE_NOOP("filter", "modules with exactly this name")),
-    Key("path", _written, "path:encoder.layer",
+    FilterKey("path", "text", lambda item: item.key, "path:encoder.layer",
         QT_TRANSLATE_NOOP("filter", "modules with this in their path")),
-    Key("part", _written, "part:attention",
+    FilterKey("part", "text", lambda item: item.rows.part(item), "part:attention",
         QT_TRANSLATE_NOOP("filter", "also embeddings, feed-forward, norm, head")),
-    Key("layer", _number, "layer:3-5",
+    FilterKey("layer", "number", lambda item: item.layer, "layer:3-5",
         QT_TRANSLATE_NOOP("filter", "modules in these layers")),
-    Key("params", _number, "params>1M",
+    FilterKey("params", "number", lambda item: item.row.parameters, "params>1M",
         QT_TRANSLATE_NOOP("filter", "by parameter count: >, >=, <, <=, =; K, M, G")),
-    Key("macs", _number, "macs>1G",
+    FilterKey("macs", "number", lambda item: item.rows.figures.macs(item.row), "macs>1G",
         QT_TRANSLATE_NOOP("filter", "by multiply-adds")),
-    Key("shape", _sizes, "shape:768x3072",
+    FilterKey("shape", "shape", lambda item: tuple(map(str, item.row.shape or ())),
+        "shape:768x3072",
         QT_TRANSLATE_NOOP("filter", "sizes in the weight’s shape")),
-    Key("output", _sizes, "output:768",
+    FilterKey("output", "shape", lambda item: item.rows.figures.output(item.row), "output:768",
         QT_TRANSLATE_NOOP("filter", "sizes in the output’s shape")),
-    Key("trained", _truth, "trained:no",
+    FilterKey("trained", "flag", lambda item: item.rows.figures.is_trained(item.row.node),
+        "trained:no",
         QT_TRANSLATE_NOOP("filter", "weights missing from the checkpoint")),
-    Key("trainable", _truth, "trainable:no",
+    FilterKey("trainable", "flag",
+        lambda item: item.row.trainable > 0 if item.row.parameters else None, "trainable:no",
         QT_TRANSLATE_NOOP("filter", "frozen weights")),
-    Key("mean", _number, "mean<0",
+    FilterKey("mean", "number", partial(_statistic, "mean"), "mean<0",
         QT_TRANSLATE_NOOP("filter", "by mean of the output in the last run")),
-    Key("std", _number, "std>0.5",
+    FilterKey("std", "number", partial(_statistic, "std"), "std>0.5",
         QT_TRANSLATE_NOOP("filter", "by standard deviation of the output")),
-    Key("min", _number, "min<-10",
+    FilterKey("min", "number", partial(_statistic, "min"), "min<-10",
         QT_TRANSLATE_NOOP("filter", "by minimum of the output")),
-    Key("max", _number, "max>10",
+    FilterKey("max", "number", partial(_statistic, "max"), "max>10",
         QT_TRANSLATE_NOOP("filter", "by maximum of the output")),
-    Key("rms", _number, "rms>1",
+    FilterKey("rms", "number", partial(_statistic, "rms"), "rms>1",
         QT_TRANSLATE_NOOP("filter", "by root mean square of the output")),
-    Key("zeros", _number, "zeros>0.5",
+    FilterKey("zeros", "number", partial(_statistic, "zero_fraction"), "zeros>0.5",
         QT_TRANSLATE_NOOP("filter", "by share of zeros in the output")),
-    Key("nan", _number, "nan>0",
+    FilterKey("nan", "number", partial(_statistic, "nan_count"), "nan>0",
         QT_TRANSLATE_NOOP("filter", "outputs with NaN")),
-    Key("inf", _number, "inf>0",
+    FilterKey("inf", "number", partial(_statistic, "inf_count"), "inf>0",
         QT_TRANSLATE_NOOP("filter", "outputs with infinities")),
 )  # fmt: skip
-"""All that a term may begin with."""
 
-_KEYS: Mapping[str, Key] = {key.name: key for key in KEYS}
+_KEYS: Mapping[str, FilterKey] = {key.name: key for key in KEYS}
 TOKEN = re.compile(r'(?:"[^"]*(?:"|$)|[^\s"])+')
-"""Quotes hold words together, up to the text's end where they are not closed."""
+"""A term; quotes group words, and an unclosed one extends to the end of the text."""
 KEYED = re.compile(r"([A-Za-z]+)(>=|<=|[≥≤<>=:])(.*)", re.DOTALL)
 _COMPARISON = re.compile(
     rf"(?<!\S)(-?(?:{'|'.join(_KEYS)}))\s*(>=|<=|[≥≤<>])\s*(?=[\d.+−-])", re.IGNORECASE
@@ -177,6 +265,6 @@ _COMPARISON = re.compile(
 _SIGNS = {"≥": ">=", "≤": "<="}
 _DIGITS = r"[+−-]?(?:[0-9][0-9,_]{0,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:e[+-]?[0-9]{1,3})?"
 _NUMBER = re.compile(rf"({_DIGITS})([kmgt]?)")
-_BETWEEN = re.compile(rf"({_DIGITS}[kmgt]?)(?:-|–|\.\.)({_DIGITS}[kmgt]?)")
+_RANGE = re.compile(rf"({_DIGITS}[kmgt]?)(?:-|–|\.\.)({_DIGITS}[kmgt]?)")
 _FACTORS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
-_TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+_FLAGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}

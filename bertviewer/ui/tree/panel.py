@@ -1,4 +1,4 @@
-"""The module tree with its filter field."""
+"""Structure panel: the module tree with its filter."""
 
 from collections.abc import Callable
 
@@ -14,26 +14,25 @@ from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.tree.cells import CHANGE, MACS, STATISTIC
-from bertviewer.ui.tree.columns import TreeColumns
+from bertviewer.ui.tree.columns import CHANGE, MACS, MODULE, STATISTIC
+from bertviewer.ui.tree.filter import TreeFilter
 from bertviewer.ui.tree.filter_bar import FilterResult, TreeFilterBar
 from bertviewer.ui.tree.header import TreeHeader
-from bertviewer.ui.tree.model import MODULE, ModuleTreeModel
+from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.rows import TreeItem
-from bertviewer.ui.tree.terms import TreeFilter
 from bertviewer.ui.tree.view import ModuleTreeView
 from bertviewer.ui.widgets.labels import ElidedLabel, muted
 from bertviewer.ui.widgets.layouts import hbox, named, vbox
 
-MOST_OPEN = 3_000
-"""Hits of a filter that are all brought into sight."""
+MOST_EXPANDED = 3_000
+"""All matches of a filter are expanded up to this number."""
 
 
 class ModuleTreePanel(QWidget):
-    """Selecting a row selects it in the workspace, and the other way round.
+    """The current row follows the workspace's selection, and the other way round.
 
-    ``opened`` gives the key of a row that is to be looked at closely. ``menu_wanted`` gives the
-    menu of the selected row before it comes up, for others to fill as well.
+    ``opened`` has the key of a row that the user opens. ``menu_wanted`` has the context menu
+    before it is shown, so that others can add to it.
     """
 
     opened = Signal(str)
@@ -44,17 +43,14 @@ class ModuleTreePanel(QWidget):
         self._workspace = workspace
         self._model = ModuleTreeModel(self)
         self._view = ModuleTreeView(self._model)
-        self._columns = TreeColumns(self._view, self._model)
-        self._header = TreeHeader(self._view, self._model, self._columns)
+        self._header = TreeHeader(self._view, self._model)
         self._bar = TreeFilterBar(lambda: self._model.rows.items)
-        self._hits: list[int] = []  # from the top on
-        self._open_before: tuple[str, ...] = ()  # rows that were, when filtering began
+        self._hits: list[int] = []  # from the top down
+        self._expanded_before: tuple[str, ...] = ()  # keys, without a filter
         self.setBackgroundRole(QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
-        layout = vbox(parent=self, margins=(0, 4, 0, 0), spacing=4)
-        around = vbox(self._bar, margins=(8, 0, 8, 0))
-        layout.addLayout(around)
-        layout.addWidget(self._view, 1)
+        bar = vbox(self._bar, margins=(8, 0, 8, 0))
+        vbox(bar, (self._view, 1), parent=self, margins=(0, 4, 0, 0), spacing=4)
 
         self._bar.changed.connect(self.apply_filter)
         self._bar.stepped.connect(self._step)
@@ -76,22 +72,22 @@ class ModuleTreePanel(QWidget):
 
     @gc_paused()
     def apply_filter(self, text: str) -> None:
-        """Show the modules that fit what somebody typed, and those above; all for an empty text."""
+        """Show the modules that match a text, and their ancestors; all for an empty text."""
         if not text and not self._model.filter.terms:
-            self._model.filter = TreeFilter()  # what was not understood is forgotten
-            self._show_result()  # it is whole
+            self._model.filter = TreeFilter()  # clears the error
+            self._show_result()
             return
         if not self._model.filter.terms:
-            self._open_before = self._view.open_rows() or ()
-        # Rows that go do not hand the cursor on: what is selected stays, in sight or not.
+            self._expanded_before = self._view.open_rows() or ()
+        # The selection stays, whether its row is shown or not.
         self._model.set_filter(text)
         if not self._model.filter.terms:
-            self._view.open_only(self._open_before)
-        elif len(self._model.rows.hits) <= MOST_OPEN:
+            self._view.open_only(self._expanded_before)
+        elif len(self._model.rows.hits) <= MOST_EXPANDED:
             self._view.expandAll()
         else:
-            self._expand_down_to_layers()  # nobody looks through them, and it would be felt
-        self._hits = self._model.rows.in_order(self._model.rows.hits)
+            self._expand_to_layers()  # expanding thousands of rows is slow
+        self._hits = self._model.rows.hits_in_order()
         self._on_row()
         if self._model.filter.terms:
             self._view.scrollToTop()
@@ -100,13 +96,13 @@ class ModuleTreePanel(QWidget):
         self._show_result()
 
     def _on_architecture(self) -> None:
-        self._bar.forget()  # the new tree is whole
+        self._bar.reset()
         self._hits = []
         self._model.set_tree(self._workspace.selection.tree, self._workspace.architecture)
         self._model.set_changes(self._workspace.comparison.changes)
         self._bar.show_examples()
-        self._columns.fit()
-        self._expand_down_to_layers()
+        self._header.fit()
+        self._expand_to_layers()
 
     def _on_formulas(self) -> None:
         self._model.set_architecture(self._workspace.architecture)
@@ -119,20 +115,20 @@ class ModuleTreePanel(QWidget):
     def _on_comparison(self) -> None:
         changes = self._workspace.comparison.changes
         self._model.set_changes(changes)
-        self._columns.offer_changes(bool(changes))
+        self._header.set_comparing(bool(changes))
         self._on_figures()
 
     def _on_figures(self) -> None:
-        """Fit, filter and order what hangs on figures that have just come."""
+        """Sort, filter and fit again where that depends on new values."""
         order = self._model.order
         if order is not None and order[0] in (CHANGE, MACS, STATISTIC):
             self._model.set_order(*order)
-        if self._model.filter.hangs_on_figures:
+        if self._model.filter.needs_figures:
             self.apply_filter(self._bar.field.text().strip())
-        self._columns.fit()
+        self._header.fit()
 
-    def _expand_down_to_layers(self) -> None:
-        """Open everything but the folded layers: the whole model at one look."""
+    def _expand_to_layers(self) -> None:
+        """Expand all rows but the folded layers."""
 
         def expand(row: TreeRow) -> None:
             if not row.is_folded:
@@ -144,7 +140,7 @@ class ModuleTreePanel(QWidget):
             expand(self._workspace.selection.tree)
 
     def _step(self, by: int) -> None:
-        """Select the next hit, or the one before, and from the last the first."""
+        """Select the next or previous match, cyclically."""
         if self._hits:
             current = self._current_hit()
             first = 0 if by > 0 else len(self._hits) - 1
@@ -152,7 +148,7 @@ class ModuleTreePanel(QWidget):
             self._view.setCurrentIndex(self._model.index_at(self._hits[number]))
 
     def _enter(self) -> None:
-        """Go on from the filter into the tree: to what is selected, or to the first hit."""
+        """Move the focus to the tree, and select the first match if none is."""
         self._view.setFocus()
         if self._hits and self._current_hit() is None:
             self._step(1)
@@ -166,7 +162,7 @@ class ModuleTreePanel(QWidget):
         wanted, rows = self._model.filter, self._model.rows
         hits = len(self._hits) if wanted.terms else None
         self._bar.show_result(
-            FilterResult(hits, rows.module_count, self._current_hit(), wanted.unclear)
+            FilterResult(hits, rows.module_count, self._current_hit(), wanted.error)
         )
 
     def _show_menu(self, place: QPoint) -> None:
@@ -185,8 +181,8 @@ class ModuleTreePanel(QWidget):
             return
         index = self._model.index_of(row.key)
         if index.siblingAtColumn(MODULE) != self._view.currentIndex():
-            self._view.setAutoScroll(False)  # to the edge
-            self._view.setCurrentIndex(index)  # none, if a filter leaves it out
+            self._view.setAutoScroll(False)  # it would scroll to the edge only
+            self._view.setCurrentIndex(index)  # invalid if a filter hides it
             self._view.setAutoScroll(True)
             if not self._view.viewport().rect().contains(self._view.visualRect(index)):
                 self._view.scrollTo(index, self._view.ScrollHint.PositionAtCenter)
@@ -200,7 +196,7 @@ class ModuleTreePanel(QWidget):
 
 
 def _fill_menu(menu: QMenu, view: ModuleTreeView, index: QModelIndex, item: TreeItem) -> None:
-    """Add to a row's menu what is done in the tree alone."""
+    """Add the actions of the tree itself to a row's menu."""
 
     def add(name: str, title: str, call: Callable[[], object], is_enabled: bool = True) -> None:
         action = named(menu.addAction(translate("tree", title), call), name)
@@ -220,7 +216,7 @@ def _fill_menu(menu: QMenu, view: ModuleTreeView, index: QModelIndex, item: Tree
 
 
 class TreeHeading(QWidget):
-    """The numbers of tensors and modules, for the line above the tree."""
+    """Numbers of tensors and modules, above the tree."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The rows of the module tree in one flat list, and which of them stand where. Without Qt."""
+"""Rows of the module tree in one flat list, and which of them are shown in what order. No Qt."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,18 +8,24 @@ from msgspec import Struct, field
 from bertviewer.charts.theme import Part
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.ui.tree.figures import TreeFigures
-from bertviewer.ui.tree.terms import TreeFilter
 
-STATISTICS = {"zeros": "zero_fraction", "nan": "nan_count", "inf": "inf_count"}
-"""What a filter calls statistics of a run that have longer names elsewhere."""
-
-_NO_FILTER = TreeFilter()
+Matcher = Callable[["TreeItem"], bool]
 
 
 class TreeItem(Struct):
-    """A row in the flattened tree: its place, and the numbers of the rows around it.
+    """A row of the flattened tree.
 
-    ``position`` and ``children`` are about the rows that the filter leaves.
+    Attributes:
+        row: the module or the folded modules.
+        key: the row's unique name.
+        parent: the index of the row above, -1 for the root.
+        depth: 0 for the root.
+        text: path and class, case-folded.
+        rows: the tree.
+        position: the place among the shown siblings, -1 if a filter hides the row.
+        children: the indices of the shown rows directly below.
+        is_hit: whether the row matches the filter itself.
+        part: cache of ``TreeRows.part``.
     """
 
     row: TreeRow
@@ -31,61 +37,28 @@ class TreeItem(Struct):
     position: int = -1
     children: list[int] = field(default_factory=list)
     is_hit: bool = False
-    part: Part | None = None  # not asked for yet
+    part: Part | None = None
 
     @property
     def layer(self) -> int | None:
-        """The number of the layer that it is in, the outermost number in its path."""
+        """The number of the layer that contains the module: the first number in its path."""
         parts = self.row.node.path.split(".")
         own = parts[:-1] if self.row.is_folded else parts
         return next((int(part) for part in own if part.isdecimal()), None)
 
-    def written(self, key: str) -> str | None:
-        """Return a text of the module, for a filter."""
-        match key:
-            case "class":
-                return self.row.node.class_name
-            case "name":
-                return self.row.label
-            case "path":
-                return self.key
-        return self.rows.part(self)
-
-    def number(self, key: str) -> float | None:
-        """Return a number of the module, for a filter."""
-        match key:
-            case "layer":
-                return self.layer
-            case "params":
-                return self.row.parameters
-            case "macs":
-                return self.rows.figures.macs(self.row)
-        return self.rows.figures.statistic(self.row, STATISTICS.get(key, key))
-
-    def sizes(self, key: str) -> tuple[str, ...] | None:
-        """Return the sizes of one of the module's shapes, for a filter."""
-        if key == "output":
-            return self.rows.figures.output(self.row)
-        return None if self.row.shape is None else tuple(map(str, self.row.shape))
-
-    def truth(self, key: str) -> bool | None:
-        """Return what is so or not of the module, for a filter."""
-        if key == "trained":
-            return self.rows.figures.is_trained(self.row.node)
-        return self.row.trainable > 0 if self.row.parameters else None
-
 
 class TreeRows:
-    """All rows of a tree by their numbers; the invisible root is number -1.
+    """All rows of a tree by index; the invisible root has index -1.
 
-    A folded row has its member layers for children. A filter leaves the rows that fit it, which
-    are its ``hits``, and all rows above them. An order puts siblings into another one.
+    The children of a folded row are its members. A filter leaves the rows that match it, which are
+    its ``hits`` from the top down, and their ancestors.
     """
 
     def __init__(self, tree: TreeRow | None = None) -> None:
         self.figures = TreeFigures()
         self.items: list[TreeItem] = []
-        self.looks: dict[tuple[object, ...], TreeItem] = {}  # one of all that look the same
+        self.looks: dict[tuple[object, ...], TreeItem] = {}
+        """One row for each combination of texts that don't depend on a run."""
         self.hits: tuple[int, ...] = ()
         self.module_count = 0
         self._top: list[int] = []
@@ -95,11 +68,11 @@ class TreeRows:
         self.arrange()
 
     def below(self, number: int) -> list[int]:
-        """Return the numbers of the rows that are shown directly below one."""
+        """Return the indices of the shown rows directly below a row."""
         return self._top if number < 0 else self.items[number].children
 
     def part(self, item: TreeItem) -> Part:
-        """Return the part of the model that a row is."""
+        """Return the part of the model that a row belongs to."""
         from bertviewer.charts.parts import part_of
 
         if item.part is None:
@@ -116,63 +89,59 @@ class TreeRows:
                 )
         return item.part
 
-    def arrange(self, wanted: TreeFilter = _NO_FILTER) -> None:
-        """Put the rows that fit into their places, and those above them, as in the model."""
-        fitting: Sequence[int] = range(len(self.items))
-        for term in wanted.terms:
-            fits = term.fits
-            fitting = [number for number in fitting if fits(self.items[number])]
-        self.hits = self._hits(fitting) if wanted.terms else ()
+    def arrange(self, matchers: Sequence[Matcher] = ()) -> None:
+        """Show the rows that all matchers accept, and their ancestors, in the model's order."""
+        matching: Sequence[int] = range(len(self.items))
+        for matches in matchers:
+            matching = [number for number in matching if matches(self.items[number])]
+        # A folded row does not count if it matches because of its members.
+        folded = {self.items[number].parent for number in matching}
+        self.hits = tuple(
+            number
+            for number in (matching if matchers else ())
+            if not self.items[number].row.is_folded or number not in folded
+        )
         for item in self.items:
             item.position, item.children, item.is_hit = -1, [], False
         for number in self.hits:
             self.items[number].is_hit = True
         self._top = []
-        for number in self._with_rows_above(fitting) if wanted.terms else fitting:
+        for number in self._with_ancestors(matching) if matchers else matching:
             item = self.items[number]
             siblings = self.items[item.parent].children if item.parent >= 0 else self._top
             item.position = len(siblings)
             siblings.append(number)
 
-    def in_order(self, numbers: Sequence[int]) -> list[int]:
-        """Return rows from the top on, as they are shown."""
+    def hits_in_order(self) -> list[int]:
+        """Return the hits from the top down, as rows are sorted now."""
         found: list[int] = []
-        wanted, waiting = set(numbers), list(reversed(self._top))
+        hits, waiting = set(self.hits), list(reversed(self._top))
         while waiting:
             number = waiting.pop()
-            if number in wanted:
+            if number in hits:
                 found.append(number)
             waiting += reversed(self.items[number].children)
         return found
 
-    def _with_rows_above(self, numbers: Sequence[int]) -> list[int]:
+    def sort(self, key: Callable[[TreeItem], Any] | None, is_descending: bool = False) -> None:
+        """Sort siblings by a key, or in the model's order."""
+        items = self.items
+        keys = range(len(items)) if key is None else list(map(key, items))
+        for item in items:
+            if item.children:
+                item.children.sort(key=keys.__getitem__, reverse=is_descending)
+                for position, number in enumerate(item.children):
+                    items[number].position = position
+
+    def _with_ancestors(self, numbers: Sequence[int]) -> list[int]:
         shown = [False] * len(self.items)
         for number in numbers:
             shown[number] = True
-        # Rows stand after the ones that they are below.
+        # Parents precede their children in the list.
         for number in range(len(self.items) - 1, 0, -1):
             if shown[number]:
                 shown[self.items[number].parent] = True
         return [number for number, is_shown in enumerate(shown) if is_shown]
-
-    def sort(self, order: Callable[[TreeItem], Any] | None, is_falling: bool = False) -> None:
-        """Put the rows below each row in another order, or in that of the model."""
-        items = self.items
-        keys = range(len(items)) if order is None else list(map(order, items))
-        for item in items:
-            if item.children:
-                item.children.sort(key=keys.__getitem__, reverse=is_falling)
-                for position, number in enumerate(item.children):
-                    items[number].position = position
-
-    def _hits(self, fitting: Sequence[int]) -> tuple[int, ...]:
-        """Return what fits, without folded rows that fit for their members' sake."""
-        folded = {self.items[number].parent for number in fitting}
-        return tuple(
-            number
-            for number in fitting
-            if not self.items[number].row.is_folded or number not in folded
-        )
 
     def _add(self, row: TreeRow, parent: int, depth: int) -> None:
         number, key, class_label = len(self.items), row.key, row.class_label

@@ -1,4 +1,4 @@
-"""The view of the module tree: what lies behind its rows, its chevrons and its keys."""
+"""View of the module tree: backgrounds of rows, chevrons and keys."""
 
 from collections.abc import Iterable
 
@@ -14,29 +14,27 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPalette, QPen
 from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QTreeView
+from typing_extensions import override
 
 from bertviewer.charts.theme import mixed
 from bertviewer.core.util.memory import gc_paused
 from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.tree.columns import MODULE
 from bertviewer.ui.tree.delegate import TreeDelegate
-from bertviewer.ui.tree.model import MODULE, ModuleTreeModel
+from bertviewer.ui.tree.model import ModuleTreeModel
 
 INDENT, NARROW_INDENT, SHIFT = 13, 9, 3
-"""Pixels: of a level, of one where there is little room, and of all from the bar at the left."""
+"""Pixels: of a level, of a level of a narrow tree, and to the right of the bar at the left edge."""
 EDGE = 2.5
-"""Pixels: of the bar at a selected row's left."""
+"""Pixels: the bar at the left edge of a selected row."""
 _CHEVRON = 3.5
 _STROKE = 1.5
-_AWAY = 0.07
-"""How grey a selected row is while the keys go elsewhere."""
+_UNFOCUSED = 0.07
+"""Strength of the grey behind a selected row without the focus."""
 
 
 class ModuleTreeView(QTreeView):
-    """Names, shapes and counts on calm rows.
-
-    ``opened`` says that a module is to be looked at closely, by its row's key; ``left`` that Escape
-    was pressed.
-    """
+    """Tree of modules; Enter emits ``opened`` with the key of the current row."""
 
     opened = Signal(str)
 
@@ -55,28 +53,28 @@ class ModuleTreeView(QTreeView):
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setMouseTracking(True)
         self.setItemDelegate(TreeDelegate(self, model))
-        # What lies behind a selected row is drawn here: it hangs on where the keys go.
+        # drawRow paints selections: their colour depends on the focus.
         palette = QPalette()
         palette.setColor(QPalette.ColorRole.Highlight, QColor(Qt.GlobalColor.transparent))
         self.setPalette(palette)
         self.entered.connect(self._hover)
         model.figures_changed.connect(self.viewport().update)
-        self._follow_look()
+        self._update_style()
 
     @property
     def cells(self) -> TreeDelegate:
-        """What draws the cells."""
+        """The delegate."""
         delegate = self.itemDelegate()
         assert isinstance(delegate, TreeDelegate)
         return delegate
 
     def collapse_all(self) -> None:
-        """Close all rows but the model itself."""
+        """Collapse all rows but the root."""
         self.collapseAll()
         self.expand(self._tree.index(0, MODULE))
 
     def open_rows(self, most: int | None = None) -> tuple[str, ...] | None:
-        """Return the keys of the rows that are open; ``None`` where they are more than ``most``."""
+        """Return the keys of expanded rows, ``None`` if there are more than ``most``."""
         keys = tuple(
             item.key
             for number, item in enumerate(self._tree.rows.items)
@@ -86,34 +84,34 @@ class ModuleTreeView(QTreeView):
 
     @gc_paused()
     def open_only(self, keys: Iterable[str]) -> None:
-        """Have these rows open, and no others; those that are not there are left out."""
+        """Expand these rows only; unknown keys are ignored."""
         self.collapseAll()
         for key in keys:
             if (index := self._tree.index_of(key)).isValid():
                 self.expand(index)
 
+    @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Open the module; Qt calls it, and does what arrows, ``*`` and letters are for."""
         item = self._tree.item(self.currentIndex())
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and item is not None:
             self.opened.emit(item.key)
             return
         super().keyPressEvent(event)
 
+    @override
     def drawRow(
         self,
         painter: QPainter,
         option: QStyleOptionViewItem,
         index: QModelIndex | QPersistentModelIndex,
     ) -> None:
-        """Draw a row over what tells that it is selected; Qt calls it."""
         theme = self._theme
         whole = QRectF(0, option.rect.y(), self.viewport().width(), option.rect.height())
         is_selected = self.selectionModel().isSelected(index)
         is_focused = self.hasFocus()
         if is_selected:
-            away = mixed(theme.text, theme.surface, _AWAY)
-            painter.fillRect(whole, QColor(theme.selection if is_focused else away))
+            unfocused = mixed(theme.text, theme.surface, _UNFOCUSED)
+            painter.fillRect(whole, QColor(theme.selection if is_focused else unfocused))
         elif self._hovered == index:
             painter.fillRect(whole, QColor(theme.hover))
         super().drawRow(painter, option, index)
@@ -121,10 +119,10 @@ class ModuleTreeView(QTreeView):
             edge = QRectF(0, whole.y(), EDGE, whole.height())
             painter.fillRect(edge, QColor(theme.accent if is_focused else theme.muted))
 
+    @override
     def drawBranches(
         self, painter: QPainter, rect: QRect, index: QModelIndex | QPersistentModelIndex
     ) -> None:
-        """Draw a chevron before a row that has others below it; Qt calls it."""
         if not self._tree.hasChildren(index):
             return
         middle = QPointF(rect.right() + 1 - self.indentation() / 2 + SHIFT, rect.center().y() + 0.5)
@@ -140,14 +138,14 @@ class ModuleTreeView(QTreeView):
         painter.drawPolyline(points)
         painter.restore()
 
+    @override
     def changeEvent(self, event: QEvent) -> None:
-        """Follow colours and type; Qt calls it."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
-            self._follow_look()
+            self._update_style()
 
+    @override
     def leaveEvent(self, event: QEvent) -> None:
-        """Let no row look hovered any more; Qt calls it."""
         super().leaveEvent(event)
         self._hover(QModelIndex())
 
@@ -155,7 +153,7 @@ class ModuleTreeView(QTreeView):
         self._hovered = QPersistentModelIndex(index.siblingAtColumn(MODULE))
         self.viewport().update()
 
-    def _follow_look(self) -> None:
+    def _update_style(self) -> None:
         self._theme = theme_of(self)
         if isinstance(delegate := self.itemDelegate(), TreeDelegate):
-            delegate.follow_look()
+            delegate.update_style()

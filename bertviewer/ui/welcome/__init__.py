@@ -1,1 +1,5 @@
-"""What the window shows while no model is open: what there is to open, and what is loading."""
+"""Start page: recent and built-in models, a drop area, and questions that the demo answers.
+
+Start with ``page``, which shows ``start_page`` or the progress of opening. ``questions`` is the
+table of questions, ``question_runner`` opens, runs and answers them.
+"""

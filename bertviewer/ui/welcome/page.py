@@ -1,59 +1,68 @@
-"""The window's first page: what there is to open, or how far what is opened is."""
+"""First page of the window: the start page, or the progress of opening a model."""
 
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QApplication, QStackedWidget
+from PySide6.QtGui import QIcon, QPalette
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QStackedWidget, QWidget
+from typing_extensions import override
 
+from bertviewer.charts.theme import GRID, TITLE
+from bertviewer.plots.fonts import sized, weighted
+from bertviewer.ui.jobs.scheduler import Scheduler
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.welcome.asking import Asking
-from bertviewer.ui.welcome.drop_place import Opens
-from bertviewer.ui.welcome.loading import LoadingPage
+from bertviewer.ui.welcome.question_runner import ModelOpener, QuestionRunner
+from bertviewer.ui.widgets.labels import ElidedLabel
+from bertviewer.ui.widgets.layouts import named, vbox
+from bertviewer.ui.widgets.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
-    from bertviewer.ui.welcome.choices import Choices
+    from bertviewer.ui.welcome.start_page import StartPage
+
+PROGRESS_WIDTH = 320
 
 
 class WelcomePage(QStackedWidget):
-    """Follows the workspace. The choices are built when they are first seen.
+    """The start page is created when it is first shown.
 
-    ``left`` says that a person wants to see the model that is open.
+    ``left`` is emitted when the user wants to see the open model.
     """
 
     left = Signal()
 
-    def __init__(self, workspace: Workspace, opening: Opens, asking: Asking, icon: QIcon) -> None:
+    def __init__(
+        self, workspace: Workspace, opener: ModelOpener, runner: QuestionRunner, icon: QIcon
+    ) -> None:
         super().__init__()
         self.setObjectName("welcomePage")
         self._workspace = workspace
-        self._opening, self._asking, self._icon = opening, asking, icon
+        self._opener, self._runner, self._icon = opener, runner, icon
         self._loading = LoadingPage(workspace.scheduler)
-        self._choices: Choices | None = None
+        self._start: StartPage | None = None
         self._note = ""
         self._is_expecting = False
         self.opens_by_itself = False
-        """Whether nobody asked for what is opened: that it fails is no reason for a dialog."""
+        """Whether a model is opened at startup: if that fails, there is no dialog."""
         self.addWidget(self._loading)
-        opening.began.connect(self._loading.set_name)
+        opener.began.connect(self._loading.set_name)
         workspace.scheduler.activity_changed.connect(self._on_activity)
-        asking.changed.connect(self._on_question)
+        runner.changed.connect(self._on_question)
 
     def expect(self, name: str, *, by_itself: bool = False) -> None:
-        """Show that this model is being opened before that begins."""
+        """Show that a model is being opened, before that starts."""
         self._is_expecting, self.opens_by_itself = True, by_itself
         self._loading.set_name(name)
 
     def say(self, text: str) -> None:
-        """Say something above the choices; nothing for an empty text."""
+        """Show a note at the top of the start page, none for an empty text."""
         self._note = text
-        if self._choices is not None:
-            self._choices.say(text)
+        if self._start is not None:
+            self._start.show_note(text)
 
+    @override
     def event(self, event: QEvent) -> bool:
-        """Notice that it comes into sight; Qt calls it."""
         if event.type() == QEvent.Type.Show:
-            self._show()
+            self._update()
         elif event.type() == QEvent.Type.Hide:
             self.opens_by_itself = False
         return super().event(event)
@@ -61,35 +70,78 @@ class WelcomePage(QStackedWidget):
     def _on_activity(self) -> None:
         self._is_expecting = False
         if self._workspace.scheduler.activity:
-            self._show_in_sight()
+            self._update_visible()
         else:
-            # A model that has come is shown first, and then this page is out of sight.
-            QTimer.singleShot(0, self, self._show_in_sight)
+            # An opened model is shown first, which hides this page.
+            QTimer.singleShot(0, self, self._update_visible)
 
-    def _show_in_sight(self) -> None:
+    def _update_visible(self) -> None:
         if self.isVisible():
-            self._show()
+            self._update()
 
     def _on_question(self) -> None:
-        # Of a model that is open already nothing else is heard.
-        if self._asking.is_of_open_model:
+        # Nothing else is emitted if the question's model is open already.
+        if self._runner.is_of_open_model:
             self.left.emit()
 
-    def _show(self) -> None:
+    def _update(self) -> None:
         if self._is_expecting or self._workspace.scheduler.activity:
             if self.isAncestorOf(QApplication.focusWidget() or self._loading):
-                # Not on to Cancel, which the next key would press.
+                # Otherwise Cancel would get the focus, and the next key press.
                 self.setFocus(Qt.FocusReason.OtherFocusReason)
             self.setCurrentWidget(self._loading)
             return
-        if self._choices is None:
-            from bertviewer.ui.welcome.choices import Choices  # not for a model that is named
+        if self._start is None:
+            from bertviewer.ui.welcome.start_page import StartPage  # not needed with a model
 
-            self._choices = Choices(self._opening, self._asking, self._icon)
-            self._choices.left.connect(self.left)
-            self._choices.say(self._note)
-            self.addWidget(self._choices)
+            self._start = StartPage(self._opener, self._runner, self._icon)
+            self._start.left.connect(self.left)
+            self._start.show_note(self._note)
+            self.addWidget(self._start)
         architecture = self._workspace.architecture
-        self._choices.show_open("" if architecture is None else architecture.source.name)
-        self._choices.show_recent()
-        self.setCurrentWidget(self._choices)
+        self._start.show_open_model("" if architecture is None else architecture.source.name)
+        self._start.show_recent()
+        self.setCurrentWidget(self._start)
+
+
+class LoadingPage(QWidget):
+    """The name of the model that is being opened, the progress, and Cancel."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__()
+        self._scheduler = scheduler
+        self._title = named(ElidedLabel(), "loadingTitle")
+        self._title.setFont(weighted(sized(self._title.font(), TITLE)))
+        self._title.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._text = named(QLabel(), "loadingLabel")
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._bar = named(ProgressBar(), "loadingBar", accessible_name=self.tr("Loading progress"))
+        self._bar.setFixedSize(PROGRESS_WIDTH, GRID)
+        tip = self.tr("Cancel opening (Ctrl+.)")
+        self._cancel = named(QPushButton(self.tr("Cancel")), "loadingCancel", tooltip=tip)
+        self._cancel.clicked.connect(scheduler.cancel)
+        center = Qt.AlignmentFlag.AlignHCenter
+        parts = 2, self._title, (self._bar, center), self._text, (self._cancel, center), 3
+        vbox(*parts, parent=self, margins=None, spacing=3 * GRID)
+        scheduler.activity_changed.connect(self._on_activity)
+        scheduler.progressed.connect(self._on_progress)
+        self.set_name("")
+        self._on_activity()
+
+    def set_name(self, name: str) -> None:
+        """Show a model's name."""
+        text = self.tr("Opening {0}").format(name) if name else self.tr("Opening a model")
+        self._title.setText(text)
+
+    def _on_activity(self) -> None:
+        self._bar.setRange(0, 0)
+        self._text.setText(self.tr("Loading…"))
+        self._cancel.setEnabled(bool(self._scheduler.activity))
+
+    def _on_progress(self, done: int, total: int, label: str) -> None:
+        if self._scheduler.activity:
+            self._bar.setRange(0, total)
+            self._bar.setValue(done)
+            self._text.setText(f"{label}…")

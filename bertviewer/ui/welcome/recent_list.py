@@ -1,4 +1,4 @@
-"""The models that were opened last: where each is, what it is, and when it was opened."""
+"""List of recently opened models, with their folders and when they were opened."""
 
 import threading
 from collections.abc import Sequence
@@ -12,86 +12,86 @@ from bertviewer.charts.theme import GRID
 from bertviewer.ui.settings.recent_models import forget, is_there, opened_at, recent_names
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.theme.appearance import WARNING
-from bertviewer.ui.welcome.card import Card, card_text
-from bertviewer.ui.welcome.drop_place import Opens
+from bertviewer.ui.welcome.cards import Card, card_text
+from bertviewer.ui.welcome.question_runner import ModelOpener
 from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.layouts import hbox, vbox
 
 
-class Whereabouts(QObject):
-    """Looks for files; ``missing`` names each that is gone."""
+class _FileChecker(QObject):
+    """Checks in a thread whether files exist; ``missing`` is emitted for those that don't."""
 
     missing = Signal(str)
     _found = Signal(int, str)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._asked = 0
+        self._request = 0
         self._found.connect(self._on_found, Qt.ConnectionType.QueuedConnection)
 
-    def look(self, names: Sequence[str]) -> None:
-        """Look for these, and no longer for those before."""
-        self._asked += 1
+    def check(self, names: Sequence[str]) -> None:
+        """Check these names instead of earlier ones."""
+        self._request += 1
         if names:
-            # A daemon: one that waits for a drive must not keep a closed program alive.
-            arguments = (self._asked, tuple(names))
-            threading.Thread(target=self._look, args=arguments, daemon=True).start()
+            # A daemon thread: waiting for a drive must not keep the process alive.
+            arguments = (self._request, tuple(names))
+            threading.Thread(target=self._check, args=arguments, daemon=True).start()
 
-    def _look(self, number: int, names: Sequence[str]) -> None:
+    def _check(self, number: int, names: Sequence[str]) -> None:
         for name in names:
             if not is_there(name):
                 try:
                     self._found.emit(number, name)
                 except RuntimeError:
-                    return  # the window is gone
+                    return  # the window has been closed
 
     def _on_found(self, number: int, name: str) -> None:
-        if number == self._asked:
+        if number == self._request:
             self.missing.emit(name)
 
 
-MOST = 5
+MAX_NAMES = 5
 NAME_WIDTH = 260
-"""Pixels that a name keeps where there is little room; its folder gives way."""
+"""Pixels of a name that are never elided, unlike those of its folder."""
 
 
 class RecentList(QWidget):
-    """A line for each; ``emptied`` says that none is left."""
+    """A card for each model; ``emptied`` is emitted when there are none."""
 
     emptied = Signal()
 
-    def __init__(self, opening: Opens) -> None:
+    def __init__(self, opener: ModelOpener) -> None:
         super().__init__()
-        self._opening = opening
+        self._opener = opener
         self._states: dict[str, QLabel] = {}
         self._lines = vbox(parent=self, spacing=GRID)
-        self._whereabouts = Whereabouts(self)
-        self._whereabouts.missing.connect(self._on_missing)
+        self._file_checker = _FileChecker(self)
+        self._file_checker.missing.connect(self._on_missing)
 
     def show_names(self) -> None:
-        """Show what is remembered now."""
+        """Show the stored names."""
         while (item := self._lines.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.hide()
                 widget.deleteLater()
-        names = recent_names()[:MOST]
+        names = recent_names()[:MAX_NAMES]
         self._states = {}
         for name in names:
-            self._lines.addWidget(self._line(name))
+            self._lines.addWidget(self._card(name))
         self._lines.addStretch(1)
-        self._whereabouts.look(names)
+        self._file_checker.check(names)
         if not names:
             self.emptied.emit()
 
-    def _line(self, name: str) -> QWidget:
+    def _card(self, name: str) -> QWidget:
         short, folder = _parts(name)
         when = opened_at(name)
-        said = when_text(when) if when is not None else ""
-        card = Card(f"recent-{name}", short, ", ".join(filter(None, (folder, said))))
+        opened = when_text(when) if when is not None else ""
+        card = Card(f"recent-{name}", short, ", ".join(filter(None, (folder, opened))))
         card.setToolTip(plain_tooltip(name))
         title, path = card_text(short, is_title=True), card_text(folder)
-        state = self._states[name] = card_text(said)
+        state = self._states[name] = card_text(opened)
         tip = self.tr("Remove from this list")
         remove = flat_button(f"forget-{name}", "✕", tip)
         remove.clicked.connect(lambda: self._forget(name))
@@ -106,7 +106,7 @@ class RecentList(QWidget):
         return card
 
     def _open(self, name: str) -> None:
-        self._opening.open_recent(name)
+        self._opener.open_recent(name)
         if name not in recent_names():
             self.show_names()
 
@@ -122,7 +122,7 @@ class RecentList(QWidget):
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """Return what is read first of a name, and where it is."""
+    """Return the short name and where it is."""
     if "://" in name:
         return name.partition("://")[2], translate("RecentList", "Hugging Face Hub")
     path = Path(name)
@@ -130,6 +130,6 @@ def _parts(name: str) -> tuple[str, str]:
 
 
 def when_text(when: datetime, now: datetime | None = None) -> str:
-    """Return a day as people say it: its time today, else its date."""
+    """Return the time of today, or the date of another day."""
     now = now or datetime.now()
     return f"{when:%H:%M}" if when.date() == now.date() else f"{when:%Y-%m-%d}"

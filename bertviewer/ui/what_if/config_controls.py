@@ -1,127 +1,158 @@
-"""The numbers that can be changed: a field for each letter, with its key and meaning."""
+"""Fields for the values of a configuration: one for each symbol, with its key and meaning."""
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtCore import QEvent, QLocale, QObject, QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QEnterEvent, QFocusEvent, QPalette, QWheelEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QGridLayout,
     QLabel,
     QPushButton,
     QScrollArea,
     QSizePolicy,
+    QSpinBox,
     QToolButton,
     QWidget,
 )
+from typing_extensions import override
 
 from bertviewer.core.expressions.symbols import Symbol, is_standard
 from bertviewer.core.what_if.scenario import next_value
 from bertviewer.core.what_if.sheet import Sheet
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.theme.appearance import WARNING
-from bertviewer.ui.what_if.value_spin_box import MAX_VALUE, KnobSpin
+from bertviewer.ui.widgets.column_grid import ColumnGrid
 from bertviewer.ui.widgets.labels import ElidedLabel, muted_label, plain_label, plain_tooltip
 from bertviewer.ui.widgets.layouts import FlowLayout, hbox, named, vbox
 
-_KNOB_WIDTH, _LEAST = 13, 14
-"""Of a knob with its key, and of all, in heights of their type."""
-_MOST_COLUMNS = 3
+MAX_VALUE = 2**31 - 1
+"""The maximum of a ``QSpinBox``."""
+SPIN_BOX_WIDTH = 5.75
+_FIELD_WIDTH, _MIN_WIDTH = 13, 14
+"""Widths of a field with its key and of all fields, in font heights."""
+_MAX_COLUMNS = 3
+_GAPS = 20, 2
 
 
-class Knob(QWidget):
-    """A letter with its key, and the field beside it; both say when the value is another."""
+class ValueSpinBox(QSpinBox):
+    """An integer; the arrows go to the next value that the model's conditions allow.
 
-    def __init__(self, symbol: Symbol, step: Callable[[int, int], int]) -> None:
+    ``noticed`` is emitted when the field gets the focus or the mouse pointer.
+    """
+
+    noticed = Signal()
+
+    def __init__(self, next_allowed: Callable[[int, int], int], minimum: int) -> None:
+        super().__init__()
+        self._next_allowed = next_allowed
+        self.setRange(minimum, MAX_VALUE)
+        self.setLocale(QLocale.c())  # with the window's thousands separator
+        self.setGroupSeparatorShown(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    @override
+    def sizeHint(self) -> QSize:
+        width = round(SPIN_BOX_WIDTH * self.fontMetrics().height())
+        return QSize(width, super().sizeHint().height())
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    @override
+    def stepBy(self, steps: int) -> None:
+        value = self.value()
+        for _ in range(abs(steps)):
+            value = min(self._next_allowed(value, 1 if steps > 0 else -1), MAX_VALUE)
+        self.setValue(value)
+        self.selectAll()
+
+    @override
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()  # scrolls the page
+
+    @override
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.noticed.emit()
+
+    @override
+    def enterEvent(self, event: QEnterEvent) -> None:
+        super().enterEvent(event)
+        self.noticed.emit()
+
+
+class ConfigField(QWidget):
+    """A symbol with its key and a spin box; changed values are highlighted."""
+
+    def __init__(self, symbol: Symbol, next_allowed: Callable[[int, int], int]) -> None:
         super().__init__()
         self.symbol = symbol
-        self.spin = KnobSpin(step, min(1, symbol.value))
-        self.spin.setObjectName(f"whatIf_{symbol.name}")
-        self.spin.setAccessibleName(" ".join(dict.fromkeys((symbol.name, symbol.key))).strip())
-        self.spin.setAccessibleDescription(symbol.meaning)
-        self._letter = QLabel(symbol.name)
-        self._letter.setTextFormat(Qt.TextFormat.PlainText)
-        self._letter.setFont(weighted(self._letter.font()))
-        # Long keys stand in full in the tip and in the hint below.
+        self.spin_box = ValueSpinBox(next_allowed, min(1, symbol.value))
+        self.spin_box.setObjectName(f"whatIf_{symbol.name}")
+        self.spin_box.setAccessibleName(" ".join(dict.fromkeys((symbol.name, symbol.key))).strip())
+        self.spin_box.setAccessibleDescription(symbol.meaning)
+        self._name = QLabel(symbol.name)
+        self._name.setTextFormat(Qt.TextFormat.PlainText)
+        self._name.setFont(weighted(self._name.font()))
+        self._name.setMinimumWidth(self._name.fontMetrics().horizontalAdvance("M"))
         self._note = ElidedLabel()
         self._note.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self._letter.setMinimumWidth(self._letter.fontMetrics().horizontalAdvance("M"))
-        hbox(self._letter, (self._note, 1), self.spin, parent=self, spacing=4)
+        hbox(self._name, (self._note, 1), self.spin_box, parent=self, spacing=4)
 
-    def show_value(self, value: int, note: str, is_changed: bool, is_enabled: bool) -> None:
-        """Show a value without saying that it changed."""
-        if self.spin.value() != value:
-            self.spin.blockSignals(True)
-            self.spin.setValue(min(max(value, 1), MAX_VALUE))
-            self.spin.blockSignals(False)
-        self.spin.setEnabled(is_enabled)
+    def show_value(self, value: int, note: str, *, is_changed: bool, is_enabled: bool) -> None:
+        """Show a value without emitting a signal."""
+        if self.spin_box.value() != value:
+            self.spin_box.blockSignals(True)
+            self.spin_box.setValue(min(max(value, 1), MAX_VALUE))
+            self.spin_box.blockSignals(False)
+        self.spin_box.setEnabled(is_enabled)
         self._note.setText(note)
-        role = WARNING if is_changed else QPalette.ColorRole.WindowText
-        self._letter.setForegroundRole(role)
-        self._note.setForegroundRole(WARNING if is_changed else QPalette.ColorRole.PlaceholderText)
-
-
-class KnobGroup(QWidget):
-    """Knobs in as many columns as there is room for."""
-
-    def __init__(self, knobs: list[Knob]) -> None:
-        super().__init__()
-        self._knobs = knobs
-        self._columns = 0
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(20)
-        self._grid.setVerticalSpacing(2)
-        self._lay_out(1)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Use the room there is; Qt calls it."""
-        super().resizeEvent(event)
-        each = _KNOB_WIDTH * self.fontMetrics().height()
-        self._lay_out(min(max(1, event.size().width() // each), _MOST_COLUMNS))
-
-    def _lay_out(self, columns: int) -> None:
-        if columns == self._columns:
-            return
-        for column in range(max(columns, self._columns)):
-            self._grid.setColumnStretch(column, 1 if column < columns else 0)
-        self._columns = columns
-        for index, knob in enumerate(self._knobs):
-            self._grid.addWidget(knob, index // columns, index % columns)
+        roles = QPalette.ColorRole.WindowText, QPalette.ColorRole.PlaceholderText
+        for label, role in zip((self._name, self._note), roles, strict=True):
+            label.setForegroundRole(WARNING if is_changed else role)
 
 
 class _FieldArea(QScrollArea):
-    """As high as its fields, if there is room: what is said of them stands right below."""
+    """As high as its fields if there is room, so that the hint is right below them."""
 
     def __init__(self) -> None:
         super().__init__()
-        policy = QSizePolicy.Policy
-        self.setSizePolicy(policy.Expanding, policy.Maximum)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.viewport().setBackgroundRole(QPalette.ColorRole.Window)
 
+    @override
     def sizeHint(self) -> QSize:
-        """Return the size of all fields; Qt calls it."""
         page = self.widget()
         return super().sizeHint() if page is None else page.sizeHint()
 
+    @override
     def minimumSizeHint(self) -> QSize:
-        """Return room for two fields; Qt calls it."""
         return QSize(0, 4 * self.fontMetrics().height())
 
+    @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the fields, which Qt has it watch; Qt calls it."""
+        # QScrollArea filters the events of its widget.
         if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
             self.updateGeometry()
         return super().eventFilter(watched, event)
 
 
-class KnobPanel(QWidget):
-    """All letters of a model: the standard ones, a sentence's, and those of further keys.
+class ConfigControls(QWidget):
+    """Fields for all symbols: the standard ones, those of a sentence, and those of other keys.
 
-    ``changed`` is emitted with a letter and its new value when the user changes it.
+    ``changed`` has a symbol's name and its new value when the user changes it.
     """
 
     changed = Signal(str, int)
@@ -130,129 +161,126 @@ class KnobPanel(QWidget):
         super().__init__()
         self._sheet: Sheet | None = None
         self._values: Mapping[str, int] = {}
-        self._knobs: list[Knob] = []
+        self._fields: dict[str, ConfigField] = {}
         self._scroll = _FieldArea()
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scroll.viewport().setBackgroundRole(QPalette.ColorRole.Window)
         self._hint = muted_label("")
-        self._hint.setContentsMargins(16, 4, 8, 6)
-        self._hint.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._message = named(plain_label(""), "whatIfMessage")
-        self._message.setContentsMargins(16, 4, 8, 6)
         self._message.setForegroundRole(WARNING)
-        self._message.setAlignment(Qt.AlignmentFlag.AlignTop)
-        # The room is always there, so that nothing jumps.
         for label in (self._hint, self._message):
+            label.setContentsMargins(16, 4, 8, 6)
+            label.setAlignment(Qt.AlignmentFlag.AlignTop)
+            # Two lines are always reserved, so that nothing moves.
             label.setMinimumHeight(2 * label.fontMetrics().lineSpacing() + 10)
-        self._offers = QWidget()
-        self._offers.setContentsMargins(16, 0, 8, 6)
-        self._offer_line = FlowLayout(self._offers, 4, 2)
+        self._remedies = QWidget()
+        self._remedies.setContentsMargins(16, 0, 8, 6)
+        self._remedy_line = FlowLayout(self._remedies, 4, 2)
         self.show_message("")
-        vbox((self._scroll, 1), self._hint, self._message, self._offers, 0, parent=self, spacing=0)
+        parts = (self._scroll, 1), self._hint, self._message, self._remedies, 0
+        vbox(*parts, parent=self, spacing=0)
 
+    @override
     def minimumSizeHint(self) -> QSize:
-        """Return room for a column of fields; Qt calls it."""
-        return QSize(_LEAST * self.fontMetrics().height(), super().minimumSizeHint().height())
+        width = _MIN_WIDTH * self.fontMetrics().height()
+        return QSize(width, super().minimumSizeHint().height())
 
-    def show_message(self, text: str, offers: Mapping[str, int] = MappingProxyType({})) -> None:
-        """Say what the values break, in the hint's place, and offer what mends it.
-
-        An empty text brings the hint back.
-        """
+    def show_message(self, text: str, remedies: Mapping[str, int] = MappingProxyType({})) -> None:
+        """Show what is invalid instead of the hint, with values that fix it as buttons."""
         self._message.setText(text)
         self._message.setVisible(bool(text))
         self._hint.setVisible(not text)
-        while (item := self._offer_line.takeAt(0)) is not None:
+        while (item := self._remedy_line.takeAt(0)) is not None:
             if (button := item.widget()) is not None:
                 button.hide()
                 button.deleteLater()
-        for letter, value in offers.items():
-            title = f"{letter} = {value:,}"
-            name = f"whatIfOffer_{letter}"
-            button = named(QPushButton(title), name, tooltip=self.tr("Set {0}").format(title))
-            button.clicked.connect(partial(self._take, letter, value))
-            self._offer_line.addWidget(button)
-        self._offers.setVisible(bool(offers))
-
-    def _take(self, letter: str, value: int) -> None:
-        """Set what is offered; its button goes, and the keys go on in the field."""
-        knob = next(knob for knob in self._knobs if knob.symbol.name == letter)
-        knob.spin.setFocus(Qt.FocusReason.OtherFocusReason)
-        knob.spin.setValue(value)
+        for name, value in remedies.items():
+            title = f"{name} = {value:,}"
+            tip = self.tr("Set {0}").format(title)
+            button = named(QPushButton(title), f"whatIfOffer_{name}", tooltip=tip)
+            button.clicked.connect(partial(self._set_value, name, value))
+            self._remedy_line.addWidget(button)
+        self._remedies.setVisible(bool(remedies))
 
     def set_sheet(self, sheet: Sheet) -> None:
-        """Show other letters."""
+        """Show the symbols of another model."""
         self._sheet = sheet
         page = QWidget()
         layout = vbox(parent=page, margins=(16, 4, 12, 8), spacing=4)
-        self._knobs = [self._make_knob(symbol) for symbol in sheet.symbols]
-        first = [knob for knob in self._knobs if is_standard(knob.symbol)]
-        more = [knob for knob in self._knobs if not is_standard(knob.symbol)]
-        layout.addWidget(KnobGroup(first))
-        stops: list[QWidget] = [self._scroll, *(knob.spin for knob in first)]
-        if more:
-            group = KnobGroup(more)
-            button = _more_button(self.tr("More settings ({0})").format(len(more)), group)
+        self._fields = {symbol.name: self._make_field(symbol) for symbol in sheet.symbols}
+        fields = self._fields.values()
+        standard = [field for field in fields if is_standard(field.symbol)]
+        others = [field for field in fields if not is_standard(field.symbol)]
+        layout.addWidget(self._group(standard))
+        stops: list[QWidget] = [self._scroll, *(field.spin_box for field in standard)]
+        if others:
+            group = self._group(others)
+            button = _more_button(self.tr("More settings ({0})").format(len(others)), group)
             layout.addWidget(button)
             layout.addWidget(group)
-            stops += [button, *(knob.spin for knob in more)]
+            stops += [button, *(field.spin_box for field in others)]
         layout.addStretch(1)
         self._scroll.setWidget(page)
         self._scroll.updateGeometry()
-        # New widgets would come last in the whole window.
+        # Otherwise new widgets would be the last ones of the whole window.
         for before, after in pairwise(stops):
             QWidget.setTabOrder(before, after)
-        # What each number means is said here while its field has the keys.
         self._hint.setText(self.tr("Results update as you type."))
 
     def show_values(self, values: Mapping[str, int], kept: Collection[str]) -> None:
-        """Show values; letters that are kept as multiples of others cannot be edited."""
+        """Show values; symbols in ``kept`` are multiples of others and can't be edited."""
         assert self._sheet is not None
         self._values = values
-        for knob in self._knobs:
-            symbol = knob.symbol
-            value, real = values[symbol.name], self._sheet.values[symbol.name]
-            is_enabled = (
-                symbol.name in self._sheet.free
-                and symbol.name not in kept
-                and symbol.value <= MAX_VALUE
-            )
-            # A sentence's letters have no key.
-            note = symbol.key if symbol.key != symbol.name else ""
+        for name, field in self._fields.items():
+            symbol, value, real = field.symbol, values[name], self._sheet.values[name]
+            # Symbols of the sentence have no key.
+            note = symbol.key if symbol.key != name else ""
             note = note or ("" if symbol.key else symbol.meaning)
             if value != real:
                 was = self.tr("was {0}").format(f"{real:,}")
                 note = f"{was} · {note}" if note else was
-            knob.show_value(value, note, value != real, is_enabled)
+            is_enabled = name in self._sheet.free and name not in kept and symbol.value <= MAX_VALUE
+            field.show_value(value, note, is_changed=value != real, is_enabled=is_enabled)
 
-    def _make_knob(self, symbol: Symbol) -> Knob:
-        def step(value: int, direction: int) -> int:
+    def _set_value(self, name: str, value: int) -> None:
+        """Set a value, and move the focus from the button to the field."""
+        spin_box = self._fields[name].spin_box
+        spin_box.setFocus(Qt.FocusReason.OtherFocusReason)
+        spin_box.setValue(value)
+
+    def _group(self, fields: list[ConfigField]) -> ColumnGrid:
+        group = ColumnGrid(
+            fields,
+            lambda: _FIELD_WIDTH * self.fontMetrics().height() - _GAPS[0],
+            max_columns=_MAX_COLUMNS,
+            gaps=_GAPS,
+        )
+        group.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        return group
+
+    def _make_field(self, symbol: Symbol) -> ConfigField:
+        def next_allowed(value: int, direction: int) -> int:
             assert self._sheet is not None
             values = {**self._values, symbol.name: value}
             return next_value(self._sheet, values, symbol.name, direction)
 
-        knob = Knob(symbol, step)
-        hint = self._hint_of(symbol)
-        knob.setToolTip(plain_tooltip(hint))
-        knob.spin.valueChanged.connect(lambda value: self.changed.emit(symbol.name, value))
-        knob.spin.noticed.connect(lambda: self._notice(knob, hint))
-        return knob
+        field = ConfigField(symbol, next_allowed)
+        hint = self._hint_text(symbol)
+        field.setToolTip(plain_tooltip(hint))
+        field.spin_box.valueChanged.connect(lambda value: self.changed.emit(symbol.name, value))
+        field.spin_box.noticed.connect(partial(self._show_hint, field, hint))
+        return field
 
-    def _notice(self, knob: Knob, hint: str) -> None:
+    def _show_hint(self, field: ConfigField, hint: str) -> None:
         self._hint.setText(hint)
         page = self._scroll.widget()
-        if page is not None and knob.spin.hasFocus():
-            top = knob.mapTo(page, QPoint(0, 0)).y()
-            self._scroll.ensureVisible(0, top + knob.height() // 2, 0, knob.height())
+        if page is not None and field.spin_box.hasFocus():
+            top = field.mapTo(page, QPoint(0, 0)).y()
+            self._scroll.ensureVisible(0, top + field.height() // 2, 0, field.height())
 
-    def _hint_of(self, symbol: Symbol) -> str:
+    def _hint_text(self, symbol: Symbol) -> str:
         assert self._sheet is not None
-        parts = [f"{symbol.name}: {symbol.meaning}"]
+        text = f"{symbol.name}: {symbol.meaning}"
         if symbol.key and symbol.key != symbol.name:
-            parts.append(f"({symbol.key})")
-        text = " ".join(parts)
+            text += f" ({symbol.key})"
         if symbol.key and symbol.variable not in ("", symbol.name):
             also = self.tr("scales with {0} until set: the formulas require a fixed ratio")
             return f"{text}; {also.format(symbol.variable)}"
@@ -262,11 +290,11 @@ class KnobPanel(QWidget):
 
 
 def _more_button(text: str, group: QWidget) -> QToolButton:
+    """Return a button that shows and hides a group."""
     button = QToolButton()
     button.setText(text)
     button.setCheckable(True)
     button.setAutoRaise(True)
-    button.setArrowType(Qt.ArrowType.RightArrow)
     button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
 
     def show(is_open: bool) -> None:

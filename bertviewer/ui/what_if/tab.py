@@ -1,4 +1,4 @@
-"""What if the configuration had other numbers: change them, and every figure follows at once."""
+"""What-if tab: change configuration values and see counts, shapes, memory and FLOPs."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -25,22 +25,22 @@ from bertviewer.core.what_if.sheet import ScenarioError, Sheet
 from bertviewer.ui.jobs import model_jobs as jobs
 from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.what_if.config_controls import KnobPanel
+from bertviewer.ui.what_if.config_controls import ConfigControls
 from bertviewer.ui.what_if.results import ResultsView
 from bertviewer.ui.what_if.texts import problems_text
 from bertviewer.ui.widgets.labels import plain_label
 from bertviewer.ui.widgets.layouts import STRETCH, ResponsiveSplitter, hbox, named, vbox
 
 _SHARES, _NARROW = (16_000, 25_000), 36
-"""Of fields and figures; and lines of text, as of ``TurningSplitter``."""
+"""Arguments of the splitter between fields and results."""
 
 
 class WhatIfTab(QWidget):
-    """Fields for the letters of the formulas, and what counts, shapes, memory and FLOPs become.
+    """Fields for the symbols of the formulas, and the results.
 
-    Figures come from the formulas at once; where these are not verified, from a model that the
-    worker builds with the values. Values stay while other rows are selected, and are forgotten when
-    another model is opened.
+    Results come from the formulas; where these are not verified, the worker builds a model with
+    the values. Values are kept while other rows are selected, and reset when another model is
+    opened.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -53,7 +53,7 @@ class WhatIfTab(QWidget):
         self._presets: Mapping[str, Mapping[str, int]] = {}
         self._real: Outcome | None = None
         self._outcome: Outcome | None = None
-        self._knobs = KnobPanel()
+        self._controls = ConfigControls()
         self._results = ResultsView()
         self._preset_choice = QComboBox()
         self._keep = QCheckBox()
@@ -64,7 +64,7 @@ class WhatIfTab(QWidget):
         self._nothing.setContentsMargins(16, 12, 16, 16)
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._stack.addWidget(self._nothing)
-        self._knobs.changed.connect(self._change)
+        self._controls.changed.connect(self._change)
         self._keep.toggled.connect(self._set_kept)
         self._reset.clicked.connect(self.reset)
         self._preset_choice.activated.connect(self._fill_in)
@@ -73,7 +73,7 @@ class WhatIfTab(QWidget):
         workspace.architecture_changed.connect(self._forget)
 
     def refresh(self) -> None:
-        """Show the figures for the selected row."""
+        """Show the results for the selected row."""
         architecture = self._workspace.architecture
         if architecture is None:
             return
@@ -88,7 +88,7 @@ class WhatIfTab(QWidget):
         self._show()
 
     def reset(self) -> None:
-        """Go back to the real model's values."""
+        """Restore the model's own values."""
         self._changed.clear()
         self._uncheck_keep()
         self._preset_choice.setCurrentIndex(-1)
@@ -101,11 +101,11 @@ class WhatIfTab(QWidget):
 
     def _set_sheet(self, sheet: Sheet) -> None:
         self._sheet = sheet
-        # Formulas may have come, or gone, since the values were set.
+        # Formulas may have been derived, or become invalid, since the values were set.
         self._changed = {k: v for k, v in self._changed.items() if k in sheet.free}
         self._kept = tuple(multiple for multiple in self._kept if multiple in sheet.multiples)
         self._real = self._outcome = evaluate_scenario(Scenario(sheet, {}))
-        self._knobs.set_sheet(sheet)
+        self._controls.set_sheet(sheet)
         self._presets = preset_sizes(sheet)
         self._preset_choice.clear()
         self._preset_choice.addItems(list(self._presets))
@@ -115,24 +115,24 @@ class WhatIfTab(QWidget):
         self._keep.setText(self.tr("Keep {0}").format(", ".join(texts)))
         self._keep.setVisible(bool(sheet.multiples))
 
-    def _change(self, letter: str, value: int) -> None:
-        self._set_value(letter, value)
+    def _change(self, name: str, value: int) -> None:
+        self._set_value(name, value)
         self._preset_choice.setCurrentIndex(-1)
         self._show()
 
-    def _set_value(self, letter: str, value: int) -> None:
+    def _set_value(self, name: str, value: int) -> None:
         assert self._sheet is not None
-        if value == self._sheet.values[letter]:
-            self._changed.pop(letter, None)
+        if value == self._sheet.values[name]:
+            self._changed.pop(name, None)
         else:
-            self._changed[letter] = value
+            self._changed[name] = value
 
     def _set_kept(self, is_kept: bool) -> None:
         if self._sheet is None:
             return
         values = Scenario(self._sheet, self._changed, self._kept).values
         for multiple in self._kept:
-            # What was kept stays where it is, and can be changed again.
+            # The value stays as it is and can be edited again.
             self._set_value(multiple.name, values[multiple.name])
         self._kept = self._sheet.multiples if is_kept else ()
         for multiple in self._kept:
@@ -158,7 +158,7 @@ class WhatIfTab(QWidget):
         if row is None or sheet is None or self._real is None:
             return
         scenario = Scenario(sheet, dict(self._changed), self._kept)
-        self._knobs.show_values(scenario.values, {multiple.name for multiple in self._kept})
+        self._controls.show_values(scenario.values, {multiple.name for multiple in self._kept})
         self._reset.setEnabled(bool(self._changed) or bool(self._kept))
         is_valid = True
         try:
@@ -168,19 +168,19 @@ class WhatIfTab(QWidget):
             built = self._built_with(scenario)
             is_valid, problems = built is not None, () if built is not None else error.problems
             self._outcome = built or self._outcome
-        self._knobs.show_message(problems_text(problems), remedies(scenario, problems))
+        self._controls.show_message(problems_text(problems), remedies(scenario, problems))
         if self._outcome is not None:
             self._results.show_outcome(
                 self._outcome, self._real, row, is_valid, self._workspace.is_deriving
             )
 
     def _built_with(self, scenario: Scenario) -> Outcome | None:
-        """Return the figures of a model with these values, ``None`` until it is built, or never."""
+        """Return the results of a built model, ``None`` until it is built or if it can't be."""
         if min(scenario.values.values()) < 0:
             return None
         key = tuple(sorted(scenario.values.items()))
-        is_there = self._built.want(key, partial(jobs.rebuild_job, scenario))
-        return self._built.result if is_there else None
+        is_ready = self._built.want(key, partial(jobs.rebuild_job, scenario))
+        return self._built.result if is_ready else None
 
     def _make_content(self) -> QWidget:
         self._preset_choice.setObjectName("whatIfPreset")
@@ -200,7 +200,7 @@ class WhatIfTab(QWidget):
         content = QWidget()
         vbox(
             bar,
-            (ResponsiveSplitter(self._knobs, self._results, _SHARES, _NARROW), 1),
+            (ResponsiveSplitter(self._controls, self._results, _SHARES, _NARROW), 1),
             parent=content,
             spacing=0,
         )

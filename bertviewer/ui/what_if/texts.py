@@ -1,4 +1,4 @@
-"""What the What-if tab says, in words: broken rules, sizes of memory, differences."""
+"""Texts of the What-if tab: violated conditions, memory sizes, differences."""
 
 from collections.abc import Sequence
 
@@ -24,16 +24,16 @@ _TEXTS = {
 
 
 def problems_text(problems: Sequence[Problem]) -> str:
-    """Return one sentence for each problem, the same one once."""
+    """Return one sentence for each distinct problem."""
     return " ".join(dict.fromkeys(map(problem_text, problems)))
 
 
 def problem_text(problem: Problem) -> str:
-    """Return a sentence that names the letters and their values."""
+    """Return a sentence with the symbols and their values."""
     numbers = [f"{number:,}" for number in problem.numbers]
     text = translate("what_if", _TEXTS[problem.rule])
     pairs = zip(problem.names, numbers, strict=False)
-    values = ", ".join(f"{letter} = {number}" for letter, number in pairs)
+    values = ", ".join(f"{name} = {number}" for name, number in pairs)
     if problem.rule == "domain":
         return text.format(condition_text(problem.formula), values)
     if problem.rule == "even":
@@ -44,7 +44,7 @@ def problem_text(problem: Problem) -> str:
 
 
 def domain_text(domain: str) -> str:
-    """Return all conditions of a domain in words."""
+    """Return the conditions of a domain as text."""
     both = translate("what_if", "{0} and {1}")
     first, *others = map(condition_text, split_conditions(domain))
     for other in others:
@@ -58,13 +58,13 @@ def condition_text(condition: str) -> str:
     if sign and condition.endswith(" == 0"):
         text = translate("what_if", "{0} is divisible by {1}")
         return text.format(readable(whole), readable(part))
-    for sign, sightly in (("==", "="), ("!=", "≠"), (">=", "≥"), ("<=", "≤")):
-        condition = condition.replace(f" {sign} ", f" {sightly} ")
+    for sign, symbol in (("==", "="), ("!=", "≠"), (">=", "≥"), ("<=", "≤")):
+        condition = condition.replace(f" {sign} ", f" {symbol} ")
     return readable(condition)
 
 
 def bytes_text(size: int) -> str:
-    """Return a size as MB (10^6 bytes), as GB from ten of them on, and as bytes if it is small."""
+    """Return a size in bytes, MB (10^6 bytes), or GB from 10 GB on."""
     if size < FEW_BYTES:
         return translate("what_if", "{0} bytes").format(f"{size:,}")
     if size >= 10**10:
@@ -73,7 +73,7 @@ def bytes_text(size: int) -> str:
 
 
 def ratio_text(figure: Figure) -> str:
-    """Return ``× 3.06``; nothing where there is no difference, words where nothing is known."""
+    """Return ``× 3.06``, "" if nothing changes, or that no formula is known."""
     if figure.is_fixed:
         return translate("what_if", "fixed (no formula)")
     if figure.ratio is None or not figure.difference:
@@ -83,6 +83,6 @@ def ratio_text(figure: Figure) -> str:
 
 
 def difference_text(figure: Figure) -> str:
-    """Return ``+225,659,648``, with a real minus sign, or ``0``."""
+    """Return ``+225,659,648``, ``−12`` or ``0``."""
     sign = "+" if figure.difference > 0 else "−" if figure.difference < 0 else ""
     return f"{sign}{abs(figure.difference):,}"

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.module_tree import fold
+from bertviewer.ui.module.figure_cards import module_figures
 from bertviewer.ui.module.inspector import Inspector
-from bertviewer.ui.module.module_figures import module_figures
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import find, is_drawn

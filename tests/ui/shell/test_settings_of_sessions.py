@@ -17,7 +17,7 @@ from bertviewer.ui.settings.settings import note_start
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.shell.session import SETTING, Session
 from bertviewer.ui.shell.session_state import SessionState
-from bertviewer.ui.tree.columns import COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING
+from bertviewer.ui.tree.header import COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING
 from tests.subprocesses import output_of
 from tests.ui.finding import find
 from tests.ui.shell.starts import another

@@ -9,7 +9,7 @@ from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.util.numbers import short_count
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.tree.cells import (
+from bertviewer.ui.tree.columns import (
     CLASS,
     COLUMNS,
     MACS,
@@ -19,7 +19,7 @@ from bertviewer.ui.tree.cells import (
     SHAPE,
     SHARE,
 )
-from bertviewer.ui.tree.columns import NAME_LEAST, TreeColumns
+from bertviewer.ui.tree.header import MIN_NAME_WIDTH, TreeHeader
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.view import ModuleTreeView
 from tests.core.opened import derived
@@ -37,13 +37,13 @@ def make_view(qtbot: QtBot) -> ModuleTreeView:
     model = ModuleTreeModel()
     view = ModuleTreeView(model)
     model.setParent(view)
-    columns = TreeColumns(view, model)
-    columns.setObjectName("columns")
+    header = TreeHeader(view, model)
+    header.setObjectName("columns")
     model.set_tree(fold(architecture), architecture)
     qtbot.addWidget(view)
     view.show()
     resize(view, 330)
-    columns.fit()
+    header.fit()
     return view
 
 
@@ -53,8 +53,8 @@ def resize(view: ModuleTreeView, width: int) -> None:
     assert view.viewport().width() == width
 
 
-def columns_of(view: ModuleTreeView) -> TreeColumns:
-    return find(view, TreeColumns, "columns")
+def columns_of(view: ModuleTreeView) -> TreeHeader:
+    return find(view, TreeHeader, "columns")
 
 
 def tree_model(view: ModuleTreeView) -> ModuleTreeModel:
@@ -64,11 +64,11 @@ def tree_model(view: ModuleTreeView) -> ModuleTreeModel:
 
 
 def shown(view: ModuleTreeView) -> set[int]:
-    return {column for column in range(COLUMNS) if not view.isColumnHidden(column)}
+    return {column for column in range(len(COLUMNS)) if not view.isColumnHidden(column)}
 
 
 def widths(view: ModuleTreeView) -> list[int]:
-    return [view.header().sectionSize(column) for column in range(COLUMNS)]
+    return [view.header().sectionSize(column) for column in range(len(COLUMNS))]
 
 
 def has_room_for_counts(view: ModuleTreeView) -> bool:
@@ -85,7 +85,7 @@ def test_nothing_is_out_of_sight_and_no_number_is_cut(view: ModuleTreeView, widt
     assert view.horizontalScrollBar().maximum() == 0
     assert sum(widths(view)) == view.viewport().width()
     assert has_room_for_counts(view)
-    assert widths(view)[MODULE] >= NAME_LEAST
+    assert widths(view)[MODULE] >= MIN_NAME_WIDTH
 
 
 def test_shapes_go_where_there_is_no_room_for_names(view: ModuleTreeView) -> None:
@@ -113,7 +113,7 @@ def test_counts_stand_at_the_right_of_all_that_is_chosen(view: ModuleTreeView) -
         columns_of(view).choose(column, True)
     resize(view, 1200)
     header = view.header()
-    in_sight = [header.logicalIndex(place) for place in range(COLUMNS)]
+    in_sight = [header.logicalIndex(place) for place in range(len(COLUMNS))]
     in_sight = [column for column in in_sight if column in shown(view)]
     assert in_sight == [MODULE, CLASS, SHAPE, OUTPUT_SHAPE, MACS, SHARE, PARAMETERS]
 

@@ -10,10 +10,10 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.tree.completion import Completion, typed_at
 from bertviewer.ui.tree.filter import KEYS, parse_filter
 from bertviewer.ui.tree.panel import ModuleTreePanel
 from bertviewer.ui.tree.rows import TreeRows
+from bertviewer.ui.tree.suggestions import FilterSuggestions, typed_at
 from tests.core.opened import plain
 from tests.ui.finding import find
 
@@ -22,7 +22,11 @@ ROWS = TreeRows(fold(plain("bert-base-uncased")))
 
 def offered(text: str, cursor: int | None = None) -> list[str]:
     typed = typed_at(text, len(text) if cursor is None else cursor)
-    return [] if typed is None else [offer.text for offer in Completion(ROWS.items).offers(typed)]
+    return (
+        []
+        if typed is None
+        else [offer.text for offer in FilterSuggestions(ROWS.items).completions(typed)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,11 +70,11 @@ def test_the_term_at_the_cursor_is_the_one() -> None:
 def test_what_an_offer_finds_is_said() -> None:
     typed = typed_at("class:Linear", 9)
     assert typed is not None
-    (offer,) = Completion(ROWS.items).offers(typed)
+    (offer,) = FilterSuggestions(ROWS.items).completions(typed)
     assert (offer.text, offer.meaning) == ("class:Linear", "73 modules")
     typed = typed_at("lay", 3)
     assert typed is not None
-    (offer,) = Completion(ROWS.items).offers(typed)
+    (offer,) = FilterSuggestions(ROWS.items).completions(typed)
     assert offer.meaning == "modules in these layers"
 
 
@@ -82,10 +86,10 @@ def test_whatever_is_typed_what_is_offered_is_understood(text: str, cursor: int)
     typed = typed_at(text, min(cursor, len(text)))
     if typed is None:
         return
-    for offer in Completion(ROWS.items).offers(typed):
-        if offer.is_whole:
+    for offer in FilterSuggestions(ROWS.items).completions(typed):
+        if offer.is_complete:
             found = parse_filter(offer.text)
-            assert found.unclear == ""
+            assert found.error == ""
             assert len(found.terms) == 1
 
 

@@ -27,9 +27,9 @@ def hits(architecture: Architecture, text: str, figures: TreeFigures | None = No
     rows = TreeRows(fold(architecture))
     rows.figures = figures or TreeFigures(architecture)
     wanted = parse_filter(text)
-    assert wanted.unclear == ""
-    rows.arrange(wanted)
-    return [rows.items[number].key for number in rows.in_order(rows.hits)]
+    assert wanted.error == ""
+    rows.arrange([term.matches for term in wanted.terms])
+    return [rows.items[number].key for number in rows.hits_in_order()]
 
 
 def test_shapes_have_letters_for_what_hangs_on_the_sentence() -> None:

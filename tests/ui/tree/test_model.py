@@ -11,13 +11,8 @@ from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.tensors.tensor_table import Group, TensorTableModel
-from bertviewer.ui.tree.model import (
-    COLUMNS,
-    OUTPUT_SHAPE,
-    PARAMETERS,
-    SHARE,
-    ModuleTreeModel,
-)
+from bertviewer.ui.tree.columns import COLUMNS, OUTPUT_SHAPE, PARAMETERS, SHARE
+from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.widgets.tables import Column, Row, TableModel
 from tests.core.opened import derived, plain
 
@@ -107,7 +102,7 @@ def test_all_texts_of_a_column_are_known() -> None:
     model = ModuleTreeModel()
     model.set_tree(fold(plain("bert-base-uncased")))
     keys = shown(model)
-    for column in range(1, COLUMNS):
+    for column in range(1, len(COLUMNS)):
         texts = {model.index_of(key).siblingAtColumn(column).data() for key in keys}
         assert model.texts(column) | {""} == texts | {""}
 

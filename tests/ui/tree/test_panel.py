@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.shell.main_window import OF_A_ROW, MainWindow
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.tree.cells import PARAMETERS
+from bertviewer.ui.tree.columns import PARAMETERS
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.panel import ModuleTreePanel, TreeHeading
 from tests.core.opened import plain

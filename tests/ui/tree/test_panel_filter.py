@@ -34,7 +34,7 @@ def test_all_matches_are_open_and_the_layers_close_again(
 def test_very_many_hits_are_opened_as_one_goes_from_each_to_the_next(
     panel: ModuleTreePanel, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bertviewer.ui.tree.panel.MOST_OPEN", 11)
+    monkeypatch.setattr("bertviewer.ui.tree.panel.MOST_EXPANDED", 11)
     filter_by(panel, qtbot, "query")
     assert said(panel).startswith("12 of ")
     found = [key for key in in_sight(panel) if key.endswith("query")]
@@ -190,7 +190,7 @@ def test_an_example_is_added_to_what_is_typed(panel: ModuleTreePanel) -> None:
     assert field.text() == "query layer:3-5"
     # All that is offered is understood.
     for action in menu.actions():
-        assert parse_filter(action.text().partition("\t")[0]).unclear == ""
+        assert parse_filter(action.text().partition("\t")[0]).error == ""
 
 
 @pytest.mark.parametrize("text", ["params>", "classs:Linear", "params>many layer:"])
@@ -217,8 +217,8 @@ def test_examples_find_something_in_the_model(
 
     def hits(text: str) -> int:
         wanted = parse_filter(text)
-        assert not wanted.unclear
-        return sum(wanted.fits(item) for item in model.rows.items)
+        assert not wanted.error
+        return sum(wanted.matches(item) for item in model.rows.items)
 
     shown = find(panel, QLineEdit, "treeFilter").placeholderText().removeprefix("Filter: words, ")
     assert hits(shown.replace(",", " ")) > 0

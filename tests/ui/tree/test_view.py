@@ -12,9 +12,10 @@ from bertviewer.charts.theme import DARK, LIGHT, Part, Theme
 from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.ui.theme.appearance import DARK_NAME, LIGHT_NAME, apply_appearance
-from bertviewer.ui.tree.columns import TreeColumns
+from bertviewer.ui.tree.columns import PARAMETERS
 from bertviewer.ui.tree.delegate import LONGEST, shortened
-from bertviewer.ui.tree.model import PARAMETERS, ModuleTreeModel
+from bertviewer.ui.tree.header import TreeHeader
+from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.view import ModuleTreeView
 from tests.charts.colors import contrast
 from tests.core.opened import plain
@@ -37,7 +38,7 @@ def make_view(qtbot: QtBot, tree: TreeRow, appearance: str = LIGHT_NAME) -> Modu
     model.setParent(view)
     qtbot.addWidget(view)
     model.set_tree(tree)
-    TreeColumns(view, model)
+    TreeHeader(view, model)
     view.resize(420, 500)
     view.show()
     view.expandToDepth(0)

@@ -16,9 +16,9 @@ from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.settings.recent_models import recent_names, remember
 from bertviewer.ui.settings.settings import opens_last
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.welcome.card import CardGrid
 from bertviewer.ui.welcome.page import WelcomePage
 from bertviewer.ui.widgets import progress_bar as busy_bar
+from bertviewer.ui.widgets.column_grid import ColumnGrid
 from bertviewer.ui.widgets.progress_bar import ProgressBar
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
@@ -195,7 +195,7 @@ def test_nothing_is_cut_off_at_the_right(window: MainWindow, width: int, qtbot: 
     window.resize(width, 700)
     page = find(window, WelcomePage)
     qtbot.waitUntil(lambda: page.width() == width)
-    for grid in window.findChildren(CardGrid):
+    for grid in window.findChildren(ColumnGrid):
         right = grid.mapTo(page, grid.rect().topRight()).x()
         assert right <= page.width()
         for one in grid.children():

@@ -19,7 +19,7 @@ from bertviewer.ui.app.application import make_window
 from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.welcome import choices
+from bertviewer.ui.welcome import start_page
 from bertviewer.ui.welcome.questions import QUESTIONS, Question
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
@@ -160,7 +160,7 @@ def test_without_the_demo_the_questions_say_what_is_missing(
     def lacking() -> None:
         raise UserError("the demo model is not installed; pip install it")
 
-    monkeypatch.setattr(choices, "demo_folder", lacking)
+    monkeypatch.setattr(start_page, "demo_folder", lacking)
     window = make_window(worker)
     qtbot.addWidget(window)
     window.show()

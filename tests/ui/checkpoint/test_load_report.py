@@ -11,8 +11,7 @@ from safetensors.torch import load_file, save_file
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.random_words import random_words
 from bertviewer.ui.checkpoint.banner import RandomBanner
-from bertviewer.ui.checkpoint.facts import checkpoint_facts
-from bertviewer.ui.checkpoint.load_report_dialog import KeyReportDialog
+from bertviewer.ui.checkpoint.load_report import LoadReportDialog, checkpoint_facts
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -88,7 +87,7 @@ def test_the_lists_of_the_banner(
     opened(window, worker, qtbot, folder, "masked-lm")
     find(window, QPushButton, "randomBannerButton").click()
     dialog = find(window, QDialog, "keyReportDialog")
-    assert isinstance(dialog, KeyReportDialog)
+    assert isinstance(dialog, LoadReportDialog)
     tree = find(dialog, QTreeWidget, "keyReport")
     groups = {}
     for number in range(tree.topLevelItemCount()):
