@@ -3,7 +3,7 @@
 from PySide6.QtCore import Qt
 
 from bertviewer.core.util.errors import UserError
-from bertviewer.ui.run.view import QUESTIONED
+from bertviewer.ui.run.run_view import EXPLAINED
 from tests.screenshots import models
 from tests.screenshots.chapter import USUAL, Chapter, Picture
 from tests.screenshots.interrupted import failing, going_on, held, on_a_full_disk
@@ -104,7 +104,7 @@ CHAPTERS = (
         Picture("module", (shown("Map"), asked("scale"))),
         Picture("norm", (at("encoder.layer.3.output.LayerNorm"), asked("gamma"))),
         Picture("model", (at(""), asked("subtotal"))),
-        *(Picture(f"view-{title.lower()}", (why(title),)) for title in QUESTIONED[:-1]),
+        *(Picture(f"view-{title.lower()}", (why(title),)) for title in EXPLAINED[:-1]),
         Picture("random", (opened("bert-base-uncased"), ran(BANK), why("Layers"))),
         Picture("gpt2", (opened("gpt2"), ran(BANK), at("h.3.attn"), why("Attention"))),
     ), DEMO),

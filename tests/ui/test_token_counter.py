@@ -17,8 +17,7 @@ from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.tokenization.sentence import TokenCount
 from bertviewer.core.util.progress import Progress
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.run.token_count_view import TokenCountView
-from bertviewer.ui.run.token_counter import Counting, TokenCounter
+from bertviewer.ui.run.token_count import CountingTokenizer, TokenCounter, TokenCountLabel
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.theme.appearance import WARNING
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -148,16 +147,16 @@ def test_a_count_for_an_outdated_text_is_dropped(
 ) -> None:
     window = opened(tiny_bert_folder)
     begun, goes_on = threading.Event(), threading.Event()
-    count = Counting.count
+    count = CountingTokenizer.count
 
-    def slow(self: Counting, sentence: Sentence, progress: Progress) -> TokenCount | None:
+    def slow(self: CountingTokenizer, sentence: Sentence, progress: Progress) -> TokenCount | None:
         found = count(self, sentence, progress)
         if sentence.text == "old":
             begun.set()
             goes_on.wait(OPEN_TIMEOUT / 1000)
         return found
 
-    monkeypatch.setattr(Counting, "count", slow)
+    monkeypatch.setattr(CountingTokenizer, "count", slow)
     shown: list[TokenCount | None] = []
     find(window, TokenCounter).counted.connect(shown.append)
     edit = find(window, QLineEdit, "sentenceEdit")
@@ -222,10 +221,10 @@ def test_an_error_of_ours_is_told_once(
     errors: list[BaseException] = []
     window.workspace.scheduler.errored.connect(errors.append)
 
-    def broken(_self: Counting, _sentence: Sentence, _progress: Progress) -> None:
+    def broken(_self: CountingTokenizer, _sentence: Sentence, _progress: Progress) -> None:
         raise RuntimeError("broken on purpose")
 
-    monkeypatch.setattr(Counting, "count", broken)
+    monkeypatch.setattr(CountingTokenizer, "count", broken)
     window.set_sentence("one", None)
     qtbot.waitUntil(lambda: bool(errors))
     window.set_sentence("two", None)
@@ -250,7 +249,7 @@ def test_closing_the_window_ends_the_counting(
 
 
 def test_what_is_counted_is_said(qtbot: QtBot) -> None:
-    view = TokenCountView()
+    view = TokenCountLabel()
     qtbot.addWidget(view)
 
     def tip(count: TokenCount) -> str:
@@ -263,7 +262,7 @@ def test_what_is_counted_is_said(qtbot: QtBot) -> None:
 
 
 def test_many_unknown_words_are_named_in_part(qtbot: QtBot) -> None:
-    view = TokenCountView()
+    view = TokenCountLabel()
     qtbot.addWidget(view)
     view.show_count(TokenCount(60, 512, tuple(f"w{number}" for number in range(50))))
     tip = find(view, QLabel, "tokenCount").toolTip()
@@ -275,7 +274,7 @@ def test_many_unknown_words_are_named_in_part(qtbot: QtBot) -> None:
 
 
 def test_a_text_that_is_one_of_two_than_in_training_is_marked(qtbot: QtBot) -> None:
-    view = TokenCountView()
+    view = TokenCountLabel()
     qtbot.addWidget(view)
     label = find(view, QLabel, "tokenCount")
     view.show_count(TokenCount(600, None, trained=512))

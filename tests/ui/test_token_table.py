@@ -16,8 +16,17 @@ from bertviewer.core.schema.activation_run import Sentence, Token
 from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
 from bertviewer.ui.jobs.recorded_run import RecordedRun
-from bertviewer.ui.run.token_rows import ID, JOIN_ROLE, NUMBER, SEGMENT, TOKEN, TokenRows
-from bertviewer.ui.run.token_table import INDENT, TICK, TokenTable
+from bertviewer.ui.run.token_table import (
+    ID,
+    INDENT,
+    JOIN_ROLE,
+    NUMBER,
+    SEGMENT,
+    TICK,
+    TOKEN,
+    TokenModel,
+    TokenTable,
+)
 from bertviewer.ui.state.runs import Runs
 from bertviewer.ui.state.selection import Selection
 from bertviewer.ui.theme.appearance import APPEARANCES, WARNING, apply_appearance
@@ -66,33 +75,33 @@ def demo_tokens() -> Callable[[Sentence], tuple[Token, ...]]:
     return ModelTokenizer(demo_folder()).tokenize
 
 
-def column(rows: TokenRows, number: int, role: Role = Role.DisplayRole) -> list[Any]:
+def column(rows: TokenModel, number: int, role: Role = Role.DisplayRole) -> list[Any]:
     return [rows.index(row, number).data(role) for row in range(rows.rowCount())]
 
 
 @pytest.fixture
-def rows(demo_tokens: Callable[[Sentence], tuple[Token, ...]], qapp: QApplication) -> TokenRows:
-    rows = TokenRows()
+def rows(demo_tokens: Callable[[Sentence], tuple[Token, ...]], qapp: QApplication) -> TokenModel:
+    rows = TokenModel()
     rows.set_run(run_of(demo_tokens(S1)))
     return rows
 
 
 class TestRows:
-    def test_they_are_a_model(self, rows: TokenRows, qtmodeltester: ModelTester) -> None:
+    def test_they_are_a_model(self, rows: TokenModel, qtmodeltester: ModelTester) -> None:
         qtmodeltester.check(rows)
 
-    def test_pieces_of_one_word_are_joined(self, rows: TokenRows) -> None:
+    def test_pieces_of_one_word_are_joined(self, rows: TokenModel) -> None:
         joins = column(rows, TOKEN, Role(JOIN_ROLE))
         assert joins[4:8] == [(False, True), (True, True), (True, True), (True, False)]
         assert set(joins[:4] + joins[8:]) == {(False, False)}
 
-    def test_what_hovering_says(self, rows: TokenRows) -> None:
+    def test_what_hovering_says(self, rows: TokenModel) -> None:
         tips = column(rows, ID, Role.ToolTipRole)
         assert tips[0] == "token 0: [CLS], id 101, segment 0, special token"
         assert tips[1] == "token 1: this, id 2023, segment 0"
         assert tips[5] == ("token 5: ##12, id 12521, segment 0, piece 2 of 4 of the word 12212121")
 
-    def test_summary(self, rows: TokenRows) -> None:
+    def test_summary(self, rows: TokenModel) -> None:
         assert rows.summary() == "11 tokens, 6 words"
         rows.set_run(run_of([Token(7, "one", 0, 0)]))
         assert rows.summary() == "1 token, 1 word"
@@ -100,7 +109,7 @@ class TestRows:
         assert rows.summary() == "0 tokens"
 
     def test_unknown_and_special_tokens_stand_out(
-        self, rows: TokenRows, demo_tokens: Callable[[Sentence], tuple[Token, ...]]
+        self, rows: TokenModel, demo_tokens: Callable[[Sentence], tuple[Token, ...]]
     ) -> None:
         rows.set_run(run_of(demo_tokens(Sentence("a 😀 [MASK]", "b"))))
         assert rows.summary() == "7 tokens, 3 words, 1 unknown"
@@ -115,19 +124,19 @@ class TestRows:
             "token 2: [UNK], id 100, segment 0\n😀 is not in the vocabulary: the model reads [UNK]."
         )
 
-    def test_tokens_that_look_like_html_are_shown_as_they_are(self, rows: TokenRows) -> None:
+    def test_tokens_that_look_like_html_are_shown_as_they_are(self, rows: TokenModel) -> None:
         rows.set_run(run_of([Token(0, "<s>", 0, is_special=True)]))
         assert "&lt;s&gt;" in column(rows, TOKEN, Role.ToolTipRole)[0]
         assert column(rows, TOKEN) == ["<s>"]
 
-    def test_a_long_token_is_shortened(self, rows: TokenRows) -> None:
+    def test_a_long_token_is_shortened(self, rows: TokenModel) -> None:
         rows.set_run(run_of([Token(5, "a" * 200_000, 0, 0)]))
         (shown,) = column(rows, TOKEN)
         assert len(shown) == 80
         assert len(column(rows, TOKEN, Role.ToolTipRole)[0]) < 400
         assert column(rows, TOKEN, Role(COPY_ROLE)) == ["a" * 200_000]
 
-    def test_one_word_read_by_encoder_and_decoder_is_two(self, rows: TokenRows) -> None:
+    def test_one_word_read_by_encoder_and_decoder_is_two(self, rows: TokenModel) -> None:
         rows.set_run(run_of([Token(5, "cat", 0, 0), Token(5, "cat", 1, 0)]))
         assert column(rows, TOKEN, Role(JOIN_ROLE)) == [(False, False)] * 2
         assert rows.summary() == "2 tokens, 2 words"

@@ -227,7 +227,7 @@ def _remedies(window: MainWindow, error: UserError) -> list[Remedy]:
     """Return what can be done about an error of a job."""
     if isinstance(error, TooLongError):
         cut = translate("Application", "Truncate the sentence and run it")
-        return [(cut, window.run_area.bar.run_cut)]
+        return [(cut, window.run_area.bar.run_truncated)]
     retry = window.workspace.scheduler.retry
     return [] if retry is None else [(translate("Application", "Try again"), retry)]
 

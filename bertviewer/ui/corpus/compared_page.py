@@ -33,7 +33,7 @@ class ComparedPage(QWidget):
         for title, _ in self._tables:
             self._choice.addItem(title)
         says = self.tr("Differences between the two corpora")
-        self._view = FigureView(workspace, "comparedFigures", says, words=PATH)
+        self._view = FigureView(workspace, "comparedFigures", says, min_text=PATH)
         self._view.chosen.connect(workspace.selection.go)
         self._choice.currentIndexChanged.connect(self._show)
         sides = named(

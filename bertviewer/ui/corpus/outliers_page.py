@@ -8,8 +8,8 @@ from bertviewer.core.statistics.accumulators import DEVIATIONS
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.empty_state import EmptyState
 from bertviewer.ui.views.figure_view import FigureView
-from bertviewer.ui.views.message import Message
 from bertviewer.ui.widgets.labels import muted_label
 from bertviewer.ui.widgets.layouts import named, split, vbox
 
@@ -30,8 +30,8 @@ class OutliersPage(QWidget):
             "outliers in at least {1} of the sentences are shown."
         ).format(f"{DEVIATIONS:g}", f"{100 * FEW_SENTENCES:g}%")
         if not rows:
-            message = Message("corpusNoOutliers")
-            message.show_text(self.tr("No outlier features.\n{0}").format(rule))
+            message = EmptyState("corpusNoOutliers")
+            message.show_message(self.tr("No outlier features.\n{0}").format(rule))
             vbox(message, parent=self)
             return
         self._features = [row.feature for row in rows]

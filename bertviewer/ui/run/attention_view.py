@@ -1,8 +1,10 @@
-"""What the heads of one attention look at: all of them small, one of them large."""
+"""Attention view: small charts of a layer's heads or measures of all layers, and one large head."""
 
 from functools import partial
 
-from bertviewer.charts.attention import AttentionPair, attention_pair, heads_chart
+from typing_extensions import override
+
+from bertviewer.charts.attention import AttentionPair, RunAttention, attention_pair, heads_chart
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import GRID
@@ -10,141 +12,136 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_
 from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.jobs.recorded_run import RecordedRun
+from bertviewer.ui.run import jobs
 from bertviewer.ui.run.all_heads import AllHeads
-from bertviewer.ui.run.attention_choice import AttentionChoice
+from bertviewer.ui.run.attention_controls import (
+    HeadsChoice,
+    LayerChoice,
+    PictureChoice,
+    RootScaleCheck,
+)
 from bertviewer.ui.run.head_panel import HeadPanel
-from bertviewer.ui.run.offers import another_view, retry
-from bertviewer.ui.run.picture_choice import PictureChoice, RootColors
-from bertviewer.ui.run.shown_attention import ShownAttention
-from bertviewer.ui.run.view import InSight, View
+from bertviewer.ui.run.run_view import RunResults, RunView, ViewTopic, show_view_action
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.views.attention_request import AttentionRequest
 from bertviewer.ui.views.chart_panel import ChartPanel
-from bertviewer.ui.views.message import Offer
+from bertviewer.ui.views.data_view import Notice, Query
 from bertviewer.ui.widgets.buttons import tool_button
 from bertviewer.ui.widgets.layouts import ResponsiveSplitter, stacked, vbox
 
 
-class AttentionView(View):
-    """The heads of the selected layer's attention, or figures of all layers; and one head large."""
+class AttentionView(RunView[RunResults[RunAttention]]):
+    """The heads of the selected layer, or measures of all layers; and one head large."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         self._layers: tuple[AttentionLayer, ...] = ()
         self._layers_of: RecordedRun | None = None
         self._layer: AttentionLayer | None = None
-        self._request = AttentionRequest(workspace, self)
+        self._result: RunResults[RunAttention] | None = None
         self._pair: AttentionPair | None = None
         self._large: AttentionPair | None = None  # as it is drawn large
-        # What is drawn already: 512 tokens take a while.
+        # What is drawn: 512 tokens take a while.
         self._charts: tuple[object, tuple[HeadsChart, HeadsChart | None]] | None = None
         self._drawn_heads: object = None
         self._drawn_head: object = None
-        self._choice = AttentionChoice()
+        self._choice = LayerChoice()
         tip = self.tr("Entropy or distance of every head in every layer")
         self._all = tool_button("allLayers", self.tr("All layers"), tip, is_checkable=True)
-        self._root = RootColors()
+        self._root = RootScaleCheck()
         self._picture = PictureChoice()
         self._heads = ChartPanel(workspace, self.tr("Heads"), HeadGrid, (self._choice, self._all))
+        self.display = self._heads
         grid = self._heads.plot
         assert isinstance(grid, HeadGrid)
         grid.setObjectName("headGrid")
-        grid.captions_changed.connect(self._title_heads)
-        self._every = AllHeads(workspace)
-        self._shown = ShownAttention()
+        grid.captions_changed.connect(self._set_heads_title)
+        self._all_heads = AllHeads(workspace)
+        self._shown = HeadsChoice()
         self._head = HeadPanel(workspace, (self._shown, self._picture, self._root))
-        self._head.turn_to(self._picture.picture)
-        self._pages = stacked(self._heads, self._every)
-        self._arrange()
-        self._request.finished.connect(self._on_finished)
-        self._request.late.connect(self._heads.show_wait)
+        self._head.show_as(self._picture.picture)
+        self._pages = stacked(self._heads, self._all_heads)
+        self._pages.setContentsMargins(0, 0, 2 * GRID, 0)
+        self._head.setContentsMargins(2 * GRID, 0, 0, 0)
+        sides = ResponsiveSplitter(self._pages, self._head, (1050, 1000))
+        vbox(sides, parent=self, margins=(0, GRID, 0, 0))
         self._choice.chosen.connect(self._on_chosen)
-        self._every.chosen.connect(self._on_chosen)
+        self._all_heads.chosen.connect(self._on_chosen)
         self._all.toggled.connect(self._on_all)
         self._root.toggled.connect(self._draw_later)
         self._shown.currentIndexChanged.connect(self._draw_later)
-        self._picture.picked.connect(self._head.turn_to)
-        workspace.runs.run_changed.connect(self._on_runs)
-        workspace.runs.comparison_changed.connect(self._on_runs)
+        self._picture.picked.connect(self._head.show_as)
         workspace.architecture_changed.connect(self._on_architecture)
 
-    def in_sight(self, title: str) -> InSight:
-        """Return the view with what its heads look at."""
-        return InSight(title, None if self._pair is None else self._pair.b.maps)
+    @override
+    def topic(self, title: str) -> ViewTopic:
+        return ViewTopic(title, None if self._pair is None else self._pair.b.maps)
 
-    def refresh(self) -> None:
-        """Show the attention that the tree has selected, or look for it."""
-        watched, architecture = self.workspace.runs.watched, self.workspace.architecture
-        if watched is None or architecture is None:
-            return
-        if self._layers_of is not watched:
-            self._layers_of = watched
-            self._layers = attention_layers(architecture, watched.run)
+    @override
+    def query(self) -> Query[RunResults[RunAttention]] | Notice | None:
+        current, architecture = self.workspace.runs.watched, self.workspace.architecture
+        if current is None or architecture is None:
+            return None
+        if self._layers_of is not current:
+            self._layers_of = current
+            self._layers = attention_layers(architecture, current.run)
         path = self.workspace.selection.place.path or ""
         self._layer = shown_layer(architecture, self._layers, path, self._layer)
         for control in (self._choice, self._all):
             control.setVisible(self._layer is not None)
         if self._layer is None:
-            offer = another_view(self.workspace, "Layers", self.tr("Show the layers"))
-            self._refuse(self.tr("This model has no attention whose heads can be shown."), offer)
-            return
+            text = self.tr("This model has no attention whose heads can be shown.")
+            action = show_view_action(self.workspace, "Layers", self.tr("Show the layers"))
+            return Notice(text, action)
         self._choice.offer(self._layers, self._layer)
         if self._all.isChecked():
-            self._every.follow(self._layers, self._layer)
-            self._every.refresh()
-        if self._request.want_layer(self._layer):
-            self._draw_later()
+            self._all_heads.show_layers(self._layers, self._layer)
+        return self.query_runs(self._layer, partial(jobs.attention_job, self._layer))
 
-    def clear(self) -> None:
-        """Show nothing, and keep nothing of the runs before."""
-        super().clear()
-        self._request.forget()
-        self._forget_drawn()
-        self._layers_of = None
-        self._head.clear()
-
-    def _arrange(self) -> None:
-        self._pages.setContentsMargins(0, 0, 2 * GRID, 0)
-        self._head.setContentsMargins(2 * GRID, 0, 0, 0)
-        vbox(
-            ResponsiveSplitter(self._pages, self._head, (1050, 1000)),
-            parent=self,
-            margins=(0, GRID, 0, 0),
-        )
-
-    def _on_finished(self) -> None:
-        if self._request.b is None:
-            self._refuse(self._request.error, retry(self.workspace, self._request, self.refresh))
-            return
-        self._pair = attention_pair(self._request.b, self._request.a)
-        self._shown.offer_for(self._request.b.run)
-        self._root.setEnabled(True)
-        self._head.show()
-        self._share_room()
+    @override
+    def draw(self, result: RunResults[RunAttention]) -> None:
+        if result is not self._result:
+            self._result = result
+            self._pair = attention_pair(result.b, result.a)
+            self._shown.offer_for(result.b.run)
+            self._root.setEnabled(True)
+            self._head.show()
+            self._share_room()
         self._draw_later()
 
-    def _share_room(self) -> None:
-        """Leave all room to the large head where it is the only one."""
-        is_single = self._pair is not None and len(self._pair.b.maps.probabilities) == 1
-        self._pages.setVisible(self._all.isChecked() or not is_single)
-
-    def _draw_later(self) -> None:
-        # Each in a turn of its own: 512 tokens take a while to draw.
-        self.workspace.draw_queue.later(self._show_heads)
-        self.workspace.draw_queue.later(self._show_head)
-
-    def _refuse(self, why: str, offer: Offer) -> None:
-        """Say why there are no heads, in place of them."""
+    @override
+    def show_notice(self, notice: Notice) -> None:
         self._forget_drawn()
         self._all.setChecked(False)
         self._head.clear()
         self._head.hide()
         self._share_room()
         self._heads.set_title("")
-        self._heads.show_message(why, offer)
+        super().show_notice(notice)
+
+    @override
+    def clear(self) -> None:
+        super().clear()
+        self._forget_drawn()
+        self._layers_of = None
+        self._head.clear()
+
+    @override
+    def release(self) -> None:
+        self.clear()  # attention takes much memory
+
+    def _share_room(self) -> None:
+        """Leave all room to the large head if it is the only one."""
+        is_single = self._pair is not None and len(self._pair.b.maps.probabilities) == 1
+        self._pages.setVisible(self._all.isChecked() or not is_single)
+
+    def _draw_later(self) -> None:
+        # Each in its own event-loop turn: 512 tokens take a while to draw.
+        self.workspace.draw_queue.later(self._show_heads)
+        self.workspace.draw_queue.later(self._show_head)
 
     def _forget_drawn(self) -> None:
-        self._pair = self._large = self._charts = self._drawn_heads = self._drawn_head = None
+        self._result = self._pair = self._large = None
+        self._charts = self._drawn_heads = self._drawn_head = None
         self._root.setEnabled(False)
 
     def _show_heads(self) -> None:
@@ -154,24 +151,18 @@ class AttentionView(View):
         wanted = self._pair, self.workspace.runs.comparison, is_root
         if self._drawn_heads != wanted:
             self._drawn_heads = wanted
-            of = self._pair, is_root
-            if self._charts is None or self._charts[0] != of:
-                make = partial(heads_chart, is_root=is_root)
-                self._charts = of, self._pair.charts(make)
+            key = self._pair, is_root
+            if self._charts is None or self._charts[0] != key:
+                self._charts = key, self._pair.charts(partial(heads_chart, is_root=is_root))
             self._heads.show_charts(*self._charts[1], self._pair.partners)
-        self._title_heads()
+        self._set_heads_title()
 
-    @property
-    def _has_captions(self) -> bool:
-        grid = self._heads.plot
-        return isinstance(grid, HeadGrid) and grid.has_captions
-
-    def _title_heads(self) -> None:
+    def _set_heads_title(self) -> None:
         if self._pair is not None:
             self._heads.set_title(*self._heads_title(self._pair))
 
     def _heads_title(self, pair: AttentionPair) -> tuple[str, str]:
-        """Return what the small heatmaps are, and what is written above them."""
+        """Return the title of the small charts, and a tooltip that explains their captions."""
         if pair.a is not None and self.workspace.runs.comparison == "difference":
             tip = self.tr(
                 "Each head has its own colour range, up to ± its largest difference:\nin a "
@@ -179,6 +170,10 @@ class AttentionView(View):
                 "and columns of tokens that are not in A are blank."
             )
             return self.tr("Heads, B − A, each with its own colour range"), tip
+        grid = self._heads.plot
+        # Captions need room, which two runs do not leave.
+        if pair.a is not None or not (isinstance(grid, HeadGrid) and grid.has_captions):
+            return self.tr("Heads"), ""
         tip = self.tr(
             "H: attention entropy of a head in nats; 0 if each token attends to a single token"
         )
@@ -186,14 +181,12 @@ class AttentionView(View):
         if pair.b.maps.distances is not None:
             text += self.tr(", distance d")
             tip += "\n" + self.tr("d: mean attention distance in tokens")
-        # Where there is no room for the figures, as of two runs, nothing is said of them.
-        is_told = pair.a is None and self._has_captions
-        return (self.tr("Heads: {0}").format(text), tip) if is_told else (self.tr("Heads"), "")
+        return self.tr("Heads: {0}").format(text), tip
 
     def _show_head(self) -> None:
         if self._pair is None:
             return
-        # Without a selected one the first: showing it selects nothing.
+        # The first head if none is selected, without selecting it.
         count = len(self._pair.b.maps.probabilities)
         head, is_root = min(self.workspace.selection.head or 0, count - 1), self._root.isChecked()
         name = ""
@@ -203,31 +196,26 @@ class AttentionView(View):
         wanted = self._pair, self.workspace.runs.comparison, head, is_root, choice
         if self._drawn_head != wanted:
             self._drawn_head = wanted
-            self._large = self._shown.shown(self._pair)
+            self._large = self._shown.apply(self._pair)
             self._head.show_head(self._large, head, is_root, name)
         if self._large is not None:
-            self._head.show_most(self._large.b, head, self.workspace.selection.token)
+            self._head.show_most_attended(self._large.b, head, self.workspace.selection.token)
 
     def _on_chosen(self, layer: AttentionLayer) -> None:
         self._layer = layer
         self.workspace.selection.go(SelectionKey(layer.path))
-        # The calls of a shared layer are one module, and the tree has nothing new then.
+        # All calls of a shared layer are one module, so the selection may not have changed.
         self.refresh()
 
     def _on_all(self, is_wanted: bool) -> None:
-        panel = self._every.panel if is_wanted else self._heads
-        panel.take_controls(self._choice, self._all)
+        panel = self._all_heads.panel if is_wanted else self._heads
+        panel.add_controls(self._choice, self._all)
         self._pages.setCurrentIndex(int(is_wanted))
         self._share_room()
         if is_wanted:
             self.refresh()
         else:
-            self._every.cancel()
-
-    def _on_runs(self) -> None:
-        if not self.isVisible():
-            # The attention of a run that may be gone is not worth the memory.
-            self.clear()
+            self._all_heads.cancel()
 
     def _on_architecture(self) -> None:
         self._layer = None

@@ -1,25 +1,33 @@
-"""What a person has to know of a run before they believe its figures."""
+"""Warnings and remarks about a run: random weights, truncation, NaN, equal layers."""
 
 from collections.abc import Sequence
 
 from bertviewer.charts.layers import NotFinite
+from bertviewer.core.analysis.layers import normed_layers
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 
 _RANDOM = QT_TRANSLATE_NOOP("notes", "Random weights – results are meaningless.")
-_STAND_IN = QT_TRANSLATE_NOOP("notes", "No vocabulary: tokens come from a placeholder tokenizer.")
+_PLACEHOLDER = QT_TRANSLATE_NOOP(
+    "notes", "No vocabulary: tokens come from a placeholder tokenizer."
+)
 _AS_BERT = QT_TRANSLATE_NOOP(
     "notes",
     "Tokenized as for BERT: the model has only a vocab.txt and no tokenizer file.",
 )
-_CUT = QT_TRANSLATE_NOOP(
+_TRUNCATED = QT_TRANSLATE_NOOP(
     "notes", "The sentence was truncated to {0} tokens: the model accepts no more."
 )
-_HALF = QT_TRANSLATE_NOOP(
+_HALF_PRECISION = QT_TRANSLATE_NOOP(
     "notes",
     "Slow run: the weights are {0}, which most CPUs convert before each product. A GPU "
     "computes with them directly.",
+)
+_EQUAL_LAYERS = QT_TRANSLATE_NOOP(
+    "notes",
+    "Every layer ends in a {0}, which is initialised to γ = 1 and β = 0. Each "
+    "token therefore has std 1 and norm √{1} = {2}, whatever the other weights are.",
 )
 _IN_LAYER = QT_TRANSLATE_NOOP("notes", "NaN or Inf in layer {0}")
 _IN_LAYERS = QT_TRANSLATE_NOOP("notes", "NaN or Inf in layers {0}")
@@ -29,29 +37,38 @@ SLOW = 1.0  # seconds
 
 
 def run_notes(run: ActivationRun, architecture: Architecture) -> list[str]:
-    """Return these notes, most important first.
+    """Return warnings about a run, most important first.
 
-    Of single tensors that are random the banner tells, for as long as the model is open.
+    A checkpoint's missing tensors are reported in the model's banner instead.
     """
     notes = []
     if run.source.weights == "random":
         notes.append(_translated(_RANDOM))
     if run.tokenizer == "stand-in":
-        notes.append(_translated(_STAND_IN))
+        notes.append(_translated(_PLACEHOLDER))
     if run.tokenizer == "bert":
         notes.append(_translated(_AS_BERT))
     if run.sentence.cut:
-        notes.append(_translated(_CUT).format(len(run.tokens)))
+        notes.append(_translated(_TRUNCATED).format(len(run.tokens)))
     halves = {t.dtype for t in architecture.parameters if t.dtype in ("float16", "bfloat16")}
     if halves and run.device == "cpu" and run.seconds_forward > SLOW:
-        notes.append(_translated(_HALF).format(" / ".join(sorted(halves))))
+        notes.append(_translated(_HALF_PRECISION).format(" / ".join(sorted(halves))))
     return notes
 
 
-def not_finite_note(b: NotFinite, a: NotFinite | None = None) -> str:
-    """Return in which layers there is a NaN or an Inf, "" if nowhere.
+def equal_layers_note(run: ActivationRun, architecture: Architecture) -> str:
+    """Return why all layers of a randomly initialised model have equal statistics, else ""."""
+    found = normed_layers(architecture, run) if run.source.weights == "random" else None
+    if found is None:
+        return ""
+    text = _translated(_EQUAL_LAYERS)
+    return text.format(found.class_name, f"{found.features:,}", f"{found.norm:.4g}")
 
-    Of several stacks each is named. Where there is a run A too, it is told of which run they are.
+
+def not_finite_note(b: NotFinite, a: NotFinite | None = None) -> str:
+    """Return which layers have a NaN or an Inf, "" if none does.
+
+    Several stacks are named. If there is a baseline ``a``, the note says which run is meant.
     """
     of_b = _layers_text(b)
     if a is None:
@@ -63,7 +80,6 @@ def not_finite_note(b: NotFinite, a: NotFinite | None = None) -> str:
 
 
 def _layers_text(found: NotFinite) -> str:
-    """Return where there is a NaN or an Inf, "" if nowhere."""
     if set(found) <= {""}:
         layers = found.get("", ())
         text = _translated(_IN_LAYER if len(layers) == 1 else _IN_LAYERS)
@@ -73,10 +89,10 @@ def _layers_text(found: NotFinite) -> str:
 
 
 def _numbers(layers: Sequence[int]) -> str:
-    """Return layers that are given one by one as 3–5, or as 1, 5."""
+    """Return numbers of layers as 3–5, or as 1, 5."""
     first, last = layers[0], layers[-1]
-    is_whole = len(layers) > 2 and len(layers) == last - first + 1
-    return f"{first}–{last}" if is_whole else ", ".join(map(str, layers))
+    is_range = len(layers) > 2 and len(layers) == last - first + 1
+    return f"{first}–{last}" if is_range else ", ".join(map(str, layers))
 
 
 def _translated(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What the model's head predicts: words, classes, answers; or which head it lacks."""
+"""Predictions view: tokens, classes or an answer, or the task heads that the model could have."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -6,7 +6,9 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from typing_extensions import override
 
+from bertviewer.charts.classification import answer_chart, best_line, label_grid, scores_table
 from bertviewer.charts.comparison import Alignment
 from bertviewer.core.analysis.predictions import (
     ClassScores,
@@ -19,16 +21,26 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import ModelSource, find_task
 from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.fonts import weighted
-from bertviewer.ui.run.classes_panel import ClassesPanel, Said
-from bertviewer.ui.run.view import View
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.ui.run.run_view import RunView
 from bertviewer.ui.run.words_panel import WordsPanel
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.figure_view import FigureView
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import STRETCH, named, split, vbox
+from bertviewer.ui.widgets.layouts import STRETCH, hbox, named, split, vbox
 
-_OWN_HEADS = (
+Scored = tuple[ActivationRun, ClassScores]
+"""A run, and the scores of its classes."""
+
+MAX_TABLE_WIDTH = 560
+"""Pixels of a table without a chart: wider, its numbers would be far from its labels."""
+NO_MAXIMUM = 16_777_215  # QWIDGETSIZE_MAX
+
+_CLASS_ENDINGS = (
     ("ForMaskedLM", "masked-lm"),
     ("ForPreTraining", "pretraining"),
     ("LMHeadModel", "pretraining"),
@@ -38,36 +50,35 @@ _OWN_HEADS = (
     ("ForQuestionAnswering", "question-answering"),
     ("ForNextSentencePrediction", "next-sentence"),
 )
-"""What the names of the classes that a checkpoint was saved from end in."""
+"""Endings of the class names in a checkpoint's ``architectures``, and their tasks."""
 
 _NEXT = QT_TRANSLATE_NOOP("PredictionsView", "next-token prediction")
 
 
-class PredictionsView(View):
-    """Shows what there is: words beside the verdict on a pair of sentences, or classes alone."""
+class PredictionsView(RunView[object]):
+    """Predicted tokens, class scores or both; or buttons that open the model with a head."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         self._rerun: tuple[ModelSource, ActivationRun] | None = None
-        self._partners: tuple[Hashable, Alignment] | None = None
-        self._shown: Hashable = None  # of which runs the classes are shown
+        self._shown: Hashable = None  # the runs whose classes are shown
         self._random = named(plain_label(""), "randomPredictions")
         self._random.setForegroundRole(WARNING)
         self._random.setFont(weighted(self._random.font()))
-        self._words = WordsPanel(self)
+        self._words = WordsPanel(workspace)
         self._classes = ClassesPanel(workspace)
         self._panels = split(self._classes, self._words, sizes=(210, 870))
-        self._none = QWidget()
+        self._no_head = QWidget()
         self._message = named(plain_label(""), "noPredictions")
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._message.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self._heads = QHBoxLayout()
+        self._buttons = QHBoxLayout()
         self._offered: tuple[tuple[str, ...], tuple[str, ...]] | None = None
-        vbox(STRETCH, self._message, self._heads, 2, parent=self._none, margins=None)
+        vbox(STRETCH, self._message, self._buttons, 2, parent=self._no_head, margins=None)
         vbox(
             self._random,
             (self._panels, 1),
-            (self._none, 1),
+            (self._no_head, 1),
             parent=self,
             margins=(0, 4, 0, 0),
             spacing=4,
@@ -77,59 +88,53 @@ class PredictionsView(View):
         workspace.architecture_changed.connect(self._run_again)
         workspace.heads_known.connect(self._on_heads)
         for signal in (workspace.scheduler.errored, workspace.scheduler.cancelled):
-            signal.connect(self._give_up_rerun)
+            signal.connect(self._cancel_rerun)
 
+    @override
     def refresh(self) -> None:
-        """Show what the head says of the last run, and of run A."""
         run, architecture = self.workspace.runs.run, self.workspace.architecture
         if run is None or architecture is None:
             return
         scores = classification(run, architecture)
         has_words = bool(predicted_positions(run, architecture))
-        self._panels.setVisible(has_words or scores is not None)
-        self._none.setVisible(not has_words and scores is None)
+        has_head = has_words or scores is not None
+        self._panels.setVisible(has_head)
+        self._no_head.setVisible(not has_head)
         self._words.setVisible(has_words)
         self._classes.setVisible(scores is not None)
-        text = self._randomness(run, has_words, scores)
+        text = self._random_text(run, has_words, scores)
         self._random.setText(text)
         self._random.setVisible(bool(text))
         if scores is not None:
             self._show_classes((run, scores), architecture)
         if has_words:
-            self._words.refresh(architecture)
+            self._words.refresh()
         else:
             self._words.forget()
-        if scores is None and not has_words:
+        if not has_head:
             self._offer_heads(run, architecture)
 
+    @override
     def clear(self) -> None:
-        """Show nothing, and keep nothing of the runs before."""
         super().clear()
         self._forget()
-        self._words.clear()
 
-    def _show_classes(self, b: Said, architecture: Architecture) -> None:
-        run_a, watched = self.workspace.runs.watched_a, self.workspace.runs.watched
-        shown = watched, run_a, self.workspace.runs.comparison
+    def _show_classes(self, b: Scored, architecture: Architecture) -> None:
+        runs = self.workspace.runs
+        shown = runs.watched, runs.watched_a, runs.comparison
         if shown == self._shown:
             # 512 tokens take a while to draw.
             self._classes.mark_token()
             return
         self._shown = shown
-        other = None if run_a is None else classification(run_a.run, architecture)
-        a = None if run_a is None or other is None else (run_a.run, other)
+        baseline = runs.watched_a
+        other = None if baseline is None else classification(baseline.run, architecture)
+        a = None if baseline is None or other is None else (baseline.run, other)
         self._classes.show_scores(b, a, self.partners())
 
-    def partners(self, rows: bool = False, columns: bool = True) -> Alignment:
-        """Return which tokens are the same; long texts take a while, and are compared once."""
-        key = self.workspace.runs.watched_a, self.workspace.runs.watched, rows, columns
-        if self._partners is None or self._partners[0] != key:
-            self._partners = key, super().partners(rows, columns)
-        return self._partners[1]
-
     def _forget(self) -> None:
-        """Keep nothing of runs that are gone."""
-        self._partners = self._shown = None
+        """Keep no run alive."""
+        self._shown = None
         self._words.forget()
         self._classes.forget()
 
@@ -137,10 +142,10 @@ class PredictionsView(View):
         if self.workspace.runs.watched_a is None:
             self._forget()
 
-    def _randomness(self, run: ActivationRun, has_words: bool, scores: ClassScores | None) -> str:
-        """Return a warning of a head that no training stands behind, "" if there is none.
+    def _random_text(self, run: ActivationRun, has_words: bool, scores: ClassScores | None) -> str:
+        """Return a warning if the head's tensors are random, else "".
 
-        Where all weights are random, that is said above all views.
+        Where all weights are random, there is a warning above all views.
         """
         if scores is None and not has_words:
             return ""
@@ -156,7 +161,7 @@ class PredictionsView(View):
         )
 
     def _offer_heads(self, run: ActivationRun, architecture: Architecture) -> None:
-        """Say that there is no head, and offer those that the model can be opened with."""
+        """Say that there is no head, and show a button for each that can be added."""
         workspace = self.workspace
         heads = offered_heads(architecture.config, workspace.heads)
         text = self.tr("This model has no prediction head.")
@@ -172,28 +177,30 @@ class PredictionsView(View):
                 text += "\n" + self.tr(
                     "The checkpoint has no head for {0}, so a head added here is random "
                     "and its predictions are meaningless."
-                ).format(", ".join(_head(name, architecture) for name in random))
+                ).format(", ".join(_head_name(name, architecture) for name in random))
         self._message.setText(text)
         if (heads, random) == self._offered:
             return
         self._offered = heads, random
-        while (item := self._heads.takeAt(0)) is not None:
+        while (item := self._buttons.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.deleteLater()
-        self._heads.addStretch(1)
+        self._buttons.addStretch(1)
         for name in heads:
-            says = self.tr("Add a {0} head")
+            text = self.tr("Add a {0} head")
             if name in random:
-                says = self.tr("Add a random {0} head")
-            button = QPushButton(says.format(_head(name, architecture)))
-            button.setObjectName(f"openHead-{name}")
-            button.setToolTip(self.tr("Open the model with this head and run the sentence again"))
+                text = self.tr("Add a random {0} head")
+            button = named(
+                QPushButton(text.format(_head_name(name, architecture))),
+                f"openHead-{name}",
+                tooltip=self.tr("Open the model with this head and run the sentence again"),
+            )
             button.clicked.connect(lambda _=False, name=name: self._open(name))
-            self._heads.addWidget(button)
-        self._heads.addStretch(1)
+            self._buttons.addWidget(button)
+        self._buttons.addStretch(1)
 
     def _on_heads(self) -> None:
-        if self.isVisible() and not self._none.isHidden():
+        if self.isVisible() and not self._no_head.isHidden():
             self.refresh()
 
     def _open(self, task: str) -> None:
@@ -202,11 +209,11 @@ class PredictionsView(View):
             self._rerun = source, run
             self.workspace.open_head(task)
 
-    def _give_up_rerun(self) -> None:
+    def _cancel_rerun(self) -> None:
         self._rerun = None
 
     def _run_again(self) -> None:
-        """Run the sentence again once the same model is there with its head."""
+        """Run the sentence again if the model has been opened with another head."""
         rerun, self._rerun = self._rerun, None
         source = self.workspace.source
         if rerun is None or source is None or rerun[0].path != source.path:
@@ -218,22 +225,84 @@ class PredictionsView(View):
         )
 
 
-def _head(task: str, architecture: Architecture) -> str:
-    """Return what a head does, in words."""
+class ClassesPanel(QWidget):
+    """The best answer, a table of scores, and a chart if they are of tokens or an answer span."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._b: Scored | None = None
+        self._a: Scored | None = None
+        self._partners = Alignment()
+        self._best = named(plain_label(""), "classSummary")
+        self._table = FigureView(workspace, "classTable", self.tr("Scores of the classes"))
+        self._grid = ChartPanel(workspace, self.tr("Probability of each label"), GridPlot)
+        self._grid.plot.setObjectName("labelGrid")
+        self._answer = ChartPanel(workspace, self.tr("Start and end of the answer"), LinePlot)
+        self._answer.plot.setObjectName("answerPlot")
+        self._columns = split(self._table, self._grid, self._answer, sizes=(480, 600, 600))
+        vbox(self._best, (hbox(self._columns, 0), 1), parent=self, spacing=4)
+        self._table.chosen.connect(workspace.selection.go)
+
+    def show_scores(self, b: Scored, a: Scored | None, partners: Alignment) -> None:
+        """Show the scores of the current run, and of the baseline if there is one."""
+        run, scores = b
+        best = best_line(run, scores)
+        self._best.setText(best)
+        self._best.setVisible(bool(best))
+        self._grid.setVisible(scores.of == "tokens")
+        self._answer.setVisible(scores.of == "answer")
+        has_chart = scores.of in ("tokens", "answer")
+        self._columns.setMaximumWidth(NO_MAXIMUM if has_chart else MAX_TABLE_WIDTH)
+        self._b, self._a, self._partners = b, a, partners
+        of_a = None if a is None else a[1]
+        self._table.show_table(scores_table(run, scores, of_a, partners.in_a))
+        self.mark_token()
+        self._workspace.draw_queue.later(self._show_chart)
+
+    def _show_chart(self) -> None:
+        if self._b is None:
+            return
+        (run, scores), a = self._b, self._a
+        if scores.of == "tokens":
+            grid = None if a is None else label_grid(*a)
+            self._grid.show_charts(label_grid(run, scores), grid, self._partners)
+        elif scores.of == "answer":
+            tokens, partners = scores.tokens, self._partners.in_a
+            lines = None if a is None else answer_chart(run, tokens, a[1], partners)
+            self._answer.show_charts(answer_chart(run, tokens, scores), lines)
+
+    def forget(self) -> None:
+        """Keep no run alive; what is drawn stays."""
+        self._b = self._a = None
+
+    def mark_token(self) -> None:
+        """Mark the selected token's row."""
+        places = [place.token for place in self._table.shown.keys]
+        token = self._workspace.selection.token
+        self._table.mark(places.index(token) if token in places else None)
+
+
+def _head_name(task: str, architecture: Architecture) -> str:
     if task == "pretraining" and predicts_next(architecture):
         return translate("PredictionsView", _NEXT)
     return find_task(task).title.lower()
 
 
 def offered_heads(config: Mapping[str, Any], heads: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tasks worth opening a base model for: its checkpoint's own, and words."""
+    """Return the tasks that a base model may be opened for: its checkpoint's, and a vocabulary's.
+
+    Args:
+        config: the model's configuration, of which ``architectures`` is read.
+        heads: the tasks that transformers has a class for.
+    """
     own = [
         task
         for name in config.get("architectures") or ()
-        for end, task in _OWN_HEADS
-        if str(name).endswith(end)
+        for ending, task in _CLASS_ENDINGS
+        if str(name).endswith(ending)
     ]
-    # GPT-2's head over the vocabulary is the one that it was pretrained with.
+    # GPT-2 was pretrained with its language-modelling head.
     words = next((t for t in ("masked-lm", "pretraining", "causal-lm") if t in heads), None)
     wanted = dict.fromkeys((*own, *([words] if words else [])))
     return tuple(task for task in wanted if task in heads)

@@ -1,4 +1,4 @@
-"""The bottom of the window: the sentence, and what it did to the model once it was run."""
+"""Bottom of the window: the sentence bar, and the current run's tokens and views below it."""
 
 from typing import TYPE_CHECKING
 
@@ -13,14 +13,14 @@ from bertviewer.ui.widgets.layouts import vbox
 if TYPE_CHECKING:
     from bertviewer.ui.run.run_panel import RunPanel
 
-ANY_HEIGHT = 16_777_215  # Qt's own limit
-LEAST_OPEN = 240
+NO_MAXIMUM = 16_777_215  # QWIDGETSIZE_MAX
+MIN_OPEN_HEIGHT = 240
 
 
 class RunArea(QWidget):
-    """One line while there is no run, and else its tokens and views below.
+    """The sentence bar alone while there is no run, else with the run panel below it.
 
-    ``opened`` says that it has become higher, or one line again; ``bar`` is that line.
+    ``opened`` says whether the panel is shown.
     """
 
     opened = Signal(bool)
@@ -32,18 +32,18 @@ class RunArea(QWidget):
         self.setAutoFillBackground(True)
         self._workspace = workspace
         self.bar = SentenceBar(workspace)
-        self._panel: RunPanel | None = None  # built when there is a run to come
+        self._panel: RunPanel | None = None  # built before the first run
         self._runs_when_open = False
         self._layout = vbox(self.bar, parent=self, spacing=0)
         workspace.views_wanted.connect(self._build_panel)
         workspace.architecture_changed.connect(self._on_architecture)
         for signal in (workspace.scheduler.errored, workspace.scheduler.cancelled):
-            signal.connect(self._give_up_run)
+            signal.connect(self._cancel_run)
         self._set_open(False)
 
     @property
     def is_open(self) -> bool:
-        """Whether there is more than the one line."""
+        """Whether the run panel is shown."""
         return self._panel is not None and not self._panel.isHidden()
 
     @property
@@ -52,14 +52,13 @@ class RunArea(QWidget):
         return None if self._panel is None else self._panel.statistic
 
     def run_when_open(self) -> None:
-        """Run it as soon as a model is open, if that has all that it takes."""
+        """Run the sentence as soon as a model is open."""
         self._runs_when_open = True
 
     def _build_panel(self) -> None:
-        """Build what a run is shown in; its plots take longer to import than all the rest."""
         if self._panel is not None:
             return
-        from bertviewer.ui.run.run_panel import RunPanel
+        from bertviewer.ui.run.run_panel import RunPanel  # its plots take long to import
 
         self._panel = RunPanel(self._workspace)
         self._layout.addWidget(self._panel, 1)
@@ -68,19 +67,19 @@ class RunArea(QWidget):
     def _set_open(self, is_open: bool) -> None:
         self.bar.setMinimumHeight(OPEN if is_open else HEIGHT)
         line = max(HEIGHT, self.bar.sizeHint().height())
-        self.setMinimumHeight(LEAST_OPEN if is_open else line)
-        self.setMaximumHeight(ANY_HEIGHT if is_open else line)
+        self.setMinimumHeight(MIN_OPEN_HEIGHT if is_open else line)
+        self.setMaximumHeight(NO_MAXIMUM if is_open else line)
         self.opened.emit(is_open)
 
     def _on_architecture(self) -> None:
-        wished, self._runs_when_open = self._runs_when_open, False
-        if wished:
+        runs, self._runs_when_open = self._runs_when_open, False
+        if runs:
             self._workspace.draw_queue.later(self._run_unless_busy)
 
     def _run_unless_busy(self) -> None:
-        """Run the sentence, unless the user has started something else meanwhile."""
+        """Run the sentence, unless the user has started something else in the meantime."""
         if not self._workspace.scheduler.activity:
             self._workspace.run_next()
 
-    def _give_up_run(self) -> None:
+    def _cancel_run(self) -> None:
         self._runs_when_open = False

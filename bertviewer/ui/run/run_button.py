@@ -1,8 +1,9 @@
-"""Run as one button, with its choices behind the arrow at its right."""
+"""Run button, with a menu of weights, devices, the baseline and earlier sentences."""
 
 from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QColor, QIcon, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+from typing_extensions import override
 
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.theme_of import theme_of
@@ -10,13 +11,14 @@ from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.layouts import hbox, named
 
 ARROW = 16  # pixels of the icon
-MOST_LISTED = 10
-LONGEST = 60  # letters of a sentence in the menu
+MAX_SENTENCES = 10
+MAX_LENGTH = 60  # characters of a sentence in the menu
 
 
 class RunButton(QWidget):
-    """Runs what is typed; the arrow has the weights, the device, run A and earlier sentences.
+    """Two push buttons: Run, and an arrow that opens the menu.
 
+    Not a ``QToolButton`` with a menu: that has no accent colour as a default button.
     ``device_chosen`` carries the name of a device.
     """
 
@@ -26,45 +28,46 @@ class RunButton(QWidget):
         super().__init__()
         self._workspace = workspace
         self.run = named(QPushButton(self.tr("Run")), "runButton")
-        self.choices = QPushButton()
-        self.choices.setObjectName("runChoices")
-        self.choices.setAccessibleName(self.tr("Run options"))
-        self.choices.setToolTip(self.tr("Weights, device, baseline, earlier sentences"))
         self.run.setDefault(True)
+        self.choices = named(
+            QPushButton(),
+            "runChoices",
+            accessible_name=self.tr("Run options"),
+            tooltip=self.tr("Weights, device, baseline, earlier sentences"),
+        )
         self._draw_arrow()
         hbox((self.run, 1), self.choices, parent=self, spacing=1)
         self.run.clicked.connect(workspace.run_next)
-        self.choices.clicked.connect(self._open)
+        self.choices.clicked.connect(self._open_menu)
 
-    def set_ready(self, lacking: str, is_busy: bool) -> None:
-        """Let a person run, or say why that cannot be."""
-        self.run.setEnabled(not lacking and not is_busy)
-        self.run.setToolTip(lacking or self.tr("Run the sentence (Enter)"))
+    def set_ready(self, disabled_reason: str, is_busy: bool) -> None:
+        """Enable the buttons, or show why nothing can be run."""
+        self.run.setEnabled(not disabled_reason and not is_busy)
+        self.run.setToolTip(disabled_reason or self.tr("Run the sentence (Enter)"))
         self.choices.setEnabled(not is_busy)
-        # It can be clicked where Run cannot, but is no more in the accent than that.
+        # The menu opens where Run is disabled, but looks like it.
         self.choices.setDefault(self.run.isEnabled())
         self._draw_arrow()
 
     def menu(self) -> QMenu:
-        """Return the choices that there are now."""
-        workspace, menu = self._workspace, QMenu(self)
-        menu.setObjectName("runMenu")
+        """Return the menu of the current state."""
+        workspace, menu = self._workspace, named(QMenu(self), "runMenu")
         menu.setToolTipsVisible(True)
         runs, next_run = workspace.runs, workspace.next_run
         again = named(menu.addAction(self.tr("Run again")), "runAgain")
         again.setEnabled(not next_run.lacking)
         again.triggered.connect(workspace.run_next)
-        keep = named(menu.addAction(self.tr("Pin as baseline (A)")), "keepChoice")
-        keep.setEnabled(runs.watched is not None and runs.watched is not runs.watched_a)
-        keep.triggered.connect(runs.keep)
+        baseline = named(menu.addAction(self.tr("Set as baseline (A)")), "keepChoice")
+        baseline.setEnabled(runs.watched is not None and runs.watched is not runs.watched_a)
+        baseline.triggered.connect(runs.keep)
         menu.addSeparator()
         group = QActionGroup(menu)
-        for is_random, title in (
-            (False, self.tr("Checkpoint weights")),
-            (True, self.tr("Random weights (seed 0)")),
+        for is_random, name, title in (
+            (False, "trainedWeights", self.tr("Checkpoint weights")),
+            (True, "randomWeights", self.tr("Random weights (seed 0)")),
         ):
-            action = _choice(menu, group, title, next_run.random_weights is is_random)
-            action.setObjectName("randomWeights" if is_random else "trainedWeights")
+            action = _add_choice(menu, group, title, next_run.random_weights is is_random)
+            action.setObjectName(name)
             action.setEnabled(next_run.is_trained is not is_random)
             action.triggered.connect(
                 lambda _=False, chosen=is_random: next_run.set_random_weights(chosen)
@@ -74,34 +77,33 @@ class RunButton(QWidget):
         return menu
 
     def _add_devices(self, menu: QMenu) -> None:
-        """Offer the devices, once it is known which there are."""
         if not self._workspace.devices:
             return
         menu.addSeparator()
         group = QActionGroup(menu)
         for device in self._workspace.devices:
             is_chosen = device.name == self._workspace.device
-            action = _choice(menu, group, self.tr("On {0}").format(device.title), is_chosen)
+            action = _add_choice(menu, group, self.tr("On {0}").format(device.title), is_chosen)
             action.setObjectName(f"device-{device.name}")
             action.triggered.connect(
                 lambda _=False, name=device.name: self.device_chosen.emit(name)
             )
 
     def _add_sentences(self, menu: QMenu) -> None:
-        """Offer the sentences before, the newest first."""
+        """Add earlier sentences, newest first."""
         next_run = self._workspace.next_run
         if not next_run.history.entries:
             return
         menu.addSeparator()
-        for sentence in reversed(next_run.history.entries[-MOST_LISTED:]):
+        for sentence in reversed(next_run.history.entries[-MAX_SENTENCES:]):
             text = " / ".join(filter(None, (sentence.text, sentence.pair)))
-            short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+            short = text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"
             action = menu.addAction(" ".join(short.replace("&", "&&").split()))
-            action.setToolTip(plain_tooltip(text[: 5 * LONGEST]))
+            action.setToolTip(plain_tooltip(text[: 5 * MAX_LENGTH]))
             action.triggered.connect(lambda _=False, chosen=sentence: next_run.set_sentence(chosen))
 
+    @override
     def changeEvent(self, event: QEvent) -> None:
-        """Draw in the window's colours; Qt calls it."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "choices"):
             self._draw_arrow()
@@ -111,17 +113,16 @@ class RunButton(QWidget):
         color = theme.on_accent if self.choices.isDefault() else theme.muted
         self.choices.setIcon(_arrow(color, theme.muted))
 
-    def _open(self) -> None:
+    def _open_menu(self) -> None:
         menu = self.menu()
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         corner = self.rect().bottomRight()
-        size = menu.sizeHint()
-        corner.setX(corner.x() - size.width())
+        corner.setX(corner.x() - menu.sizeHint().width())
         menu.popup(self.mapToGlobal(corner))
 
 
 def _arrow(color: str, disabled: str) -> QIcon:
-    """Return an arrow that points down."""
+    """Return an icon of an arrow that points down."""
     icon = QIcon()
     for mode, name in ((QIcon.Mode.Normal, color), (QIcon.Mode.Disabled, disabled)):
         for scale in (1, 2, 3):
@@ -137,7 +138,7 @@ def _arrow(color: str, disabled: str) -> QIcon:
     return icon
 
 
-def _choice(menu: QMenu, group: QActionGroup, title: str, is_chosen: bool) -> QAction:
+def _add_choice(menu: QMenu, group: QActionGroup, title: str, is_chosen: bool) -> QAction:
     action = group.addAction(menu.addAction(title))
     action.setCheckable(True)
     action.setChecked(is_chosen)

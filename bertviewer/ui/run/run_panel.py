@@ -1,14 +1,15 @@
-"""What is below the sentence once it has been run: its tokens, what the views are of, the views."""
+"""Panel below the sentence bar: the current run's tokens, its description, and the views."""
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
+from typing_extensions import override
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.run.shown_run_line import ShownLine
+from bertviewer.ui.run.explanation import ExplainButton
+from bertviewer.ui.run.shown_run_line import ShownRunLine
 from bertviewer.ui.run.token_line import TokenLine
 from bertviewer.ui.run.views import RunViews
-from bertviewer.ui.run.why_button import WhyButton
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.staleness import paint_stripe
 from bertviewer.ui.widgets.labels import plain_label
@@ -16,9 +17,9 @@ from bertviewer.ui.widgets.layouts import hbox, named, stacked, vbox
 
 
 class RunPanel(QWidget):
-    """Hidden until there is a run, and again when the model is another one.
+    """Hidden until there is a run, and again when the model has changed.
 
-    ``opened`` says that it has come or gone.
+    ``opened`` says whether it is shown.
     """
 
     opened = Signal(bool)
@@ -26,25 +27,21 @@ class RunPanel(QWidget):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        self._tokens = TokenLine(workspace)
-        self._shown = ShownLine(workspace)
+        self._line = ShownRunLine(workspace)
         self._views = RunViews(workspace)
-        self._why = WhyButton(workspace, self._views.in_sight)
-        self._views.currentChanged.connect(self._why.follow)
-        self._wait = named(plain_label(self.tr("Running…")), "runWait")
-        self._wait.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._wait.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        explain = ExplainButton(workspace, self._views.topic)
+        self._views.currentChanged.connect(explain.follow)
+        waiting = named(plain_label(self.tr("Running…")), "runWait")
+        waiting.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        waiting.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        # The button is aligned with the choice of what colours the chips.
+        button = vbox((explain, Qt.AlignmentFlag.AlignTop), margins=(0, GRID, 0, 0))
+        tokens = hbox((TokenLine(workspace), 1), button, margins=(0, 0, 3 * GRID, 0))
+        # Titles of tabs begin where the sentence does.
+        views = vbox(self._views, margins=(2 * GRID, 0, 2 * GRID, GRID))
         self._content = QWidget()
-        self._rows = vbox(parent=self._content, spacing=0)
-        above = hbox((self._tokens, 1), margins=(0, 0, 3 * GRID, 0))
-        beside = QVBoxLayout()  # on a line with what colours the chips
-        beside.setContentsMargins(0, GRID, 0, 0)
-        beside.addWidget(self._why, 0, Qt.AlignmentFlag.AlignTop)
-        above.addLayout(beside)
-        self._rows.addLayout(above)
-        self._rows.addWidget(self._shown)
-        self._rows.addWidget(_inset(self._views), 1)
-        self._pages = stacked(self._content, self._wait)
+        self._rows = vbox(tokens, self._line, (views, 1), parent=self._content, spacing=0)
+        self._pages = stacked(self._content, waiting)
         vbox(self._pages, parent=self)
         self.hide()
         self._views.installEventFilter(self)
@@ -52,34 +49,41 @@ class RunPanel(QWidget):
         workspace.runs.run_changed.connect(self._on_run)
         workspace.runs.comparison_changed.connect(self._place_line)
         workspace.scheduler.activity_changed.connect(self._on_activity)
-        self._shown.stale_changed.connect(self._on_stale)
+        self._line.stale_changed.connect(self._on_stale)
 
     @property
     def statistic(self) -> str:
         """The statistic that is plotted per layer."""
         return self._views.layers.statistic
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Mark all results that are stale along their edge; Qt calls it."""
         super().paintEvent(event)
-        if self._shown.is_stale:
+        if self._line.is_stale:
             painter = QPainter(self)
             paint_stripe(painter, self)
             painter.end()
 
+    @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Find the place of the line; Qt calls it."""
         super().resizeEvent(event)
         self._place_line()
 
+    @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the views' own place, and the height of their tabs; Qt calls it."""
+        """Place the line when the views or their tab bar have moved."""
         if event.type() in (QEvent.Type.Move, QEvent.Type.Resize):
             if watched is self._views:
                 self._place_line()
             else:
                 self._workspace.draw_queue.later(self._place_line)
         return super().eventFilter(watched, event)
+
+    @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._workspace.draw_queue.later(self._place_line)
 
     def _on_run(self) -> None:
         if self._workspace.runs.run is not None:
@@ -95,7 +99,7 @@ class RunPanel(QWidget):
             self._workspace.draw_queue.later(self._close)
 
     def _on_stale(self) -> None:
-        self._views.setAccessibleDescription(self._shown.stale)
+        self._views.setAccessibleDescription(self._line.stale)
         self.update()
         self._workspace.draw_queue.later(self._place_line)
 
@@ -103,14 +107,8 @@ class RunPanel(QWidget):
         if self._pages.currentIndex() == 1 and not self.isHidden():
             self._workspace.draw_queue.later(self._close)
 
-    def changeEvent(self, event: QEvent) -> None:
-        """Make room for larger titles of tabs; Qt calls it."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange:
-            self._workspace.draw_queue.later(self._place_line)
-
     def _close(self) -> None:
-        """Leave no dead space where there is no run, unless one is about to come."""
+        """Hide the panel if there is no run, or show that one has been started."""
         if self._workspace.runs.run is not None or self.isHidden():
             return
         if self._workspace.scheduler.activity == "run":
@@ -121,25 +119,18 @@ class RunPanel(QWidget):
         self.opened.emit(False)
 
     def _place_line(self) -> None:
-        """Put the line beside the tabs where it has room there, and else above them."""
+        """Put the line to the right of the tabs if it fits there, else above them."""
         bar = self._views.tabBar()
         taken = bar.sizeHint().width() + 2 * GRID
-        is_beside = self.width() - taken >= self._shown.least
-        place = self._rows.indexOf(self._shown)
-        if not is_beside:
+        is_next_to_tabs = self.width() - taken >= self._line.min_width
+        place = self._rows.indexOf(self._line)
+        if not is_next_to_tabs:
             if place < 0:
-                self._rows.insertWidget(1, self._shown)
+                self._rows.insertWidget(1, self._line)
             return
         if place >= 0:
-            self._rows.removeWidget(self._shown)
+            self._rows.removeWidget(self._line)
             self._rows.activate()
         top = self._views.mapTo(self._content, bar.pos()).y()
-        self._shown.setGeometry(taken, top, self.width() - taken, bar.height() - 1)
-        self._shown.raise_()
-
-
-def _inset(views: QWidget) -> QWidget:
-    """Return the views with room at both sides: titles of tabs begin where the sentence does."""
-    place = QWidget()
-    vbox(views, parent=place, margins=(2 * GRID, 0, 2 * GRID, GRID))
-    return place
+        self._line.setGeometry(taken, top, self.width() - taken, bar.height() - 1)
+        self._line.raise_()

@@ -1,24 +1,22 @@
-"""The sentence to run, and the way to run and to stop it, in one line."""
+"""Sentence bar: one or two sentences, their token count, and buttons to run or cancel."""
 
 from msgspec.structs import replace
-from PySide6.QtCore import QCoreApplication, QSize, Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
-    QProgressBar,
     QPushButton,
     QSizePolicy,
     QStackedWidget,
     QWidget,
 )
+from typing_extensions import override
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.ui.run.baseline_button import KeepButton
 from bertviewer.ui.run.run_button import RunButton
-from bertviewer.ui.run.token_count_view import TokenCountView
-from bertviewer.ui.run.token_counter import TokenCounter
+from bertviewer.ui.run.token_count import TokenCounter, TokenCountLabel
 from bertviewer.ui.state.sentence_history import SentenceEdit
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
@@ -30,15 +28,13 @@ from bertviewer.ui.widgets.progress_bar import THIN, thin_bar
 EXAMPLE = Sentence("The bank by the river was closed, so she walked to the other bank.")
 HEIGHT, OPEN = 56, 46
 """Pixels, alone and above the results of a run."""
-LEAST = 320
-NARROWEST = 560
-"""In fewer pixels keeping a run as A is left to the menu of Run."""
-NARROW = 880
-"""In fewer pixels the button that keeps a run as A is short."""
+MIN_WIDTH, MIN_FIELD_WIDTH = 320, 80
+BASELINE_WIDTH, FULL_WIDTH = 560, 880
+"""Pixels from which the baseline's button is shown, and shown with its full text."""
 
 
 class SentenceBar(QWidget):
-    """Sentence, optional second sentence, their tokens, Run or Cancel, and how far the work is."""
+    """One line with the fields and buttons, above a progress bar."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -48,7 +44,7 @@ class SentenceBar(QWidget):
             "sentenceEdit", self.tr("Type a sentence to run through the model"), hint
         )
         self._pair = SentenceEdit("pairEdit", self.tr("Second sentence (optional)"), hint)
-        self._add = flat_button(
+        self._add_pair = flat_button(
             "addPair", self.tr("+ Sentence pair"), self.tr("Add a second sentence (run as a pair)")
         )
         self._example = flat_button(
@@ -56,108 +52,112 @@ class SentenceBar(QWidget):
             self.tr("Try an example"),
             self.tr("Run a sentence with a word that has two meanings"),
         )
-        self._drop = flat_button("dropPair", "×", self.tr("Remove the second sentence"))
-        self._count = TokenCountView()
+        self._remove_pair = flat_button("dropPair", "×", self.tr("Remove the second sentence"))
+        self._count = TokenCountLabel()
         self._counter = TokenCounter(workspace, self)
-        self._random = QCheckBox(self.tr("Random weights"))
-        self._random.setObjectName("randomWeightsCheck")
-        self._random.setToolTip(self.tr("No trained weights. Run with random weights (seed 0)."))
-        self._lacking = named(ElidedLabel(), "runLacking")
-        self._lacking.setForegroundRole(WARNING)
-        self._use_random = named(QPushButton(self.tr("Run with random weights")), "runOnRandom")
-        self._use_random.setToolTip(
-            self.tr("Initialised with seed 0; all results are marked as random")
+        tip = self.tr("No trained weights. Run with random weights (seed 0).")
+        self._random = named(
+            QCheckBox(self.tr("Random weights")), "randomWeightsCheck", tooltip=tip
         )
-        self._keep = KeepButton(workspace)
+        self._disabled_reason = named(ElidedLabel(), "runLacking")
+        self._disabled_reason.setForegroundRole(WARNING)
+        tip = self.tr("Initialised with seed 0; all results are marked as random")
+        self._use_random = named(
+            QPushButton(self.tr("Run with random weights")), "runOnRandom", tooltip=tip
+        )
+        self._baseline = SetBaselineButton(workspace)
         self.run_button = RunButton(workspace)
-        self._cancel = QPushButton(self.tr("Cancel"))
-        self._cancel.setObjectName("cancelButton")
-        self._cancel.setToolTip(self.tr("Cancel the running task (Ctrl+.)"))
-        self._place = QStackedWidget()
-        self._progress = _progress_bar()
+        tip = self.tr("Cancel the running task (Ctrl+.)")
+        self._cancel = named(QPushButton(self.tr("Cancel")), "cancelButton", tooltip=tip)
+        self._run_or_cancel = QStackedWidget()
+        self._progress = thin_bar("runProgress", self.tr("Progress"))
         self._arrange()
 
         history = workspace.next_run.history
         for edit in (self._sentence, self._pair):
             edit.returnPressed.connect(self._on_return)
             edit.textChanged.connect(self._on_text)
-            edit.earlier.connect(lambda: self._go_to(history.earlier(self._typed())))
-            edit.later.connect(lambda: self._go_to(history.later(self._typed())))
+            edit.earlier.connect(lambda: self._recall(history.earlier(self._typed())))
+            edit.later.connect(lambda: self._recall(history.later(self._typed())))
         self._counter.counted.connect(self._count.show_count)
-        self._count.cut_wished.connect(self.run_cut)
+        self._count.truncation_wanted.connect(self.run_truncated)
         self._example.clicked.connect(self._run_example)
-        self._add.clicked.connect(self._show_pair)
-        self._drop.clicked.connect(self._hide_pair)
+        self._add_pair.clicked.connect(self._show_pair)
+        self._remove_pair.clicked.connect(self._hide_pair)
         self._random.toggled.connect(workspace.next_run.set_random_weights)
-        self._use_random.clicked.connect(self._run_on_random)
+        self._use_random.clicked.connect(self._run_on_random_weights)
         self._cancel.clicked.connect(workspace.scheduler.cancel)
         workspace.next_run.changed.connect(self._on_next_run)
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.scheduler.activity_changed.connect(self._on_activity)
         workspace.scheduler.progressed.connect(self._on_progress)
         self._set_pair_shown(False)
-        self._show_lacking("")
+        self._show_disabled_reason("")
         self._on_activity()
 
     def set_sentence(self, text: str, pair: str | None) -> None:
-        """Fill the fields in."""
+        """Fill in the fields."""
         self._sentence.show_text(text)
         self._pair.show_text(pair or "")
         self._set_pair_shown(bool(pair))
 
     def run(self) -> None:
-        """Run what is in the fields, or say next to them what is missing."""
-        self._show_lacking(self._workspace.next_run.lacking)
+        """Run the typed sentence, or show why that is not possible."""
+        self._show_disabled_reason(self._workspace.next_run.lacking)
         self._workspace.run_next()
 
-    def run_cut(self) -> None:
-        """Run as much of the sentence as the model takes."""
+    def run_truncated(self) -> None:
+        """Run as many tokens of the sentence as the model accepts."""
         next_run = self._workspace.next_run
         sentence = replace(next_run.sentence, cut=True)
         self._workspace.run_sentence(sentence, next_run.random_weights)
 
     def stop(self, seconds: float) -> bool:
-        """Count what is typed no more; return whether that ended in time."""
+        """Stop counting tokens; return whether that ended in time."""
         return self._counter.stop(seconds)
 
+    @override
     def minimumSizeHint(self) -> QSize:
-        """Return no more width than field and button need: the rest gives way. Qt calls it."""
-        return QSize(LEAST, super().minimumSizeHint().height())
+        return QSize(MIN_WIDTH, super().minimumSizeHint().height())
 
+    @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Shorten the buttons where the bar is narrow; Qt calls it."""
         super().resizeEvent(event)
-        self._keep.set_narrow(self.width() < NARROW)
-        self._keep.setVisible(self.width() >= NARROWEST)
+        self._baseline.set_short(self.width() < FULL_WIDTH)
+        self._baseline.setVisible(self.width() >= BASELINE_WIDTH)
 
     def _arrange(self) -> None:
+        for edit in (self._sentence, self._pair):
+            edit.setMinimumWidth(MIN_FIELD_WIDTH)
+        self._run_or_cancel.addWidget(self.run_button)
+        self._run_or_cancel.addWidget(self._cancel)
+        self._run_or_cancel.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        # The progress bar keeps its room while it is hidden, so that nothing moves.
+        policy = self._progress.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self._progress.setSizePolicy(policy)
         fields = hbox(
             (self._sentence, 3),
             (self._pair, 2),
-            self._drop,
+            self._remove_pair,
             self._count,
             self._example,
-            self._add,
+            self._add_pair,
             self._random,
-            (self._lacking, 2),
+            (self._disabled_reason, 2),
             self._use_random,
-            self._keep,
+            self._baseline,
+            self._run_or_cancel,
             margins=(3 * GRID, THIN, 3 * GRID, 0),
             spacing=2 * GRID,
         )
-        self._place.addWidget(self.run_button)
-        self._place.addWidget(self._cancel)
-        self._place.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        fields.addWidget(self._place)
-        for edit in (self._sentence, self._pair):
-            edit.setMinimumWidth(80)
         vbox((fields, 1), self._progress, parent=self, spacing=0)
         self.setMinimumHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def _typed(self) -> Sentence:
         pair = self._pair.text()
-        # Spaces are not seen in a field that may be empty.
+        # A field of spaces looks empty.
         return Sentence(self._sentence.text(), pair if pair.strip() else None)
 
     def _on_text(self) -> None:
@@ -168,24 +168,25 @@ class SentenceBar(QWidget):
         self._workspace.next_run.set_sentence(typed)
 
     def _on_return(self) -> None:
-        # While something runs there is Cancel in place of Run, and Enter does nothing.
+        # While something is running there is Cancel instead of Run.
         if not self._workspace.scheduler.activity:
             self.run()
 
-    def _run_on_random(self) -> None:
+    def _run_on_random_weights(self) -> None:
         self._workspace.next_run.set_random_weights(True)
         self.run()
 
-    def _show_lacking(self, why: str) -> None:
-        """Say why nothing can be run, with a button that mends it; nothing for an empty text."""
-        has_offer = bool(why) and self._workspace.next_run.lacks_weights
-        # The button says the rest of it.
-        self._lacking.setText(self.tr("This model has no weights.") if has_offer else why)
-        self._lacking.setToolTip(why)
-        self._lacking.setVisible(bool(why))
-        self._use_random.setVisible(has_offer)
+    def _show_disabled_reason(self, why: str) -> None:
+        """Show why nothing can be run, with a button if random weights would help."""
+        can_use_random = bool(why) and self._workspace.next_run.lacks_weights
+        # The button says the rest.
+        text = self.tr("This model has no weights.") if can_use_random else why
+        self._disabled_reason.setText(text)
+        self._disabled_reason.setToolTip(why)
+        self._disabled_reason.setVisible(bool(why))
+        self._use_random.setVisible(can_use_random)
         self._count.setVisible(not why)
-        self._add.setVisible(not why and self._pair.isHidden())
+        self._add_pair.setVisible(not why and self._pair.isHidden())
         self._update()
 
     def _run_example(self) -> None:
@@ -197,7 +198,7 @@ class SentenceBar(QWidget):
         if next_run.sentence != self._typed():
             self.set_sentence(next_run.sentence.text, next_run.sentence.pair)
         self._random.setChecked(next_run.random_weights)
-        self._show_lacking("")
+        self._show_disabled_reason("")
 
     def _on_architecture(self) -> None:
         next_run = self._workspace.next_run
@@ -205,7 +206,7 @@ class SentenceBar(QWidget):
         self._count.set_note(note, next_run.lacking)
         self._update()
 
-    def _go_to(self, sentence: Sentence | None) -> None:
+    def _recall(self, sentence: Sentence | None) -> None:
         if sentence is not None:
             self.set_sentence(sentence.text, sentence.pair)
 
@@ -220,8 +221,8 @@ class SentenceBar(QWidget):
 
     def _set_pair_shown(self, is_shown: bool) -> None:
         self._pair.setVisible(is_shown)
-        self._drop.setVisible(is_shown)
-        self._add.setVisible(not is_shown)
+        self._remove_pair.setVisible(is_shown)
+        self._add_pair.setVisible(not is_shown)
 
     def _update(self) -> None:
         activity, next_run = self._workspace.scheduler.activity, self._workspace.next_run
@@ -230,32 +231,31 @@ class SentenceBar(QWidget):
             has_model and not next_run.is_trained and self._use_random.isHidden()
         )
         can_run = has_model and next_run.has_tokenizer and next_run.is_trained and not activity
-        is_empty = not next_run.sentence.text and self._lacking.isHidden()
+        is_empty = not next_run.sentence.text and self._disabled_reason.isHidden()
         self._example.setVisible(can_run and is_empty)
-        lacking = next_run.lacking
-        self.run_button.set_ready(lacking, bool(activity))
-        self._count.set_ready(not lacking and not activity)
+        disabled_reason = next_run.lacking
+        self.run_button.set_ready(disabled_reason, bool(activity))
+        self._count.set_ready(not disabled_reason and not activity)
 
     def _on_activity(self) -> None:
         activity = self._workspace.scheduler.activity
         if activity:
             self._cancel.setEnabled(True)
-            self._put_in_place(self._cancel, self._cancel)
+            self._show_button(self._cancel, self._cancel)
             self._update()
         else:
             self._update()
-            self._put_in_place(self.run_button, self.run_button.run)
+            self._show_button(self.run_button, self.run_button.run)
             self._cancel.setEnabled(False)
-        # A download has a bar of its own.
+        # A download has its own progress bar.
         self._progress.setVisible(activity not in ("", "download"))
-        # Of unknown length until the first report.
         self._progress.setRange(0, 0)
 
-    def _put_in_place(self, shown: QWidget, button: QWidget) -> None:
-        """Show Run or Cancel in place of the other; its button has the focus if that had it."""
+    def _show_button(self, shown: QWidget, button: QWidget) -> None:
+        """Show Run or Cancel instead of the other, and let it take over the focus."""
         focus = QApplication.focusWidget()
-        had_focus = focus is not None and self._place.isAncestorOf(focus)
-        self._place.setCurrentWidget(shown)
+        had_focus = focus is not None and self._run_or_cancel.isAncestorOf(focus)
+        self._run_or_cancel.setCurrentWidget(shown)
         if had_focus:
             button.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -265,11 +265,25 @@ class SentenceBar(QWidget):
             self._progress.setValue(done)
 
 
-def _progress_bar() -> QProgressBar:
-    purpose = QCoreApplication.translate("SentenceBar", "Progress")
-    bar = thin_bar("runProgress", purpose)
-    # It keeps its place while it is hidden, so that nothing jumps.
-    policy = bar.sizePolicy()
-    policy.setRetainSizeWhenHidden(True)
-    bar.setSizePolicy(policy)
-    return bar
+class SetBaselineButton(QPushButton):
+    """Sets the current run as baseline; disabled while it is."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self.setObjectName("keepRun")
+        self.set_short(False)
+        self.setAccessibleName(self.tr("Set as baseline"))
+        self.setToolTip(self.tr("Set this run as baseline (A) and compare later runs (B) with it"))
+        self.clicked.connect(workspace.runs.keep)
+        workspace.runs.run_changed.connect(self._update)
+        workspace.runs.comparison_changed.connect(self._update)
+        self._update()
+
+    def set_short(self, is_short: bool) -> None:
+        """Show only the letter if the bar is narrow."""
+        self.setText(self.tr("A") if is_short else self.tr("Set as baseline"))
+
+    def _update(self) -> None:
+        runs = self._workspace.runs
+        self.setEnabled(runs.watched is not None and runs.watched is not runs.watched_a)

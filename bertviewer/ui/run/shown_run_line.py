@@ -1,38 +1,44 @@
-"""Says at all times what the views are of, and when that is no longer what is typed or chosen."""
+"""Line that describes the shown run, warns if it is stale, and controls the baseline."""
 
 import re
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QFrame, QSizePolicy
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.theme import GRID, NORMAL
-from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.util.text import isolated
 from bertviewer.plots.fonts import sized
-from bertviewer.ui.run.compare_bar import CompareBar
 from bertviewer.ui.run.notes import run_notes
+from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.state.model_comparison import short_name
 from bertviewer.ui.state.weights_text import weights_words
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.views.staleness import why_stale
-from bertviewer.ui.widgets.buttons import flat_button
+from bertviewer.ui.widgets.buttons import SegmentedControl, flat_button, tool_button
 from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
 from bertviewer.ui.widgets.layouts import STRETCH, hbox, named
 
-LONGEST_TIP = 1000
-LEAST, LEAST_NOTE = 120, 220
-"""Pixels of the sentence, and of a note, that are left however short the room is."""
+MAX_TIP_LENGTH = 1000
+MIN_WIDTH, MIN_NOTE_WIDTH, MIN_BASELINE_WIDTH = 120, 220, 24
+"""Pixels of the sentence, of a warning and of the baseline's sentence that are always visible."""
 
-ALL_ROOM = 100
-"""Beside the 1 of the empty room behind it."""
+SENTENCE_STRETCH = 100
+"""Stretch factor of the sentence, against 1 of the stretch behind it."""
+
+COMPARISONS = (
+    ("overlay", QT_TRANSLATE_NOOP("BaselineBar", "A and B")),
+    ("difference", QT_TRANSLATE_NOOP("BaselineBar", "B − A")),
+)
 
 
-class ShownLine(QFrame):
-    """The sentence, the model and its weights; what one has to know of them; run A; Run again.
+class ShownRunLine(QFrame):
+    """Sentence, model and weights; warnings; the baseline; and a button to run again.
 
-    ``stale_changed`` says that results are no longer those of what is typed, or are again.
+    ``stale_changed`` is emitted when the run becomes stale or up to date.
     """
 
     stale_changed = Signal()
@@ -48,40 +54,44 @@ class ShownLine(QFrame):
         self._notes.setForegroundRole(WARNING)
         for label in (self._stale, self._shown, self._notes):
             label.setFont(sized(label.font(), NORMAL))
-        self._compare = CompareBar(workspace)
+        self._baseline = BaselineBar(workspace)
         self._again = flat_button("runAgainButton", self.tr("Run again"), "")
         self._again.setAccessibleName(self.tr("Run again"))
-        self._line = hbox(
+        self._row = hbox(
             self._stale,
             self._notes,
             self._shown,
             STRETCH,
-            self._compare,
+            self._baseline,
             self._again,
             parent=self,
             margins=(3 * GRID, 0, 3 * GRID, 0),
             spacing=2 * GRID,
         )
         self._again.clicked.connect(workspace.run_next)
-        workspace.next_run.changed.connect(self._update)
-        workspace.device_chosen.connect(self._update)
-        workspace.devices_changed.connect(self._update)
-        workspace.scheduler.activity_changed.connect(self._update)
-        workspace.runs.run_changed.connect(self._update)
-        workspace.runs.comparison_changed.connect(self._update)
+        for signal in (
+            workspace.next_run.changed,
+            workspace.device_chosen,
+            workspace.devices_changed,
+            workspace.scheduler.activity_changed,
+            workspace.runs.run_changed,
+            workspace.runs.comparison_changed,
+        ):
+            signal.connect(self._update)
         self._update()
 
     @property
-    def least(self) -> int:
-        """How many pixels it needs: for all that the field and the tokens do not say too."""
-        needed = 0 if self._workspace.runs.watched_a is not None else LEAST
+    def min_width(self) -> int:
+        """Pixels for everything that the sentence bar and the tokens do not show anyway."""
+        has_baseline = self._workspace.runs.watched_a is not None
+        needed = 0 if has_baseline else MIN_WIDTH
         if self.is_stale:
             buttons = self._again.sizeHint().width()
-            needed = LEAST + self._stale.sizeHint().width() + buttons + 4 * GRID
+            needed = MIN_WIDTH + self._stale.sizeHint().width() + buttons + 4 * GRID
         if self._notes.text():
-            needed += min(LEAST_NOTE, self._notes.sizeHint().width())
-        if self._workspace.runs.watched_a is not None:
-            needed += self._compare.minimumSizeHint().width() + 7 * GRID
+            needed += min(MIN_NOTE_WIDTH, self._notes.sizeHint().width())
+        if has_baseline:
+            needed += self._baseline.minimumSizeHint().width() + 7 * GRID
         return needed
 
     @property
@@ -94,12 +104,12 @@ class ShownLine(QFrame):
         """Whether something has changed since the run."""
         return bool(self.stale)
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Set stale results off by a field; Qt calls it."""
         super().paintEvent(event)
         if self.is_stale:
             painter = QPainter(self)
-            # Beside what marks all results.
+            # To the right of the stripe that marks all results.
             field = self.rect().adjusted(GRID, 0, 0, 0)
             painter.fillRect(field, self.palette().color(QPalette.ColorRole.AlternateBase))
             painter.end()
@@ -109,51 +119,87 @@ class ShownLine(QFrame):
         run, architecture = workspace.runs.run, workspace.architecture
         if run is None or architecture is None:
             return
-        stale, before = why_stale(run, workspace.next_run, workspace.device), self.stale
+        before, stale = self.stale, why_stale(run, workspace.next_run, workspace.device)
         self._stale.setText(stale)
         self._stale.setVisible(bool(stale))
         self._stale.setMinimumWidth(self._stale.sizeHint().width() if stale else 0)
-        self._shown.setText(self._described(run))
-        tip = f"{_sentence(run)[:LONGEST_TIP]}\n{run.source.name[:LONGEST_TIP]}"
+        self._shown.setText(_description(run))
+        tip = f"{_text(run.sentence)[:MAX_TIP_LENGTH]}\n{run.source.name[:MAX_TIP_LENGTH]}"
         self._shown.setToolTip(plain_tooltip(tip))
         self._shown.setAccessibleName(" ".join(filter(None, (stale, self._shown.text()))))
         notes = " ".join(run_notes(run, architecture))
         self._notes.setText(notes)
         self._notes.setToolTip(plain_tooltip(notes))
-        self._notes.setMinimumWidth(self._least_of(notes))
+        self._notes.setMinimumWidth(self._min_note_width(notes))
         self._notes.setVisible(bool(notes))
-        # What notes leave, its beginning in any case. Beside run A's it has its share.
+        # The sentence gets what the notes leave; with a baseline it shares that with its bar.
         is_alone = workspace.runs.watched_a is None
-        across = QSizePolicy.Policy.Ignored if is_alone else QSizePolicy.Policy.Preferred
-        self._shown.setSizePolicy(across, QSizePolicy.Policy.Preferred)
-        self._shown.setMinimumWidth(LEAST if is_alone else 0)
-        self._line.setStretchFactor(self._shown, ALL_ROOM if is_alone else 0)
-        lacking = workspace.next_run.lacking
+        horizontal = QSizePolicy.Policy.Ignored if is_alone else QSizePolicy.Policy.Preferred
+        self._shown.setSizePolicy(horizontal, QSizePolicy.Policy.Preferred)
+        self._shown.setMinimumWidth(MIN_WIDTH if is_alone else 0)
+        self._row.setStretchFactor(self._shown, SENTENCE_STRETCH if is_alone else 0)
+        disabled_reason = workspace.next_run.lacking
         self._again.setVisible(bool(stale))
-        self._again.setEnabled(not lacking and not workspace.scheduler.activity)
+        self._again.setEnabled(not disabled_reason and not workspace.scheduler.activity)
         self._again.setToolTip(
-            lacking or self.tr("Run the current sentence with the current settings (Ctrl+R)")
+            disabled_reason
+            or self.tr("Run the current sentence with the current settings (Ctrl+R)")
         )
         self.update()
         if bool(stale) != bool(before):
             self.stale_changed.emit()
 
-    def _least_of(self, notes: str) -> int:
-        """Return how many pixels the first words of the notes take, which say what matters."""
+    def _min_note_width(self, notes: str) -> int:
+        """Return the width of the first words of the notes, which name the problem."""
         first, *rest = re.split(":| –", notes, maxsplit=1)
-        least = self._notes.fontMetrics().horizontalAdvance(f"{first}…" if rest else notes)
-        return min(LEAST_NOTE, least + 1)
-
-    def _described(self, run: ActivationRun) -> str:
-        source = run.source
-        parts = [f"“{isolated(' '.join(_sentence(run).split()))}”", short_name(source.name)]
-        if source.task != "base":
-            parts.append(source.task)
-        parts.append(weights_words(source))
-        if run.device != "cpu":
-            parts.append(run.device)
-        return " · ".join(parts)
+        width = self._notes.fontMetrics().horizontalAdvance(f"{first}…" if rest else notes)
+        return min(MIN_NOTE_WIDTH, width + 1)
 
 
-def _sentence(run: ActivationRun) -> str:
-    return " / ".join(filter(None, (run.sentence.text, run.sentence.pair)))
+class BaselineBar(QWidget):
+    """The baseline's sentence and how the current run is compared with it; hidden without one."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._name = named(ElidedLabel(), "keptRun")
+        self._name.setMinimumWidth(MIN_BASELINE_WIDTH)
+        remove = flat_button("dropRun", "✕", self.tr("Stop comparing"))
+        remove.clicked.connect(workspace.runs.drop)
+        self._comparison = SegmentedControl(
+            (tool_button(name, self.tr(title)) for name, title in COMPARISONS), 2
+        )
+        self._comparison.turned.connect(workspace.runs.compare)
+        self._models = flat_button(
+            "showComparison", self.tr("Models"), self.tr("Compare both models")
+        )
+        self._models.clicked.connect(workspace.comparison.window_wanted)
+        hbox((self._name, 1), self._models, self._comparison, remove, parent=self, spacing=2)
+        workspace.comparison.changed.connect(self._update)
+        workspace.runs.comparison_changed.connect(self._update)
+        self._update()
+
+    def _update(self) -> None:
+        baseline = self._workspace.runs.watched_a
+        self.setVisible(baseline is not None)
+        self._models.setVisible(bool(self._workspace.comparison.other))
+        if baseline is not None:
+            source = baseline.run.source
+            model = "" if baseline.model is None else f"{short_name(source.name)} · "
+            self._name.setText(f"A: {model}{_text(baseline.run.sentence)}")
+        self._comparison.choose(self._workspace.runs.comparison)
+
+
+def _description(run: ActivationRun) -> str:
+    source = run.source
+    parts = [f"“{isolated(' '.join(_text(run.sentence).split()))}”", short_name(source.name)]
+    if source.task != "base":
+        parts.append(source.task)
+    parts.append(weights_words(source))
+    if run.device != "cpu":
+        parts.append(run.device)
+    return " · ".join(parts)
+
+
+def _text(sentence: Sentence) -> str:
+    return " / ".join(filter(None, (sentence.text, sentence.pair)))

@@ -1,7 +1,8 @@
-"""One token's path through the layers, and those of others that are pinned beside it."""
+"""Token view: norm and cosines of the selected token and of pinned ones by hidden state."""
 
 from msgspec import Struct
 from PySide6.QtGui import QPalette
+from typing_extensions import override
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.labels import names_of_states, token_name, token_title
@@ -11,49 +12,47 @@ from bertviewer.core.analysis.tokens import align
 from bertviewer.core.schema.activation_run import ActivationRun, Token
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.run.offers import another_view, beside
-from bertviewer.ui.run.view import View
+from bertviewer.ui.run.run_view import RunView, show_both_action, show_view_action
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
-from bertviewer.ui.views.message import Offer
 from bertviewer.ui.widgets.buttons import tool_button
 from bertviewer.ui.widgets.labels import ElidedLabel
 from bertviewer.ui.widgets.layouts import Gap, hbox, named, vbox
 
-MOST_PINS = 5
-"""With the selected token these are as many as there are colours."""
+MAX_PINS = 5
+"""With the selected token, as many as there are colours."""
 NEAREST = 5
 
-_Shown = str | tuple[LineChart, LineChart | None, str | None]
-"""What a panel shows: a message, or B's chart and A's and how they are compared."""
+_Content = str | tuple[LineChart, LineChart | None, str | None]
+"""A message, or the charts of the current run and the baseline and how they are compared."""
 
 
 class _PathChart(Struct, frozen=True):
-    """A chart of the view: its name in ``PathCharts``, its title, its plot's object name."""
+    """A chart of the view: its field in ``PathCharts``, its title, its plot's object name."""
 
-    name: str
+    field: str
     title: str
     plot: str
     is_cosine: bool = True
 
 
-FIGURES = (
+CHARTS = (
     _PathChart("norms", QT_TRANSLATE_NOOP("TokenView", "Norm ‖h‖"), "normPath", is_cosine=False),
     _PathChart("to_start", QT_TRANSLATE_NOOP("TokenView", "Cosine to start"), "startPath"),
     _PathChart("to_before", QT_TRANSLATE_NOOP("TokenView", "Cosine to previous"), "beforePath"),
 )
 
 
-class TokenView(View):
-    """The selected token's norm and cosines, hidden state by hidden state."""
+class TokenView(RunView[object]):
+    """Three line charts over the hidden states; tokens can be pinned for comparison."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
-        self._tokens: tuple[Token, ...] = ()  # those that the pins are of
+        self._tokens: tuple[Token, ...] = ()  # which the pins are positions in
         self._pins: list[int] = []
-        self._wanted: list[_Shown] = []
-        self._shown: list[_Shown | None] = [None] * len(FIGURES)
+        self._wanted: list[_Content] = []
+        self._shown: list[_Content | None] = [None] * len(CHARTS)
         self._title = named(ElidedLabel(), "tokenTitle")
         self._pin = tool_button("pinToken", self.tr("Pin"), is_checkable=True)
         self._unpin = tool_button("unpinTokens", self.tr("Unpin all"))
@@ -62,25 +61,24 @@ class TokenView(View):
         line = hbox(self._title, self._pin, self._unpin, Gap(12), (self._nearest, 1), spacing=6)
         self._panels = [
             ChartPanel(workspace, self.tr(kind.title), LinePlot, has_axis_titles=False)
-            for kind in FIGURES
+            for kind in CHARTS
         ]
-        charts = hbox(spacing=8)
-        for panel, kind in zip(self._panels, FIGURES, strict=True):
+        for panel, kind in zip(self._panels, CHARTS, strict=True):
             panel.plot.setObjectName(kind.plot)
-            charts.addWidget(panel, 1)
+        charts = hbox(*((panel, 1) for panel in self._panels), spacing=8)
         vbox(line, (charts, 1), parent=self, margins=(0, 4, 0, 0), spacing=4)
         self._pin.clicked.connect(self._on_pin)
         self._unpin.clicked.connect(self._on_unpin)
-        # The tokens of another model are others, even where their numbers are the same.
+        # Another model's tokens differ, even where their ids are the same.
         workspace.architecture_changed.connect(self._pins.clear)
 
     @property
     def pins(self) -> tuple[int, ...]:
-        """The tokens that are pinned, in the order in which they were."""
+        """The pinned tokens, in the order in which they were pinned."""
         return tuple(self._pins)
 
+    @override
     def refresh(self) -> None:
-        """Show the selected token's charts, with the pinned ones'."""
         run, token = self.workspace.runs.run, self.workspace.selection.token
         if run is None:
             return
@@ -89,89 +87,91 @@ class TokenView(View):
         if token is None or not run.token_norms:
             self._title.clear()
             self._nearest.clear()
-            self._show([self.tr("This model has no hidden states.")] * len(FIGURES))
+            self._show([self.tr("This model has no hidden states.")] * len(CHARTS))
             return
         partner = self.partners().in_a
         title = token_title(run, token)
         if self.workspace.runs.watched_a is not None and token not in partner:
             title = self.tr("{0}: not in A").format(title)
         self._title.setText(title)
-        self._show_nearest(run, token)
-        shown = [*self._pins, *({token} - set(self._pins))]
+        self._nearest.setText(self._nearest_text(run, token))
         traced = [
             TracedToken(place, token_name(run, place, partner.get(place)), color)
-            for color, place in enumerate(shown)
+            for color, place in enumerate((*self._pins, *({token} - set(self._pins))))
         ]
-        self._show(self._charts(run, traced, partner))
+        self._show(self._contents(run, traced, partner))
 
-    def _charts(
+    @override
+    def clear(self) -> None:
+        super().clear()
+        self._shown = [None] * len(CHARTS)
+
+    def _contents(
         self, run: ActivationRun, traced: list[TracedToken], partner: dict[int, int]
-    ) -> list[_Shown]:
-        """Return what each panel is to show."""
-        b, a = path_charts(run, traced), self._charts_of_a(traced, partner)
-        comparison = (
-            self.workspace.runs.comparison if self.workspace.runs.watched_a is not None else None
-        )
-        shown: list[_Shown] = []
-        for kind in FIGURES:
+    ) -> list[_Content]:
+        runs = self.workspace.runs
+        b, a = path_charts(run, traced), self._baseline_charts(traced, partner)
+        comparison = None if runs.watched_a is None else runs.comparison
+        contents: list[_Content] = []
+        for kind in CHARTS:
             if kind.is_cosine and not run.hidden_states:
-                shown.append(self.tr("The hidden states of this model differ in size."))
+                contents.append(self.tr("The hidden states of this model differ in size."))
             elif comparison == "difference" and a is None:
-                shown.append(self.tr("This token is not in A."))
+                contents.append(self.tr("This token is not in A."))
             else:
-                of_a = None if a is None else getattr(a, kind.name)
-                shown.append((getattr(b, kind.name), of_a, comparison))
-        return shown
+                of_a = None if a is None else getattr(a, kind.field)
+                contents.append((getattr(b, kind.field), of_a, comparison))
+        return contents
 
-    def _show(self, wanted: list[_Shown]) -> None:
-        """Draw what is new, one panel a turn."""
-        self._wanted = wanted
-        self.workspace.draw_queue.later(self._draw)
-
-    def _draw(self) -> None:
-        for number, wanted in enumerate(self._wanted):
-            if self._shown[number] == wanted:
-                continue
-            self._shown[number] = wanted
-            if isinstance(wanted, str):
-                self._panels[number].show_message(wanted, self._offer())
-            else:
-                self._panels[number].show_charts(*wanted[:2])
-            self.workspace.draw_queue.later(self._draw)
-            return
-
-    def _offer(self) -> Offer:
-        """Return what there is to do where a chart cannot be had."""
-        if self.workspace.runs.watched_a is not None:
-            return beside(self.workspace)
-        return another_view(self.workspace, "Histogram", self.tr("Show the histogram"))
-
-    def _charts_of_a(self, traced: list[TracedToken], partner: dict[int, int]) -> PathCharts | None:
-        """Return run A's charts of the same tokens, ``None`` if it has none of them."""
+    def _baseline_charts(
+        self, traced: list[TracedToken], partner: dict[int, int]
+    ) -> PathCharts | None:
+        """Return the baseline's charts of the same tokens, ``None`` if it has none of them."""
         found = [
             TracedToken(partner[one.token], one.label, one.color)
             for one in traced
             if one.token in partner
         ]
-        run_a = self.workspace.runs.watched_a
-        return path_charts(run_a.run, found) if run_a is not None and found else None
+        baseline = self.workspace.runs.watched_a
+        return path_charts(baseline.run, found) if baseline is not None and found else None
 
-    def _show_nearest(self, run: ActivationRun, token: int) -> None:
-        """Name the tokens most like the selected one, where the selected module is."""
-        path = self.workspace.selection.place.path
+    def _show(self, wanted: list[_Content]) -> None:
+        """Draw the panels that have changed, one per event-loop turn."""
+        self._wanted = wanted
+        self.workspace.draw_queue.later(self._draw_next)
+
+    def _draw_next(self) -> None:
+        for number, wanted in enumerate(self._wanted):
+            if self._shown[number] == wanted:
+                continue
+            self._shown[number] = wanted
+            if not isinstance(wanted, str):
+                self._panels[number].show_charts(*wanted[:2])
+            elif self.workspace.runs.watched_a is not None:
+                self._panels[number].show_message(wanted, show_both_action(self.workspace))
+            else:
+                title = self.tr("Show the histogram")
+                action = show_view_action(self.workspace, "Histogram", title)
+                self._panels[number].show_message(wanted, action)
+            self.workspace.draw_queue.later(self._draw_next)
+            return
+
+    def _nearest_text(self, run: ActivationRun, token: int) -> str:
+        """Return the tokens that are most similar to one at the selected module's state."""
         states = run.hidden_states
+        if not states:
+            return ""
+        path = self.workspace.selection.place.path
         state = None if path is None else run.state_of(path)
         if state is None:
             state = len(states) - 1
-        found = nearest_tokens(states[state], token, NEAREST) if states else ()
-        text = ""
-        if found:
-            nearest = "  ·  ".join(
-                f"{token_name(run, n)} {with_minus(f'{cosine:.3f}')}" for n, cosine in found
-            )
-            name = names_of_states(run)[state]
-            text = self.tr("Nearest at {0}:  {1}").format(name, nearest)
-        self._nearest.setText(text)
+        found = nearest_tokens(states[state], token, NEAREST)
+        if not found:
+            return ""
+        nearest = "  ·  ".join(
+            f"{token_name(run, n)} {with_minus(f'{cosine:.3f}')}" for n, cosine in found
+        )
+        return self.tr("Nearest at {0}:  {1}").format(names_of_states(run)[state], nearest)
 
     def _keep_pins(self, run: ActivationRun) -> None:
         """Pin the same tokens in another run."""
@@ -182,12 +182,13 @@ class TokenView(View):
 
     def _show_pins(self, token: int | None) -> None:
         is_pinned = token in self._pins
+        can_pin = token is not None and (is_pinned or len(self._pins) < MAX_PINS)
         self._pin.setChecked(is_pinned)
-        self._pin.setEnabled(token is not None and (is_pinned or len(self._pins) < MOST_PINS))
+        self._pin.setEnabled(can_pin)
         self._pin.setToolTip(
             self.tr("Pin this token’s lines to compare other tokens with it")
-            if self._pin.isEnabled()
-            else self.tr("At most {0} tokens can be pinned").format(MOST_PINS)
+            if can_pin
+            else self.tr("At most {0} tokens can be pinned").format(MAX_PINS)
         )
         self._unpin.setVisible(bool(self._pins))
 

@@ -1,20 +1,22 @@
-"""The views of a run: the one list of them, and when each is drawn anew."""
+"""The list of the run's views, and the tabs that show them."""
+
+from typing import Any
 
 from bertviewer.ui.run.attention_view import AttentionView
 from bertviewer.ui.run.histogram_view import HistogramView
 from bertviewer.ui.run.layers_view import LayersView
 from bertviewer.ui.run.predictions_view import PredictionsView
+from bertviewer.ui.run.run_view import RunView, ViewTopic
 from bertviewer.ui.run.similarity_view import SimilarityView
 from bertviewer.ui.run.token_view import TokenView
 from bertviewer.ui.run.tokens_view import TokensView
-from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.pages import PageKind, PageTabs, State
 
 RUNS: frozenset[State] = frozenset({"run", "comparison"})
 
-VIEWS: tuple[PageKind[View], ...] = (
+VIEWS: tuple[PageKind[RunView[Any]], ...] = (
     PageKind(QT_TRANSLATE_NOOP("views", "Layers"), LayersView, RUNS | {"row", "feature"}),
     PageKind(QT_TRANSLATE_NOOP("views", "Token"), TokenView, RUNS | {"row", "token"}),
     PageKind(QT_TRANSLATE_NOOP("views", "Similarity"), SimilarityView, RUNS | {"row", "token"}),
@@ -27,23 +29,23 @@ VIEWS: tuple[PageKind[View], ...] = (
 )
 
 
-class RunViews(PageTabs[View]):
-    """All views of the run. Each is drawn only while it is in sight."""
+class RunViews(PageTabs[RunView[Any]]):
+    """Tabs with the views; only the one in sight is drawn."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(VIEWS, workspace, lambda view: view.refresh(), context="views")
         self.setObjectName("runViews")
-        # There from the start: the report asks for its statistic.
+        # Built at once: reports are made with its statistic.
         number = next(n for n, kind in enumerate(VIEWS) if kind.build is LayersView)
         view = self.pages.page(number)
         assert isinstance(view, LayersView)
         self.layers = view
 
     def clear(self) -> None:
-        """Have no view show what is of a model that is not open any more."""
+        """Show nothing: the model has changed."""
         for view in self.pages.all_built:
             view.clear()
 
-    def in_sight(self) -> InSight:
-        """Return what the view shows that is in sight."""
-        return self.pages.current.in_sight(self.shown)
+    def topic(self) -> ViewTopic:
+        """Return what the view in sight shows."""
+        return self.pages.current.topic(self.shown)

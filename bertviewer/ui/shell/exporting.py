@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from bertviewer.core.util.errors import UserError
-from bertviewer.ui.run.saved_run_dialogs import SavesRuns
+from bertviewer.ui.run.saved_runs import save_runs
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.widgets.messages import show_error
 
@@ -115,4 +115,4 @@ class Exporting(QObject):
 
     def choose_runs(self) -> None:
         """Ask for a file and save the last run and run A to it."""
-        SavesRuns(self._workspace, self._window).choose()
+        save_runs(self._workspace, self._window)

@@ -26,7 +26,7 @@ from bertviewer.ui.module.inspector import Inspector
 from bertviewer.ui.palette.field import PaletteField
 from bertviewer.ui.palette.palette import Palette
 from bertviewer.ui.run.run_area import RunArea
-from bertviewer.ui.run.saved_run_banner import SavedBanner
+from bertviewer.ui.run.saved_runs import SavedRunBanner
 from bertviewer.ui.settings.settings import store
 from bertviewer.ui.shell.action_table import ENTRIES
 from bertviewer.ui.shell.breadcrumb import Breadcrumb
@@ -196,7 +196,7 @@ class MainWindow(QMainWindow):
         middle = QWidget()
         layout = vbox(
             AnswerBar(self.asking),
-            SavedBanner(self.workspace, self.opening),
+            SavedRunBanner(self.workspace, self.opening),
             parent=middle,
             spacing=0,
         )

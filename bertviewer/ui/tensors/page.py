@@ -10,7 +10,7 @@ from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util import libraries
 from bertviewer.ui.jobs.requests import ModelWork, Request
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.views.message import Message, Offer
+from bertviewer.ui.views.empty_state import CallToAction, EmptyState
 from bertviewer.ui.widgets.layouts import stacked, vbox
 
 
@@ -60,7 +60,7 @@ class ComputedPage(TensorPage):
         super().__init__(workspace)
         self.request = Request[Any](workspace.requests, self, needs_torch=self.needs_torch)
         self._is_stopped = False
-        self._message = Message("tensorNotice")
+        self._message = EmptyState("tensorNotice")
         self._pages = stacked(self._message)
         vbox(self._pages, parent=self)
         self.request.finished.connect(self.refresh)
@@ -93,7 +93,7 @@ class ComputedPage(TensorPage):
             self.request.cancel()
             self._say(why, self.way_out(part))
         elif self._is_stopped:
-            self._say(self.tr("Cancelled."), Offer(self.tr("Compute"), self._go_on))
+            self._say(self.tr("Cancelled."), CallToAction(self.tr("Compute"), self._go_on))
         elif not self.request.want(self.key(part), self.work(part)):
             return
         elif self.request.error:
@@ -118,19 +118,24 @@ class ComputedPage(TensorPage):
         """Return why a part cannot be shown, "" if it can."""
         return "" if min(part.matrix.shape) else self.tr("The tensor has no elements.")
 
-    def way_out(self, part: TensorPart) -> Offer | None:
+    def way_out(self, part: TensorPart) -> CallToAction | None:
         """Return how it is shown all the same, ``None`` if it is not."""
         del part
         return None
 
-    def _say(self, words: str, offer: Offer | None = None, *, is_computing: bool = False) -> None:
-        self._message.show_text(words, offer, is_computing=is_computing)
+    def _say(
+        self, words: str, offer: CallToAction | None = None, *, is_computing: bool = False
+    ) -> None:
+        if is_computing:
+            self._message.show_busy(words, offer)
+        else:
+            self._message.show_message(words, offer)
         self._pages.setCurrentIndex(0)
 
     def _on_late(self) -> None:
         is_for_torch = self.needs_torch and not libraries.are_settled()
         words = self.tr("Loading torch…") if is_for_torch else self.tr("Computing…")
-        self._say(words, Offer(self.tr("Cancel"), self._stop), is_computing=True)
+        self._say(words, CallToAction(self.tr("Cancel"), self._stop), is_computing=True)
 
     def _stop(self) -> None:
         self.request.cancel()

@@ -13,8 +13,8 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.empty_state import CallToAction
 from bertviewer.ui.views.figure_view import FigureView
-from bertviewer.ui.views.message import Offer
 from bertviewer.ui.widgets.layouts import split
 
 MOST_COST = 20_000_000_000
@@ -61,11 +61,11 @@ class SpectrumPage(ComputedPage):
             ).format(*(f"{size:,}" for size in (*matrix.shape, svd_cost(matrix.shape) // 10**9)))
         return super().why_not(part)
 
-    def way_out(self, part: TensorPart) -> Offer | None:
+    def way_out(self, part: TensorPart) -> CallToAction | None:
         """Offer to compute what takes long."""
         is_long = not part.is_vector and svd_cost(part.matrix.shape) > MOST_COST
         call = partial(self._agree, part.matrix)
-        return Offer(self.tr("Compute anyway"), call) if is_long else None
+        return CallToAction(self.tr("Compute anyway"), call) if is_long else None
 
     def _agree(self, matrix: Matrix) -> None:
         self._agreed = matrix

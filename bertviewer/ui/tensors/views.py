@@ -12,7 +12,7 @@ from bertviewer.ui.tensors.page import TensorPage
 from bertviewer.ui.tensors.save_button import SaveButton
 from bertviewer.ui.tensors.spectrum_page import SpectrumPage
 from bertviewer.ui.tensors.values_page import ValuesPage
-from bertviewer.ui.views.message import Message
+from bertviewer.ui.views.empty_state import EmptyState
 from bertviewer.ui.views.pages import PageKind, Pages
 from bertviewer.ui.widgets.buttons import tool_button
 from bertviewer.ui.widgets.layouts import STRETCH, hbox, stacked, vbox
@@ -34,7 +34,7 @@ class TensorViews(QWidget):
         self._part: TensorPart | None = None
         self.save_button = SaveButton(workspace)
         """To be put wherever there is room for it."""
-        self._message = Message("tensorNotice")
+        self._message = EmptyState("tensorNotice")
         self._pages = Pages(PAGES, workspace, self._refresh, self)
         self._pages.built.connect(self._on_built)
         self._stack = stacked(*self._pages.slots, self._message)
@@ -55,7 +55,7 @@ class TensorViews(QWidget):
     def say(self, words: str) -> None:
         """Show nothing but words: there are no values."""
         self._take(None)
-        self._message.show_text(words)
+        self._message.show_message(words)
         self._stack.setCurrentWidget(self._message)
 
     def leave(self) -> None:

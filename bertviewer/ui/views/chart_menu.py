@@ -1,9 +1,10 @@
-"""A plot's menu: its picture or its data, taken along, and the numbers behind a point."""
+"""Menu of a chart: copy or save its image or its data, and show the values at a point."""
 
 import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from PySide6.QtCore import QPoint
@@ -24,49 +25,59 @@ from bertviewer.ui.views.links import show_values
 from bertviewer.ui.widgets.layouts import named
 from bertviewer.ui.widgets.messages import show_error
 
+if TYPE_CHECKING:
+    from bertviewer.ui.views.side_by_side import ChartPlot  # and with it all plots
+
+_SHOW_VALUES = QT_TRANSLATE_NOOP("chart_menu", "Show &values")
+
 
 class _Entry(Struct, frozen=True):
-    """A line of the menu, by its object name."""
+    """A menu entry; ``run`` gets the plot, its chart, its title and the workspace."""
 
     name: str
     title: str
-    call: Callable[[ChartWidget, Chart, str, Workspace], None]
+    run: Callable[["ChartPlot", Chart, str, Workspace], None]
 
 
-def _no_title() -> str:
-    return ""
-
-
-def fill_menu(
-    menu: QMenu,
-    plot: ChartWidget,
-    chart: Callable[[], Chart | None],
-    workspace: Workspace,
-    title: Callable[[], str] = _no_title,
+def add_chart_actions(
+    menu: QMenu, plot: "ChartPlot", workspace: Workspace, title: Callable[[], str]
 ) -> None:
-    """Put all ways to take a plot along into a menu; without a chart there are none.
+    """Add actions that copy or save a plot; they are disabled while it has no chart.
 
-    Files are proposed to be called after the title above the plot and what its chart shows; none
-    of the workspace's models' is replaced.
+    Files are named after the title and the chart, and never replace the workspace's models.
     """
     for entry in _ENTRIES:
         action = named(menu.addAction(translate("chart_menu", entry.title)), entry.name)
 
-        def carry_out(_checked: bool = False, call: Callable[..., None] = entry.call) -> None:
-            if (shown := chart()) is not None:
-                call(plot, shown, title(), workspace)
+        def run(_checked: bool = False, entry: _Entry = entry) -> None:
+            if plot.chart is not None:
+                entry.run(plot, plot.chart, title(), workspace)
 
-        action.triggered.connect(carry_out)
+        action.triggered.connect(run)
 
     def enable() -> None:
         for action in menu.actions():
-            action.setEnabled(chart() is not None)
+            action.setEnabled(plot.chart is not None)
 
     menu.aboutToShow.connect(enable)
 
 
+def add_values_action(menu: QMenu, plot: QWidget, position: QPoint, workspace: Workspace) -> None:
+    """Add an action that shows the output of the module at a point of the current run's plot."""
+    run = workspace.runs.run
+    if run is None or not isinstance(plot, Plot):
+        return
+    place = plot.place_at(plot.mapToScene(position))
+    activation = None if place is None or place.path is None else run.activation(place.path)
+    # A point does not tell the calls of a module apart.
+    if place is None or activation is None or len(activation.calls) > 1:
+        return
+    action = named(menu.addAction(translate("chart_menu", _SHOW_VALUES)), "pointedValues")
+    action.triggered.connect(lambda: show_values(workspace, place))
+
+
 def save(parent: QWidget, path: Path, content: Callable[[], bytes], workspace: Workspace) -> None:
-    """Write a file, or tell why that was not possible."""
+    """Write a file, or show why that failed."""
     try:
         files.check_writable(path, workspace.models)
         files.save(path, content(), workspace.models)
@@ -75,10 +86,7 @@ def save(parent: QWidget, path: Path, content: Callable[[], bytes], workspace: W
 
 
 def save_picture(plot: ChartWidget, path: Path, workspace: Workspace, title: str = "") -> None:
-    """Write the plot's picture; the file's name says of what kind, PNG if it says nothing.
-
-    With a title it is drawn as a figure.
-    """
+    """Write an image in the format of the file's suffix, or PNG; with a title, as a figure."""
     suffix = path.suffix.lower()
     kind = next((kind for kind in export.PICTURES if kind.suffix == suffix), None)
     if kind is None:
@@ -92,26 +100,13 @@ def save_data(parent: QWidget, data: Tabular, path: Path, workspace: Workspace) 
     save(parent, path, lambda: csv_text(data).encode(), workspace)
 
 
-def _copy_picture(plot: ChartWidget, _chart: Chart, title: str, _workspace: Workspace) -> None:
-    copy_picture(plot, title or plot.accessibleName())
-
-
 def copy_picture(plot: ChartWidget, title: str = "") -> None:
-    """Put the plot's picture on the clipboard, drawn as a figure if it has a title."""
+    """Copy an image of the plot to the clipboard; with a title, as a figure."""
     QApplication.clipboard().setImage(QImage.fromData(export.png(plot, title)))
 
 
-def _copy_data(_plot: ChartWidget, chart: Chart, _title: str, _workspace: Workspace) -> None:
-    QApplication.clipboard().setText(tabbed_text(chart))
-
-
-def _choose_picture(plot: ChartWidget, chart: Chart, title: str, workspace: Workspace) -> None:
-    proposal = _proposal(plot, chart, title, export.PICTURES[0].suffix)
-    choose_picture(plot, proposal, workspace, title or plot.accessibleName())
-
-
 def choose_picture(plot: ChartWidget, proposal: str, workspace: Workspace, title: str = "") -> None:
-    """Ask for a file and write the plot's picture to it."""
+    """Ask for a file name and write an image of the plot."""
     name, chosen = QFileDialog.getSaveFileName(
         plot,
         translate("chart_menu", "Save image"),
@@ -126,23 +121,36 @@ def choose_picture(plot: ChartWidget, proposal: str, workspace: Workspace, title
         save_picture(plot, path, workspace, title)
 
 
-def _choose_data(plot: ChartWidget, chart: Chart, title: str, workspace: Workspace) -> None:
-    choose_data(plot, chart, _proposal(plot, chart, title, ".csv"), workspace)
-
-
-def _proposal(plot: ChartWidget, chart: Chart, title: str, ending: str) -> str:
-    # A title in another script leaves the name that the plot has in the program: layerPlot.
-    name = re.sub(r"(?=[A-Z])", " ", plot.objectName())
-    return file_name(chart, title, ending, name)
-
-
 def choose_data(parent: QWidget, data: Tabular, proposal: str, workspace: Workspace) -> None:
-    """Ask for a file and write data to it as CSV."""
+    """Ask for a file name and write data as CSV."""
     name, _ = QFileDialog.getSaveFileName(
         parent, translate("chart_menu", "Save data"), proposal, "CSV (*.csv)"
     )
     if name:
         save_data(parent, data, Path(name), workspace)
+
+
+def _copy_picture(plot: "ChartPlot", _chart: Chart, title: str, _workspace: Workspace) -> None:
+    copy_picture(plot, title or plot.accessibleName())
+
+
+def _choose_picture(plot: "ChartPlot", chart: Chart, title: str, workspace: Workspace) -> None:
+    proposal = _proposal(plot, chart, title, export.PICTURES[0].suffix)
+    choose_picture(plot, proposal, workspace, title or plot.accessibleName())
+
+
+def _copy_data(_plot: "ChartPlot", chart: Chart, _title: str, _workspace: Workspace) -> None:
+    QApplication.clipboard().setText(tabbed_text(chart))
+
+
+def _choose_data(plot: "ChartPlot", chart: Chart, title: str, workspace: Workspace) -> None:
+    choose_data(plot, chart, _proposal(plot, chart, title, ".csv"), workspace)
+
+
+def _proposal(plot: "ChartPlot", chart: Chart, title: str, suffix: str) -> str:
+    # A title in another script is replaced by the plot's object name: "layer Plot".
+    name = re.sub(r"(?=[A-Z])", " ", plot.objectName())
+    return file_name(chart, title, suffix, name)
 
 
 _ENTRIES = (
@@ -151,20 +159,3 @@ _ENTRIES = (
     _Entry("copyData", QT_TRANSLATE_NOOP("chart_menu", "Copy &data"), _copy_data),
     _Entry("saveData", QT_TRANSLATE_NOOP("chart_menu", "Save data as CS&V…"), _choose_data),
 )
-
-
-_TITLE = QT_TRANSLATE_NOOP("chart_menu", "Show &values")
-
-
-def offer_values(menu: QMenu, plot: QWidget, position: QPoint, workspace: Workspace) -> None:
-    """Offer what a module of the last run gave, number by number, where that is pointed at."""
-    run = workspace.runs.run
-    if run is None or not isinstance(plot, Plot):
-        return
-    place = plot.place_at(plot.mapToScene(position))
-    activation = None if place is None or place.path is None else run.activation(place.path)
-    # Which of several calls it is a point does not tell.
-    if place is None or activation is None or len(activation.calls) > 1:
-        return
-    action = named(menu.addAction(translate("chart_menu", _TITLE)), "pointedValues")
-    action.triggered.connect(lambda: show_values(workspace, place))

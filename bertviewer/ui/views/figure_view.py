@@ -1,10 +1,11 @@
-"""A table of figures on the screen: bars and shades, and its data to take along."""
+"""Table of figures with bars and shades, which can be copied and saved."""
 
 import re
 from math import ceil
+from typing import Any
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QAction, QPainter, QPalette, QResizeEvent
+from PySide6.QtCore import QModelIndex, QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QAction, QGuiApplication, QPainter, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -14,51 +15,97 @@ from PySide6.QtWidgets import (
     QStyleOptionViewItem,
     QWidget,
 )
+from typing_extensions import override
 
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.table import DataTable
+from bertviewer.plots.fonts import weighted
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_menu import choose_data
-from bertviewer.ui.views.figure_rows import FigureRows
+from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.layouts import named, vbox
 from bertviewer.ui.widgets.table_export import Cells, add_copy_actions
-from bertviewer.ui.widgets.tables import SHARE_ROLE, ShareBarDelegate, make_table
+from bertviewer.ui.widgets.tables import (
+    SHARE_ROLE,
+    Column,
+    Index,
+    Row,
+    ShareBarDelegate,
+    TableModel,
+    make_table,
+)
 
 DEEPEST = 0.5
-"""How much of the shade's colour a share of 1 has: text stays readable on it."""
+"""Opacity of the colour of a share of 1; text must remain legible on it."""
 BAR, NARROW_BAR = 96, 76  # pixels; narrow where there are several columns of bars
-MOST_BAR = 200  # more pixels, where there is room
-WORDS = 130  # pixels that words have at least, if they need them and nothing else is said
-SHADE = 64  # pixels that words on a shade have at least, if they need them: there are many
+MAX_EXTRA_BAR = 200  # pixels that a bar gets in addition if there is room
+MIN_TEXT, MIN_SHADE = 130, 64  # pixels of a text, alone and on a shade, unless it is shorter
 PADDING, BAR_PADDING = 14, 20  # pixels around a text, and around one on a bar
 
 
+class FigureModel(TableModel):
+    """A table of figures; columns change with it."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__((), parent)
+        self.shown = DataTable((), ())
+
+    def show_table(self, table: DataTable) -> None:
+        """Replace the table."""
+        self.beginResetModel()
+        self.shown = table
+        self._columns = tuple(
+            Column(column.title, column.kind in ("number", "bar"), plain_tooltip(column.name))
+            for column in table.columns
+        )
+        self._rows = tuple(Row(tuple(figure.text for figure in row)) for row in table.rows)
+        self.endResetModel()
+
+    @override
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        figure = self.shown.rows[index.row()][index.column()]
+        if role == SHARE_ROLE:
+            return figure.share
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tooltip(figure.tip) or None
+        if role == Qt.ItemDataRole.FontRole and figure.is_bold:
+            return weighted(QGuiApplication.font())
+        return super().data(index, role)
+
+
 class FigureView(QWidget):
-    """Shows a ``FigureTable``; ``chosen`` carries the place of a row that a person goes to."""
+    """Shows a ``FigureTable``; ``chosen`` carries the place of a row that the user selects."""
 
     chosen = Signal(SelectionKey)
 
     def __init__(
-        self, workspace: Workspace, name: str, accessible_name: str, words: int = WORDS
+        self, workspace: Workspace, name: str, accessible_name: str, min_text: int = MIN_TEXT
     ) -> None:
-        """Words have so many pixels at least, if they need them."""
+        """``min_text`` is the width of texts in pixels, unless they are shorter."""
         super().__init__()
         self._workspace = workspace
-        self._words = words
-        self._rows = FigureRows(self)
-        self._table = table = make_table(self._rows, name, accessible_name, copies=False)
+        self._min_text = min_text
+        self._model = FigureModel(self)
+        self._table = table = make_table(self._model, name, accessible_name, copies=False)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         table.setAutoScroll(False)
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # paths differ at their ends
         table.horizontalHeader().setStretchLastSection(False)
         table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         table.horizontalHeader().setMinimumSectionSize(20)
-        self._needed: list[int] = []
-        # Views keep delegates, and do not own them.
-        self._bars, self._shades = ShareBarDelegate(self), _ShadeDelegate(self)
-        self._plain = QStyledItemDelegate(self)
-        names = ("copyCells", "copyAll", "copyAllCsv", "copyAllMarkdown")
-        add_copy_actions(table, names, self._cells)
+        self._needed: list[int] = []  # width of each column's title and texts
+        # Views do not own their delegates.
+        self._delegates = {
+            "bar": ShareBarDelegate(self),
+            "shade": _ShadeDelegate(self),
+            "text": (plain := QStyledItemDelegate(self)),
+            "number": plain,
+        }
+        add_copy_actions(
+            table, ("copyCells", "copyAll", "copyAllCsv", "copyAllMarkdown"), self._cells
+        )
         save = named(QAction(self.tr("Save data as CSV…"), table), "saveData")
         save.triggered.connect(self._save)
         table.addAction(save)
@@ -68,88 +115,80 @@ class FigureView(QWidget):
     @property
     def shown(self) -> DataTable:
         """The table that is shown."""
-        return self._rows.shown
+        return self._model.shown
 
     def show_table(self, table: DataTable) -> None:
-        """Show a table; one of the same shape stays where it is scrolled to."""
-        is_alike = len(table.rows) == len(self.shown.rows) and table.columns == self.shown.columns
+        """Show a table; the scroll position is kept if it has the same shape."""
+        is_same_shape = (
+            len(table.rows) == len(self.shown.rows) and table.columns == self.shown.columns
+        )
         scrolled = self._table.verticalScrollBar().value()
-        self._rows.show_table(table)
-        self._set_delegates()
-        self._needed = self._needs()
+        self._model.show_table(table)
+        for number, column in enumerate(table.columns):
+            self._table.setItemDelegateForColumn(number, self._delegates[column.kind])
+        self._needed = self._needed_widths()
         self._fit()
-        self._table.verticalScrollBar().setValue(scrolled if is_alike else 0)
+        self._table.verticalScrollBar().setValue(scrolled if is_same_shape else 0)
 
     def mark(self, row: int | None) -> None:
-        """Select a row, or none, and bring it into sight."""
-        model = self._table.selectionModel()
-        model.blockSignals(True)
-        if row is None or not 0 <= row < len(self.shown.rows):
-            self._table.clearSelection()
-            self._table.setCurrentIndex(QModelIndex())
-        else:
-            index = self._rows.index(row, 0)
-            self._table.setCurrentIndex(index)
-            self._table.scrollTo(index)
-        model.blockSignals(False)
+        """Select a row and scroll to it, or select none."""
+        with QSignalBlocker(self._table.selectionModel()):
+            if row is None or not 0 <= row < len(self.shown.rows):
+                self._table.clearSelection()
+                self._table.setCurrentIndex(QModelIndex())
+            else:
+                index = self._model.index(row, 0)
+                self._table.setCurrentIndex(index)
+                self._table.scrollTo(index)
         self._table.viewport().update()
 
+    @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Give the columns the room that there is now; Qt calls it."""
         super().resizeEvent(event)
         self._fit()
 
-    def _set_delegates(self) -> None:
-        for number, column in enumerate(self.shown.columns):
-            delegate = {"bar": self._bars, "shade": self._shades}.get(column.kind, self._plain)
-            self._table.setItemDelegateForColumn(number, delegate)
-
     def _fit(self) -> None:
-        """Make columns of numbers as wide as needed; words share the rest, but not too little."""
+        """Distribute the width: numbers get what they need, then texts, then bars."""
         columns, header = self.shown.columns, self._table.horizontalHeader()
         has_shades = any(column.kind == "shade" for column in columns)
-        bars = sum(column.kind == "bar" for column in columns)
-        wide, widths = [], {}
+        bars = [number for number, column in enumerate(columns) if column.kind == "bar"]
+        elastic, widths = [], {}
         for number, column in enumerate(columns):
             if column.kind == "shade" or (column.kind == "text" and not has_shades):
-                wide.append(number)
+                elastic.append(number)
             elif column.kind == "bar":
-                widths[number] = NARROW_BAR if bars > 1 else BAR
+                widths[number] = NARROW_BAR if len(bars) > 1 else BAR
             else:
                 widths[number] = self._needed[number]
         rest = self._room() - sum(widths.values())
         if bars and not has_shades:
-            self._shorten_bars(widths, sum(min(self._needed[n], self._words) for n in wide) - rest)
+            # Shorten bars, but not their figures, so that all columns are visible.
+            missing = sum(min(self._needed[n], self._min_text) for n in elastic) - rest
+            for number in bars:
+                shorter = widths[number] - ceil(max(0, missing) / len(bars))
+                widths[number] = min(widths[number], max(self._needed[number], shorter))
             rest = self._room() - sum(widths.values())
-            # Words first: what they do not need makes the bars longer.
-            spare = (rest - sum(self._needed[number] for number in wide)) // (2 * bars)
-            longer = max(0, min(spare, MOST_BAR))
-            for number, column in enumerate(columns):
-                widths[number] = widths.get(number, 0) + longer * (column.kind == "bar")
-            rest -= longer * bars
-        for number in wide:
-            least = min(self._needed[number], SHADE if has_shades else self._words)
-            widths[number] = max(least, rest // len(wide))
+            # Bars get half of what texts do not need.
+            spare = (rest - sum(self._needed[n] for n in elastic)) // (2 * len(bars))
+            extra = max(0, min(spare, MAX_EXTRA_BAR))
+            for number in bars:
+                widths[number] += extra
+            rest -= extra * len(bars)
+        for number in elastic:
+            least = min(self._needed[number], MIN_SHADE if has_shades else self._min_text)
+            widths[number] = max(least, rest // len(elastic))
         for number, width in widths.items():
             header.resizeSection(number, width)
 
-    def _shorten_bars(self, widths: dict[int, int], missing: int) -> None:
-        """Take missing pixels from the bars, not from their figures: all are to be in sight."""
-        bars = [n for n, column in enumerate(self.shown.columns) if column.kind == "bar"]
-        for number in bars:
-            shorter = widths[number] - ceil(max(0, missing) / len(bars))
-            widths[number] = min(widths[number], max(self._needed[number], shorter))
-
     def _room(self) -> int:
-        """Return the width of the table beside the scroll bar, where its rows need one."""
+        """Return the width of the table without a scroll bar, if it needs one."""
         table = self._table
         rows = len(self.shown.rows) * table.verticalHeader().defaultSectionSize()
         is_long = rows + table.horizontalHeader().sizeHint().height() > self.height()
         bar = table.verticalScrollBar().sizeHint().width() if is_long else 0
         return self.width() - bar
 
-    def _needs(self) -> list[int]:
-        """Return how wide each column has to be for its title and all of its texts."""
+    def _needed_widths(self) -> list[int]:
         width = self._table.fontMetrics().horizontalAdvance
         return [
             max(
@@ -170,7 +209,6 @@ class FigureView(QWidget):
         return Cells(titles, [rows[index.row()] for index in chosen] or rows)
 
     def _save(self) -> None:
-        # Called as it is in the program: predictionTable.
         name = re.sub(r"(?=[A-Z])", "-", self._table.objectName()).lower()
         choose_data(self, self.shown, f"{name}.csv", self._workspace)
 
@@ -178,16 +216,11 @@ class FigureView(QWidget):
 class _ShadeDelegate(QStyledItemDelegate):
     """Draws a cell on a shade as deep as its share; a selected row keeps its shades."""
 
-    def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> None:
-        """Draw one cell; Qt calls it."""
+    @override
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         self.initStyleOption(option, index)
         option.state &= ~(QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_HasFocus)
-        # The view has marked the whole row by now.
+        # The view has already marked the row.
         painter.fillRect(option.rect, option.palette.color(QPalette.ColorRole.Base))
         shade = option.palette.color(QPalette.ColorRole.Accent)
         shade.setAlphaF(DEEPEST * min(1.0, max(0.0, index.data(SHARE_ROLE))))

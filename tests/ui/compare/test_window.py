@@ -39,7 +39,7 @@ from bertviewer.ui.compare.tensors_model import (
 from bertviewer.ui.compare.window import ComparisonWindow
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.views.readout import Readout
+from bertviewer.ui.views.value_tooltip import ValueTooltip
 from tests.core.opened import plain
 from tests.ui.finding import find
 
@@ -252,7 +252,7 @@ def test_keys_go_from_tensor_to_tensor(worker: Worker, qtbot: QtBot) -> None:
     window = shown(compared(5), worker, qtbot)
     find(window, QTabWidget, "comparisonTabs").setCurrentIndex(0)
     plot, told = find(window, GridPlot, "changePlot"), find(window, QLabel, "pickedTensor")
-    readout = find(window, Readout)
+    readout = find(window, ValueTooltip)
     qtbot.keyClick(plot, Qt.Key.Key_Down)
     first = told.text()
     assert readout.isVisible()

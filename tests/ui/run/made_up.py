@@ -9,7 +9,7 @@ from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.ui.jobs.model_jobs import Ran
 from bertviewer.ui.jobs.recorded_run import RecordedRun
-from bertviewer.ui.run.view import View
+from bertviewer.ui.run.run_view import RunView
 from bertviewer.ui.state.workspace import Workspace
 from tests.charts.runs import LAYERS
 
@@ -29,7 +29,7 @@ def _row(path: str, *children: TreeRow) -> TreeRow:
 class Sight:
     """A view that is looked at: it is drawn when the last run, or what is selected, changes."""
 
-    def __init__(self, view: View, qtbot: QtBot) -> None:
+    def __init__(self, view: RunView[Any], qtbot: QtBot) -> None:
         self.view, self._qtbot = view, qtbot
         self.workspace: Workspace = view.workspace
         self.workspace.selection.set_tree(made_up_tree())

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QComboBox, QToolButton
 from bertviewer.charts.attention import AllHeadsChart
 from bertviewer.core.util.errors import UserError
 from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.ui.run import jobs
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.views import attention_request
 from tests.plots.looking import colors_of, pixel
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (
@@ -123,7 +123,7 @@ def test_why_there_are_none(
     def refuse(*_: object) -> None:
         raise UserError("<b> is no attention")
 
-    monkeypatch.setattr(attention_request, "attention_job", refuse)
+    monkeypatch.setattr(jobs, "attention_job", refuse)
     find(demo_window, QToolButton, "allLayers").click()
     settle()
     assert "<b> is no attention" in titles(demo_window)

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QToolButton, QWidget
 
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.token_matrix import TokenMatrix
+from bertviewer.ui.run import jobs
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.views import attention_request
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (
     A,
@@ -65,13 +65,13 @@ def test_of_two_runs_only_the_new_one_is_computed(
     shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computed: list[str] = []
-    compute = attention_request.attention_job
+    compute = jobs.attention_job
 
     def seen(layer: Any, model: Any, watched: Any, progress: Any) -> Any:
         computed.append(watched.run.sentence.text)
         return compute(layer, model, watched, progress)
 
-    monkeypatch.setattr(attention_request, "attention_job", seen)
+    monkeypatch.setattr(jobs, "attention_job", seen)
     shown.workspace.runs.keep()
     settle()
     assert computed == []

@@ -14,9 +14,8 @@ from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.plots.token_matrix import TokenMatrix
-from bertviewer.ui.run import head_survey
+from bertviewer.ui.run import jobs
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.views import attention_request
 from tests.plots.looking import click, pixel
 from tests.ui.finding import find, last_run
 from tests.ui.run.attention_window import (
@@ -194,13 +193,13 @@ def test_all_layers_stop_when_nobody_looks(
     shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    compute = head_survey.head_piece_job
+    compute = jobs.attention_job
 
     def seen(layer: Any, *args: Any) -> Any:
         looked.append(layer.name)
         return compute(layer, *args)
 
-    monkeypatch.setattr(head_survey, "head_piece_job", seen)
+    monkeypatch.setattr(jobs, "attention_job", seen)
     button = find(shown, QToolButton, "allLayers")
     button.click()
     button.click()
@@ -226,17 +225,17 @@ def test_a_run_that_is_gone_is_forgotten(shown: MainWindow, settle: Settle) -> N
 def test_what_cannot_be_shown_says_why(
     shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = attention_request.attention_job
+    known = jobs.attention_job
 
     def refuse(*_: Any) -> None:
         raise UserError("<b> is no attention")
 
-    monkeypatch.setattr(attention_request, "attention_job", refuse)
+    monkeypatch.setattr(jobs, "attention_job", refuse)
     choose(shown, settle, "layer 3")
     assert "<b> is no attention" in titles(shown)
     assert not charts(shown, "headGrid")
     assert find(shown, QLabel, "mostAttended").text() == ""
-    monkeypatch.setattr(attention_request, "attention_job", known)
+    monkeypatch.setattr(jobs, "attention_job", known)
     choose(shown, settle, "layer 4")
     assert heads(shown).values == pytest.approx(eager(B)[4], abs=1e-5)
     assert head(shown).values == pytest.approx(eager(B)[4][0], abs=1e-5)

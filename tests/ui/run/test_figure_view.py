@@ -23,8 +23,7 @@ from bertviewer.charts.table import (
 )
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.views.figure_rows import FigureRows
-from bertviewer.ui.views.figure_view import FigureView
+from bertviewer.ui.views.figure_view import FigureModel, FigureView
 from tests.ui.finding import find
 
 THIRD = 1 / 3
@@ -44,7 +43,7 @@ LENS = DataTable(
 
 
 def test_rows_are_a_model(qtmodeltester: ModelTester, qapp: QApplication) -> None:
-    rows = FigureRows()
+    rows = FigureModel()
     rows.show_table(TABLE)
     qtmodeltester.check(rows)
     rows.show_table(LENS)
@@ -53,7 +52,7 @@ def test_rows_are_a_model(qtmodeltester: ModelTester, qapp: QApplication) -> Non
 
 
 def test_a_short_title_tells_in_its_tip_and_in_data_what_it_is(qapp: QApplication) -> None:
-    rows = FigureRows()
+    rows = FigureModel()
     b, a, less = comparison_columns("<s> end", "bar", "End ")
     rows.show_table(DataTable((TableColumn("#"), b, a, less), ()))
     across = Qt.Orientation.Horizontal
@@ -65,7 +64,7 @@ def test_a_short_title_tells_in_its_tip_and_in_data_what_it_is(qapp: QApplicatio
 
 
 def test_a_tip_is_no_markup(qapp: QApplication) -> None:
-    rows = FigureRows()
+    rows = FigureModel()
     rows.show_table(DataTable((TableColumn("x"),), ((text_cell("<s>", tip="<s>, id 0"),),)))
     assert "&lt;s&gt;" in rows.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
 

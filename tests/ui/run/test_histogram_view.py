@@ -19,7 +19,6 @@ from bertviewer.ui.run.histogram_view import HistogramView
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.figure_view import FigureView
-from bertviewer.ui.views.run_request import RunRequest
 from tests.ui.finding import bring_view, find, is_drawn
 
 A, B = "the cat sat on the mat", "the river by the bank was closed"
@@ -174,4 +173,4 @@ def test_nothing_of_a_run_that_is_gone_is_kept(
     shown.set_sentence(A, None)
     shown.run()
     settle()
-    assert find(find(shown, HistogramView), RunRequest).result is None
+    assert find(shown, HistogramView).request.result is None

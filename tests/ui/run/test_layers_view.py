@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.theme import SMALL
 from bertviewer.core.analysis.tokens import token_classes
+from bertviewer.core.replay import outputs
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.statistics import STATISTIC_NAMES
 from bertviewer.core.sources.parsing import parse_source
@@ -22,8 +23,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.jobs.model_jobs import Ran
 from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.run import jobs
-from bertviewer.ui.run.part_measures import PartMeasures
+from bertviewer.ui.run.run_view import RunCache
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -179,10 +179,10 @@ def test_why_there_is_nothing_to_show(
     def refuse(*_: object) -> None:
         raise UserError("not to be had")
 
-    monkeypatch.setattr(jobs, "measure_tokens_job", refuse)
+    monkeypatch.setattr(outputs, "call_statistics", refuse)
     # What the worker found cannot come before the window's thread is back in its loop.
     find(ran, QComboBox, "tokenClassChoice").setCurrentText("content")
-    find(ran, PartMeasures).late.emit()
+    find(ran, RunCache).late.emit()
     assert titles(ran)[0] == "Computing…"
     settle(ran, worker, qtbot)
     layers, norms = panels(ran)
@@ -195,7 +195,7 @@ def test_why_there_is_nothing_to_show(
 
 
 def test_a_long_wait_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    measures = find(ran, PartMeasures)
+    measures = find(ran, RunCache)
     # What the worker found cannot come before the window's thread is back in its loop.
     find(ran, QComboBox, "tokenClassChoice").setCurrentText("content")
     measures.late.emit()

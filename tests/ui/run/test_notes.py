@@ -3,11 +3,14 @@
 import pytest
 from msgspec.structs import replace
 
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode, TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.ui.run.notes import SLOW, not_finite_note, run_notes
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.ui.run.notes import SLOW, equal_layers_note, not_finite_note, run_notes
 
 RUN = ActivationRun(
     source=SourceInfo("demo", "demo", "base", "pretrained"),
@@ -84,3 +87,13 @@ def test_of_two_runs_each_is_named() -> None:
     both = not_finite_note(two, {"": (3, 4, 5)})
     assert both == "A: NaN or Inf in layers 3–5; B: NaN or Inf in layer 2"
     assert not_finite_note({"": [1, 5]}, {"": [1, 5]}) == "A and B: NaN or Inf in layers 1, 5"
+
+
+def test_equal_layers_are_explained_for_random_weights_only() -> None:
+    model = open_model(parse_source("bert-base-uncased"))
+    run = run_sentence(model, Sentence("the cat sat"), random_weights=True)
+    note = equal_layers_note(run, model.architecture)
+    assert "ends in a LayerNorm" in note
+    assert "std 1 and norm √768 = 27.71" in note
+    trained = replace(run, source=replace(run.source, weights="pretrained"))
+    assert not equal_layers_note(trained, model.architecture)

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.run.outlier_bar import OutlierBar
+from bertviewer.ui.run.layer_panels import OutlierBar
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import find, last_run
 from tests.ui.run.layers_window import choose, panels, run, settle, shown_grid, shown_lines

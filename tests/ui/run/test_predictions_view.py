@@ -16,10 +16,8 @@ from bertviewer.charts.chart import LineChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.run.predictions_view import PredictionsView
 from bertviewer.ui.run.words_panel import WordsPanel
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.views.run_request import RunRequest
 from tests.ui.finding import find, last_run
 from tests.ui.run.predictions_window import MASKED, Run, runner, table, text
 from tests.ui.run.trained import train
@@ -217,4 +215,4 @@ def test_nothing_of_a_run_that_is_gone_is_kept(
     settle()
     gc.collect()
     assert gone() is None
-    assert find(find(window, PredictionsView), RunRequest).result is None
+    assert find(window, WordsPanel).request.result is None

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton, QWidge
 from pytestqt.qtbot import QtBot
 
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.run.shown_run_line import ShownLine
+from bertviewer.ui.run.shown_run_line import ShownRunLine
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.choice_box import ChoiceBox
 from tests.ui.finding import bring_view, find
@@ -49,7 +49,7 @@ def test_plots_have_room(
 
 
 def test_what_is_compared_stands_beside_the_tabs(low: MainWindow) -> None:
-    line, tabs = find(low, ShownLine), find(low, QWidget, "runViews")
+    line, tabs = find(low, ShownRunLine), find(low, QWidget, "runViews")
     assert line.mapTo(low, line.rect().topLeft()).y() >= tabs.mapTo(low, tabs.rect().topLeft()).y()
     assert find(low, QToolButton, "difference").isVisible()
 

@@ -14,9 +14,9 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.plots import export
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.token_matrix import TokenMatrix
-from bertviewer.ui.run.picture_choice import RootColors
+from bertviewer.ui.run import jobs
+from bertviewer.ui.run.attention_controls import RootScaleCheck
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.views import attention_request
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (
     A,
@@ -104,17 +104,17 @@ def test_both_of_two_runs_and_their_difference(shown: MainWindow, settle: Settle
 
 
 def test_it_is_remembered(shown: MainWindow) -> None:
-    assert not RootColors().isChecked()
+    assert not RootScaleCheck().isChecked()
     box(shown).click()
-    assert RootColors().isChecked()
+    assert RootScaleCheck().isChecked()
     box(shown).click()
-    assert not RootColors().isChecked()
+    assert not RootScaleCheck().isChecked()
 
 
 @pytest.mark.parametrize("stored", ["", "x", 7, ["a", "b"]])
 def test_any_setting_is_read(stored: object) -> None:
     QSettings().setValue("rootColors", stored)
-    RootColors().deleteLater()
+    RootScaleCheck().deleteLater()
 
 
 def test_where_no_attention_is_shown_there_is_nothing_to_choose(
@@ -125,7 +125,7 @@ def test_where_no_attention_is_shown_there_is_nothing_to_choose(
 
     assert box(shown).isEnabled()
     with monkeypatch.context() as patch:
-        patch.setattr(attention_request, "attention_job", refuse)
+        patch.setattr(jobs, "attention_job", refuse)
         choose(shown, settle, "layer 3")
         assert not charts(shown, "headGrid")
         assert not box(shown).isEnabled()

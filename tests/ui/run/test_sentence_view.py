@@ -6,9 +6,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.util.errors import UserError
 from bertviewer.ui.run import jobs
-from bertviewer.ui.run.padding_panel import PaddingPanel
-from bertviewer.ui.run.sentences_panel import SentencesPanel
-from bertviewer.ui.run.tokens_view import TokensView
+from bertviewer.ui.run.tokens_view import PaddingPanel, TokensView, VectorsPanel
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.figure_view import FigureView
 from tests.ui.finding import bring_view, find, is_drawn
@@ -35,7 +33,7 @@ def test_it_is_reached_from_where_tokens_are_compared(
     run(demo_window, FIRST, SECOND, qtbot)
     bring_view(demo_window, "Similarity")
     find(demo_window, QToolButton, "wholeSentences").click()
-    assert find(demo_window, SentencesPanel).isVisible()
+    assert find(demo_window, VectorsPanel).isVisible()
     assert find(demo_window, QTabBar, "tokensSwitch").currentIndex() == 1
 
 
@@ -46,7 +44,7 @@ def label(window: MainWindow, name: str) -> QLabel:
 def tables(window: MainWindow) -> tuple[FigureView, ...]:
     """Return the table of vectors, and that of the padding."""
     return (
-        find(find(window, SentencesPanel), FigureView),
+        find(find(window, VectorsPanel), FigureView),
         find(find(window, PaddingPanel), FigureView),
     )
 

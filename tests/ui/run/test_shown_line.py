@@ -13,7 +13,7 @@ from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.jobs.model_jobs import Ran
 from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run.run_panel import RunPanel
-from bertviewer.ui.run.shown_run_line import ShownLine
+from bertviewer.ui.run.shown_run_line import ShownRunLine
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.widgets.labels import ElidedLabel
@@ -26,7 +26,7 @@ Settle = Callable[[], None]
 
 def said(window: MainWindow) -> tuple[str, str]:
     """Return what is said of a change, "" if nothing is, and what the results are of."""
-    line = find(window, ShownLine)
+    line = find(window, ShownRunLine)
     stale = find(line, QLabel, "staleResults")
     button = find(line, QToolButton, "runAgainButton")
     assert stale.isVisible() == button.isVisible() == bool(stale.text())
@@ -153,9 +153,9 @@ def test_all_results_are_marked_as_long_as_they_are_stale(ran: MainWindow, settl
     # What they are of can be read, however narrow the window is.
     ran.resize(1024, 700)
     settle()
-    label, line = find(ran, QLabel, "staleResults"), find(ran, ShownLine)
+    label, line = find(ran, QLabel, "staleResults"), find(ran, ShownRunLine)
     assert label.width() >= label.sizeHint().width()
-    assert line.width() >= line.least
+    assert line.width() >= line.min_width
     ran.set_sentence(TEXT, None)
     settle()
     assert edge() != {warning}

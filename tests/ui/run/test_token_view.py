@@ -14,7 +14,7 @@ from bertviewer.core.analysis.similarity import token_path
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.run.token_view import MOST_PINS, TokenView
+from bertviewer.ui.run.token_view import MAX_PINS, TokenView
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
@@ -136,12 +136,12 @@ def test_pinned_tokens_stay_beside_the_selected_one(sight: Sight) -> None:
 
 def test_no_more_pins_than_there_are_colours(sight: Sight) -> None:
     sight.run(made_up(TEXT))
-    pin(sight, *range(MOST_PINS))
-    sight.workspace.selection.go(SelectionKey(token=MOST_PINS))
+    pin(sight, *range(MAX_PINS))
+    sight.workspace.selection.go(SelectionKey(token=MAX_PINS))
     sight.draw()
     button = find(sight.view, QToolButton, "pinToken")
     assert not button.isEnabled()
-    assert len(labels(sight)) == MOST_PINS + 1
+    assert len(labels(sight)) == MAX_PINS + 1
     sight.workspace.selection.go(SelectionKey(token=0))
     sight.draw()
     assert button.isEnabled()  # to be unpinned

@@ -5,7 +5,6 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.ui.run.view import View
 from bertviewer.ui.run.views import VIEWS, RunViews
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.chart_panel import ChartPanel
@@ -16,13 +15,14 @@ def test_a_view_is_built_when_it_is_first_looked_at(window: MainWindow) -> None:
     assert window.findChildren(RunViews) == []
     window.workspace.views_wanted.emit()
     assert find(window, RunViews).count() == len(VIEWS)
-    (layers,) = window.findChildren(View)
+    pages = find(window, RunViews).pages
+    (layers,) = pages.all_built
     bring_view(window, "Histogram")
-    assert len(window.findChildren(View)) == 2
+    assert len(pages.all_built) == 2
     bring_view(window, "Layers")
     bring_view(window, "Histogram")
-    assert len(window.findChildren(View)) == 2
-    assert layers in window.findChildren(View)
+    assert len(pages.all_built) == 2
+    assert layers in pages.all_built
 
 
 def test_it_has_the_colours_that_were_chosen_before(window: MainWindow) -> None:

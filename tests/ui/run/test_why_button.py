@@ -10,9 +10,9 @@ from bertviewer.core.explain.answers import EXPLANATIONS
 from bertviewer.core.util.errors import UserError
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.run import jobs
-from bertviewer.ui.run.view import QUESTIONED
+from bertviewer.ui.run.explanation import ExplainButton
+from bertviewer.ui.run.run_view import EXPLAINED
 from bertviewer.ui.run.views import VIEWS
-from bertviewer.ui.run.why_button import WhyButton
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.questions import Questions
 from bertviewer.ui.views.rich_label import Prose
@@ -27,8 +27,8 @@ def ran(demo_window: MainWindow, qtbot: QtBot) -> MainWindow:
     return demo_window
 
 
-def button(window: MainWindow) -> WhyButton:
-    return find(window, WhyButton, "whyButton")
+def button(window: MainWindow) -> ExplainButton:
+    return find(window, ExplainButton, "whyButton")
 
 
 def page(window: MainWindow) -> QWidget:
@@ -153,6 +153,6 @@ def test_what_fails_is_told_in_the_page(
 
 def test_every_view_of_the_table_is_one(ran: MainWindow) -> None:
     titles = {kind.title for kind in VIEWS} | {"Sentence"}  # a page of the tokens
-    assert set(QUESTIONED) == {view for one in EXPLANATIONS for view in one.views} <= titles
+    assert set(EXPLAINED) == {view for one in EXPLANATIONS for view in one.views} <= titles
     assert button(ran).accessibleName()
     assert button(ran).toolTip()

@@ -10,11 +10,12 @@ from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.core.analysis import attention_maps
+from bertviewer.core.replay import outputs
 from bertviewer.core.util.errors import UserError
 from bertviewer.ui.jobs.recorded_run import FROM_FILE, RecordedRun
-from bertviewer.ui.run import head_survey, jobs
+from bertviewer.ui.run import jobs
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.views import attention_request
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.widgets.progress_bar import ProgressBar
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -51,11 +52,9 @@ class Kind(Struct, frozen=True):
 
 
 KINDS = [
-    pytest.param(Kind(ask_layers, "layerPlot", (jobs, "measure_tokens_job")), id="layers"),
-    pytest.param(
-        Kind(ask_attention, "headGrid", (attention_request, "attention_job")), id="attention"
-    ),
-    pytest.param(Kind(ask_survey, "allHeads", (head_survey, "head_piece_job")), id="survey"),
+    pytest.param(Kind(ask_layers, "layerPlot", (outputs, "call_statistics")), id="layers"),
+    pytest.param(Kind(ask_attention, "headGrid", (jobs, "attention_job")), id="attention"),
+    pytest.param(Kind(ask_survey, "allHeads", (attention_maps, "head_measures")), id="survey"),
     pytest.param(Kind(ask_histogram, "histogramPlot", (jobs, "histogram_job")), id="histogram"),
 ]
 

@@ -11,7 +11,7 @@ from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.run.run_area import LEAST_OPEN
+from bertviewer.ui.run.run_area import MIN_OPEN_HEIGHT
 from bertviewer.ui.settings.settings import set_opens_last
 from bertviewer.ui.shell import window_geometry as place
 from bertviewer.ui.shell.main_window import MainWindow
@@ -107,13 +107,13 @@ def test_one_that_ended_with_a_run_leaves_no_dead_space_in_the_next(
     window.set_sentence("the cat", None)
     window.run()
     qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
-    assert find(window, QDockWidget, "runPane").height() > LEAST_OPEN
+    assert find(window, QDockWidget, "runPane").height() > MIN_OPEN_HEIGHT
     window.close()
     other, _ = another(worker, qtbot)
     opened(other, worker, "demo", qtbot)
     run = find(other, QDockWidget, "runPane")
     qtbot.waitUntil(lambda: run.height() == run.minimumSizeHint().height())
-    assert run.height() < LEAST_OPEN
+    assert run.height() < MIN_OPEN_HEIGHT
 
 
 def test_a_layout_of_a_large_screen_is_fitted_to_a_small_one(

@@ -19,7 +19,7 @@ from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors import jobs, spectrum_page
-from bertviewer.ui.views.message import Message
+from bertviewer.ui.views.empty_state import EmptyState
 from tests.ui.finding import find
 from tests.ui.tensors.tensor_window import (
     HEATMAP,
@@ -51,9 +51,9 @@ def chosen(window: MainWindow, worker: Worker, qtbot: QtBot, folder: Path) -> Ma
     return window
 
 
-def notice(window: MainWindow) -> Message:
+def notice(window: MainWindow) -> EmptyState:
     every = (label.parentWidget() for label in window.findChildren(QLabel, "tensorNotice"))
-    shown = [one for one in every if isinstance(one, Message) and one.isVisible()]
+    shown = [one for one in every if isinstance(one, EmptyState) and one.isVisible()]
     assert len(shown) == 1
     return shown[0]
 

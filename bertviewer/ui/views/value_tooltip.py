@@ -1,23 +1,27 @@
-"""The value under the mouse, in a small field beside it."""
+"""Tooltip with the value under the mouse or at the keyboard's point of a chart."""
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.theme import GRID, NORMAL, RADIUS
 from bertviewer.plots.fonts import sized
 
-BESIDE = 14  # pixels between the mouse and the field
-WIDEST = 360
-LONGEST = 400  # letters; a token may have thousands
+OFFSET = 14  # pixels between the mouse and the tooltip
+MAX_WIDTH = 360
+MAX_LENGTH = 400  # characters; a token may have thousands
 
 
-class Readout(QLabel):
-    """A text that is wrapped and never cut at its ends; the mouse sees through it."""
+class ValueTooltip(QLabel):
+    """Text near the mouse that stays within the parent widget; transparent for mouse events.
+
+    Unlike ``QToolTip`` it follows the mouse without delay and can be read by tests.
+    """
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self._around = parent
+        self._parent = parent
         self.setObjectName("hoveredValue")
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setFont(sized(self.font(), NORMAL))
@@ -27,29 +31,29 @@ class Readout(QLabel):
         self.hide()
 
     def show_text(self, text: str, pointer: QPoint) -> None:
-        """Show a text beside a point of the parent, inside of that; none where there is none."""
+        """Show a text next to a point of the parent, or hide if the text is empty."""
         self.setText(_shortened(text))
         self.setVisible(bool(text))
         if not text:
             return
-        around = self._around.rect()
+        around = self._parent.rect()
         self.setWordWrap(False)
-        width = min(self.sizeHint().width(), WIDEST, around.width())
+        width = min(self.sizeHint().width(), MAX_WIDTH, around.width())
         self.setWordWrap(True)
         height = max(self.heightForWidth(width), self.minimumSizeHint().height())
-        # To the right of the mouse and above it, where there is room; never below it.
-        x, y = pointer.x() + BESIDE, pointer.y() - BESIDE - height
+        # To the right of the mouse and above it, if there is room; never below it.
+        x, y = pointer.x() + OFFSET, pointer.y() - OFFSET - height
         if x + width > around.right():
-            x = pointer.x() - BESIDE - width
+            x = pointer.x() - OFFSET - width
         if y < 0:
-            y = pointer.y() + BESIDE
+            y = pointer.y() + OFFSET
         x = min(max(0, x), max(0, around.width() - width))
         y = min(max(0, y), max(0, around.height() - height))
         self.setGeometry(x, y, width, height)
         self.raise_()
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the field, and the text on it; Qt calls it."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -60,6 +64,6 @@ class Readout(QLabel):
 
 
 def _shortened(text: str) -> str:
-    """Leave out the middle of a very long text: its ends tell what it is of and the value."""
-    half = LONGEST // 2
-    return text if len(text) <= LONGEST else f"{text[:half]}…{text[-half:]}"
+    """Replace the middle of a long text: the ends name the point and its value."""
+    half = MAX_LENGTH // 2
+    return text if len(text) <= MAX_LENGTH else f"{text[:half]}…{text[-half:]}"
