@@ -9,7 +9,7 @@ from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.views.links import MOST, Link, PathLink, links, show_tensor
+from bertviewer.ui.views.links import MAX_LINKS, Link, PathLink, links, show_tensor
 from tests.core.opened import plain
 from tests.ui.finding import activate, find
 
@@ -79,8 +79,10 @@ def test_they_stand_in_as_many_lines_as_they_need(workspace: Workspace, qtbot: Q
 
 
 def test_of_very_many_the_rest_is_counted(workspace: Workspace, qtbot: QtBot) -> None:
-    widget = shown([Link(str(n), "pooler") for n in range(MOST + 7)], workspace, qtbot, "(here)")
-    assert len(widget.findChildren(PathLink)) == MOST
+    widget = shown(
+        [Link(str(n), "pooler") for n in range(MAX_LINKS + 7)], workspace, qtbot, "(here)"
+    )
+    assert len(widget.findChildren(PathLink)) == MAX_LINKS
     assert find(widget, QLabel).text() == "and 7 more (here)"
 
 

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.views.rich_label import Prose, prose_html
+from bertviewer.ui.views.rich_label import RichLabel, rich_html
 from tests.core.opened import plain
 
 
@@ -27,12 +27,12 @@ from tests.core.opened import plain
     ],
 )  # fmt: skip
 def test_symbols_and_paths_are_set_and_nothing_else(text: str, html: str) -> None:
-    assert prose_html(text, {"pooler.dense"}) == f"<p>{html}</p>"
+    assert rich_html(text, {"pooler.dense"}) == f"<p>{html}</p>"
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"])))
 def test_what_strangers_write_is_shown_as_it_is(text: str) -> None:
-    shown = QTextDocumentFragment.fromHtml(prose_html(text)).toPlainText()
+    shown = QTextDocumentFragment.fromHtml(rich_html(text)).toPlainText()
     assert shown.replace("√", "") == text.replace("√", "") or "_" in text or "sqrt(" in text
 
 
@@ -40,7 +40,7 @@ def test_a_link_goes_to_its_module(worker: Worker, qtbot: QtBot) -> None:
     workspace = Workspace(worker)
     workspace.architecture = plain("bert-base-uncased")
     workspace.selection.set_tree(fold(workspace.architecture))
-    label = Prose(
+    label = RichLabel(
         "encoder.layer.3.attention.self: it failed, as <i>pooler.dense</i> did", workspace
     )
     qtbot.addWidget(label)

@@ -13,7 +13,7 @@ from bertviewer.ui.module.inspector import Inspector
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.questions import QuestionLink, Questions
-from bertviewer.ui.views.rich_label import Prose
+from bertviewer.ui.views.rich_label import RichLabel
 from tests.core.opened import plain
 from tests.ui.finding import activate, find, is_drawn
 
@@ -44,7 +44,7 @@ def link(parent: QWidget, name: str) -> QuestionLink:
 
 def shown(parent: QWidget) -> list[str]:
     """Return the answers that are in sight, as they are read aloud."""
-    return [label.accessibleName() for label in parent.findChildren(Prose) if label.isVisible()]
+    return [label.accessibleName() for label in parent.findChildren(RichLabel) if label.isVisible()]
 
 
 def test_a_click_opens_an_answer_and_closes_it(questions: Questions, qtbot: QtBot) -> None:

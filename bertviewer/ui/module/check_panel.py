@@ -14,7 +14,7 @@ from bertviewer.report.numbers import deviation
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.views.links import show_step
-from bertviewer.ui.views.rich_label import Prose
+from bertviewer.ui.views.rich_label import RichLabel
 from bertviewer.ui.widgets.labels import heading_label, muted_label
 from bertviewer.ui.widgets.layouts import hbox, named, vbox
 from bertviewer.ui.widgets.tables import (
@@ -40,7 +40,7 @@ class CheckPanel(QWidget):
         self._button = named(QPushButton(self.tr("Verify")), "checkButton")
         self._button.clicked.connect(lambda: workspace.check(self._path))
         self._hint = muted_label("")
-        self._verdict = named(Prose("", workspace), "checkVerdict")
+        self._verdict = named(RichLabel("", workspace), "checkVerdict")
         self._steps = _StepTable("checkTable", self.tr("Verification steps"))
         connect_links(self._steps.view, workspace.selection.select)
         tip = self.tr("All values of the selected step, or of the one with the largest difference")

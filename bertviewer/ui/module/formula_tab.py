@@ -7,7 +7,7 @@ from bertviewer.core.formulas.catalogue import formula_of, formula_of_parts
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.ui.module.check_panel import CheckPanel
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.views.rich_label import Prose
+from bertviewer.ui.views.rich_label import RichLabel
 from bertviewer.ui.widgets.formula_view import FormulaView
 from bertviewer.ui.widgets.labels import blank_page, heading_label, muted_label, plain_label
 from bertviewer.ui.widgets.layouts import vbox
@@ -73,9 +73,9 @@ class FormulaTab(QScrollArea):
 
     def _maths(self, layout: QVBoxLayout, formula: Formula) -> None:
         layout.addWidget(heading_label(formula.title, TITLE))
-        layout.addWidget(Prose(formula.summary, self._workspace))
+        layout.addWidget(RichLabel(formula.summary, self._workspace))
         layout.addSpacing(6)
         layout.addWidget(FormulaView(formula))
         layout.addSpacing(6)
         for note in formula.notes:
-            layout.addWidget(Prose(note, self._workspace))
+            layout.addWidget(RichLabel(note, self._workspace))

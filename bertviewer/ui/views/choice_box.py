@@ -1,4 +1,4 @@
-"""A list to choose from that gives way where room is short, and what any list offers."""
+"""Combo box that is as wide as its choice, or narrower where room is short."""
 
 from collections.abc import Iterable
 
@@ -11,37 +11,39 @@ from PySide6.QtWidgets import (
     QStylePainter,
     QToolTip,
 )
+from typing_extensions import override
 
 from bertviewer.ui.widgets.labels import joined_tooltips
 
-LEAST = 108
-"""Pixels that are left of a longer choice however short the room is: about eight letters."""
-MOST_VISIBLE = 24
+MIN_WIDTH = 108
+"""Pixels of a longer choice: about eight letters."""
+MAX_VISIBLE = 24
 SPARE = 2
-"""Pixels more than the style asks for: it leaves two free around the text, and rounds."""
+"""Pixels in addition to the style's hint: it leaves two free around the text, and rounds."""
 
 
-def offer(box: QComboBox, items: Iterable[tuple[str, object]], usual: int = 0) -> None:
-    """Offer these in a list, each with what it stands for; nobody is told.
+def offer(box: QComboBox, items: Iterable[tuple[str, object]], default: int = 0) -> None:
+    """Replace the items of a box, texts with their data, without emitting signals.
 
-    What is chosen stays so if it is among them; else it is the one of the number ``usual``.
+    The choice is kept if its data are among them; else it is the item of the index ``default``.
     """
-    wanted, items = box.currentData(), list(items)
+    chosen, items = box.currentData(), list(items)
     if items == [(box.itemText(n), box.itemData(n)) for n in range(box.count())]:
         return
-    stands_for = [data for _, data in items]
+    values = [data for _, data in items]
     with QSignalBlocker(box):
         box.clear()
         for text, data in items:
             box.addItem(text, data)
-        box.setCurrentIndex(stands_for.index(wanted) if wanted in stands_for else usual)
+        box.setCurrentIndex(values.index(chosen) if chosen in values else default)
     box.updateGeometry()
 
 
 class ChoiceBox(QComboBox):
-    """As wide as what is chosen, or less; its list is as wide as it needs.
+    """As wide as its choice, or less; its list is as wide as it needs.
 
-    A choice that has no room is cut, and its tip is the whole of it.
+    ``QComboBox`` is as wide as its longest item and clips a choice that does not fit; this one
+    elides it and shows it in the tooltip.
     """
 
     def __init__(self, name: str, purpose: str) -> None:
@@ -50,12 +52,12 @@ class ChoiceBox(QComboBox):
         self.setAccessibleName(purpose)
         self.setToolTip(purpose)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMaxVisibleItems(MOST_VISIBLE)
+        self.setMaxVisibleItems(MAX_VISIBLE)
         self.currentTextChanged.connect(self.updateGeometry)
 
     @property
     def shown_text(self) -> str:
-        """As much of the choice as there is room for."""
+        """The choice, elided to the width of the field."""
         option = QStyleOptionComboBox()
         self.initStyleOption(option)
         field = QStyle.SubControl.SC_ComboBoxEditField
@@ -64,19 +66,19 @@ class ChoiceBox(QComboBox):
         cut = Qt.TextElideMode.ElideRight
         return self.fontMetrics().elidedText(self.currentText(), cut, rect.width() - 2)
 
+    @override
     def sizeHint(self) -> QSize:
-        """Return the room for what is chosen; Qt calls it."""
         hint = super().sizeHint()  # for no letters
         text = self.fontMetrics().horizontalAdvance(self.currentText())
         return hint + QSize(text + SPARE, 0)
 
+    @override
     def minimumSizeHint(self) -> QSize:
-        """Return the room for a short choice, or for the beginning of a long one; Qt calls it."""
         hint = self.sizeHint()
-        return QSize(min(hint.width(), LEAST), hint.height())
+        return QSize(min(hint.width(), MIN_WIDTH), hint.height())
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the box; Qt calls it, and would clip the choice without a sign."""
         option = QStyleOptionComboBox()
         self.initStyleOption(option)
         option.currentText = self.shown_text
@@ -85,8 +87,8 @@ class ChoiceBox(QComboBox):
         painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
         painter.end()
 
+    @override
     def event(self, event: QEvent) -> bool:
-        """Tell the whole of a choice that is cut; Qt calls it."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             text = self.currentText()
             if text != self.shown_text:
@@ -94,8 +96,8 @@ class ChoiceBox(QComboBox):
                 return True
         return super().event(event)
 
+    @override
     def showPopup(self) -> None:
-        """Open the list; Qt calls it."""
         # Paths are long.
         self.view().setMinimumWidth(self.view().sizeHintForColumn(0) + 30)
         super().showPopup()

@@ -1,32 +1,30 @@
-"""Pages of which one is in sight: what each is, and when it is written anew."""
+"""Pages of which one is in sight, built and refreshed only when they are needed."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
 from PySide6.QtCore import QObject, Signal, SignalInstance
-from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.state.workspace import Workspace
-
-if TYPE_CHECKING:
-    pass
+from bertviewer.ui.widgets.layouts import vbox
 
 State = Literal["row", "token", "head", "feature", "run", "comparison", "formulas"]
-"""A part of what the window shows, that a page may have to follow."""
+"""A part of the workspace's state that a page may have to follow."""
 
 PageType = TypeVar("PageType", bound=QWidget)
 PageType_co = TypeVar("PageType_co", bound=QWidget, covariant=True)
 
 
 class PageKind(Struct, Generic[PageType_co], frozen=True):
-    """A page's title, what imports and builds it, and what it is written anew for.
+    """A page's title, the function that imports and builds it, and the state that it shows.
 
-    It need not name what its charts only mark. A new run also selects a token of its own, of which
-    ``"token"`` says nothing; ``"row"`` is the selected module's row of the tree.
+    ``shows`` excludes state that its charts only mark. A new run also selects a token, without a
+    change of ``"token"``; ``"row"`` is the selected module's row in the tree.
     """
 
     title: str
@@ -35,11 +33,11 @@ class PageKind(Struct, Generic[PageType_co], frozen=True):
 
 
 class Pages(QObject, Generic[PageType]):
-    """Builds each page when it is first seen, and refreshes the one in sight.
+    """Builds each page when it is first shown, and refreshes the one in sight.
 
-    ``refresh`` writes a page anew. It is called when the page comes into sight, and when what it
-    shows has changed: ``at_once`` for these, and for others in a turn of its own. ``built`` brings
-    a new page. A page that goes out of sight requests nothing more.
+    ``refresh`` is called when a page comes into sight, and when the state that it shows changes:
+    at once for state in ``at_once``, else in the draw queue. ``built`` carries a new page. Requests
+    of a page that goes out of sight are cancelled.
     """
 
     built = Signal(object)
@@ -53,8 +51,8 @@ class Pages(QObject, Generic[PageType]):
         at_once: frozenset[State] = frozenset(),
     ) -> None:
         super().__init__(parent)
-        self.slots = tuple(_slot() for _ in kinds)
-        """Where each page will be: a widget for each, in order."""
+        self.slots = tuple(QWidget() for _ in kinds)
+        """The parent widget of each page, in order."""
         self._kinds = kinds
         self._workspace = workspace
         self._refresh_page = refresh
@@ -62,7 +60,16 @@ class Pages(QObject, Generic[PageType]):
         self._built: dict[int, PageType] = {}
         self._number = 0
         self._is_stale = False
-        for state, signal in _changes(workspace).items():
+        signals: dict[State, SignalInstance] = {
+            "row": workspace.selection.row_changed,
+            "token": workspace.selection.token_changed,
+            "head": workspace.selection.head_changed,
+            "feature": workspace.selection.feature_changed,
+            "run": workspace.runs.run_changed,
+            "comparison": workspace.runs.comparison_changed,
+            "formulas": workspace.formulas_changed,
+        }
+        for state, signal in signals.items():
             signal.connect(partial(self._on_change, state))
 
     @property
@@ -77,37 +84,35 @@ class Pages(QObject, Generic[PageType]):
 
     @property
     def all_built(self) -> tuple[PageType, ...]:
-        """The pages that have been seen."""
+        """The pages that have been shown."""
         return tuple(self._built.values())
 
     def page(self, number: int) -> PageType:
-        """Return a page, built if this is the first that is seen of it."""
+        """Return a page, and build it first if necessary."""
         if number not in self._built:
             page = self._built[number] = self._kinds[number].build(self._workspace)
-            room = self.slots[number].layout()
-            assert room is not None
-            room.addWidget(page)
+            layout = vbox(page, parent=self.slots[number])
             self.built.emit(page)
-            # Whoever asked for it sees it at its size now, not in the next turn.
+            # The page gets its size now, not in the next event-loop turn.
             page.show()
-            room.activate()
+            layout.activate()
         return self._built[number]
 
     def show(self, number: int) -> None:
-        """Write the page of this number, which comes into sight, and leave the one before."""
+        """Refresh the page of this number, which comes into sight, and leave the previous one."""
         if number != self._number:
             self.leave()
         self._number = number
         self.refresh()
 
     def leave(self) -> None:
-        """Request nothing more: no page is in sight."""
+        """Cancel all requests: no page is in sight."""
         for page in self._built.values():
             for request in page.findChildren(Request):
                 request.cancel()
 
     def refresh(self) -> None:
-        """Write the page that is shown anew."""
+        """Refresh the page in sight."""
         self._is_stale = False
         self._refresh_page(self.current)
 
@@ -126,7 +131,7 @@ class Pages(QObject, Generic[PageType]):
 
 
 class PageTabs(QTabWidget, Generic[PageType]):
-    """Pages behind tabs; ``context`` is that of their titles' translations."""
+    """Pages in tabs; ``context`` is the translation context of their titles."""
 
     def __init__(
         self,
@@ -140,15 +145,10 @@ class PageTabs(QTabWidget, Generic[PageType]):
         super().__init__()
         self.setDocumentMode(True)
         self.pages = Pages(kinds, workspace, refresh, self, at_once)
-        for kind, place in zip(kinds, self.pages.slots, strict=True):
-            self.addTab(place, translate(context, kind.title))
+        for kind, slot in zip(kinds, self.pages.slots, strict=True):
+            self.addTab(slot, translate(context, kind.title))
         self.currentChanged.connect(self.pages.show)
-        self._titles = [kind.title for kind in kinds]
-        workspace.page_wanted.connect(self._on_wanted)
-
-    def _on_wanted(self, title: str) -> None:
-        if title in self._titles:
-            self.setCurrentIndex(self._titles.index(title))
+        workspace.page_wanted.connect(self.bring)
 
     @property
     def shown(self) -> str:
@@ -156,25 +156,6 @@ class PageTabs(QTabWidget, Generic[PageType]):
         return self.pages.titles[self.currentIndex()]
 
     def bring(self, title: str) -> None:
-        """Bring the page of that title, not translated, into sight, if there is one."""
+        """Show the page of that title, not translated, if there is one."""
         if title in self.pages.titles:
             self.setCurrentIndex(self.pages.titles.index(title))
-
-
-def _slot() -> QWidget:
-    place = QWidget()
-    QVBoxLayout(place).setContentsMargins(0, 0, 0, 0)
-    return place
-
-
-def _changes(workspace: Workspace) -> dict[State, SignalInstance]:
-    """Return what says that a part of the state is new."""
-    return {
-        "row": workspace.selection.row_changed,
-        "token": workspace.selection.token_changed,
-        "head": workspace.selection.head_changed,
-        "feature": workspace.selection.feature_changed,
-        "run": workspace.runs.run_changed,
-        "comparison": workspace.runs.comparison_changed,
-        "formulas": workspace.formulas_changed,
-    }

@@ -1,22 +1,23 @@
-"""Questions that people ask here: each opens its answer below it, with its source."""
+"""Common questions as links; each opens its answer, with its source, below it."""
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.theme import GRID, SMALL
 from bertviewer.core.explain.explanation import Answer
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.views.rich_label import Prose
+from bertviewer.ui.views.rich_label import RichLabel
 from bertviewer.ui.widgets.buttons import LinkButton
 from bertviewer.ui.widgets.labels import muted_label, plain_tooltip
 from bertviewer.ui.widgets.layouts import named, vbox
 
 
 class QuestionLink(LinkButton):
-    """A question as a link, in as many lines as it needs."""
+    """A question as a link whose text is wrapped."""
 
     alignment = LinkButton.alignment | int(Qt.TextFlag.TextWordWrap)
     spacing = GRID
@@ -30,22 +31,22 @@ class QuestionLink(LinkButton):
         self.setSizePolicy(policy)
         self.setMinimumWidth(1)
 
+    @override
     def hasHeightForWidth(self) -> bool:
-        """Tell that a narrow pane has more lines; Qt calls it."""
         return True
 
+    @override
     def heightForWidth(self, width: int) -> int:
-        """Return the height of its lines; Qt calls it."""
         metrics = self.fontMetrics()
         room = metrics.boundingRect(0, 0, max(width, 1), 10_000, self.alignment, self.text())
         return room.height() + self.spacing
 
 
 class Questions(QWidget):
-    """Some questions below one another, each with its answer once that is opened.
+    """A column of questions, each with its answer once that is opened.
 
-    What stays the same keeps its place and is not closed: a run gives answers new numbers.
-    ``resized`` says that it needs more room, or less.
+    Opened answers stay open when a run gives them new numbers. ``resized`` is emitted when the
+    needed height changes.
     """
 
     resized = Signal()
@@ -58,11 +59,11 @@ class Questions(QWidget):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the explanations that are asked for, in order."""
+        """The names of the explanations, in order."""
         return tuple(self._rows)
 
     def show_answers(self, answers: Sequence[Answer]) -> None:
-        """Show these in place of those before."""
+        """Show these answers instead of the previous ones."""
         wanted = {answer.name: answer for answer in answers}
         for name in [name for name in self._rows if name not in wanted]:
             row = self._rows.pop(name)
@@ -82,14 +83,14 @@ class Questions(QWidget):
         self._rows = rows
 
     def open(self, name: str) -> QWidget | None:
-        """Open the answer of that explanation and return its row, ``None`` if it is not there."""
+        """Open the answer of an explanation and return its row, ``None`` if it is not shown."""
         row = self._rows.get(name)
         if row is not None:
             row.open()
         return row
 
     def focus_first(self) -> None:
-        """Put the focus on the first question, for those who came by the keyboard."""
+        """Set the focus on the first question."""
         for row in list(self._rows.values())[:1]:
             row.link.setFocus(Qt.FocusReason.TabFocusReason)
 
@@ -101,7 +102,7 @@ class _Question(QWidget):
         super().__init__(parent)
         self._workspace = workspace
         self.link = QuestionLink(name)
-        self._answer: Prose | None = None
+        self._answer: RichLabel | None = None
         self._source: QLabel | None = None
         self._shown: Answer | None = None
         self._layout = vbox(self.link, parent=self, spacing=0)
@@ -121,7 +122,7 @@ class _Question(QWidget):
 
     def _on_toggled(self, is_open: bool) -> None:
         if self._answer is None:
-            self._answer = named(Prose("", self._workspace), f"{self.link.objectName()}-answer")
+            self._answer = named(RichLabel("", self._workspace), f"{self.link.objectName()}-answer")
             self._source = muted_label("")
             self._source.setFont(sized(self._source.font(), SMALL))
             self._source.setContentsMargins(0, 0, 0, 2 * GRID)

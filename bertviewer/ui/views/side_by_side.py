@@ -1,4 +1,4 @@
-"""Plots of two runs side by side, which share what is the same for both."""
+"""Plots of the baseline and the current run side by side, with shared titles and scales."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QLabel, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.chart import Chart, GridChart, HeadsChart
 from bertviewer.charts.comparison import common_title
@@ -23,14 +24,14 @@ from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.plots.token_plot import TokenPlot
 from bertviewer.ui.widgets.layouts import hbox, vbox
 
-LEAST_SHARE = 0.4
-"""A plot of few cells has so much of the width of the one beside it."""
+MIN_SHARE = 0.4
+"""Minimum width of a plot with few cells, as a share of the other plot's width."""
 
 ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid | TokenMatrix | ArcPlot
 
 
 class Column(QWidget):
-    """A plot under the name of its run, which is hidden where there is but one."""
+    """A plot below the name of its run, which is hidden if there is only one."""
 
     def __init__(self, plot: ChartPlot, name: str) -> None:
         super().__init__()
@@ -43,10 +44,10 @@ class Column(QWidget):
 
 
 class SideBySide(QWidget):
-    """A row of plots, A's to the left of B's.
+    """A row of plots, the baseline's first.
 
-    Where colours mean the same in both, A has the title at the left, B the bar of colours, and
-    their cells are as wide.
+    If both have the same colour scale, the first has the title, the second the colour bar, and
+    their cells are equally wide.
     """
 
     def __init__(self) -> None:
@@ -55,18 +56,18 @@ class SideBySide(QWidget):
         self._row = hbox(parent=self)
 
     def add(self, column: Column) -> None:
-        """Put a plot to the left of those that are there."""
+        """Add a plot to the left of the others."""
         self.columns.append(column)
         self._row.insertWidget(0, column, 1)
         if isinstance(column.plot, TokenPlot):
             column.plot.looked.connect(partial(self._couple, column.plot))
 
     def show_charts(self, b: Chart | None, a: Chart | None) -> None:
-        """Draw B's chart, and A's if there is one, in place of those before."""
+        """Draw the current run's chart, and the baseline's if there is one."""
         self._share(_common(b, a))
         is_double = a is not None
         for column, chart in zip(self.columns, (b, a), strict=False):
-            # To clear a plot that is empty takes as long as to draw one.
+            # Clearing an empty plot takes as long as drawing one.
             if chart is not None or column.plot.chart is not None:
                 column.plot.show_chart(chart)  # type: ignore[arg-type]
             column.name.setVisible(is_double)
@@ -76,19 +77,19 @@ class SideBySide(QWidget):
             self._couple(of_b)
         self._balance()
 
+    @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Share the width anew; Qt calls it."""
         super().resizeEvent(event)
         self._balance()
 
     def _couple(self, plot: TokenPlot) -> None:
-        """Have the others see what one of them does: what is compared stands at the same place."""
+        """Zoom and scroll the other plots like one of them."""
         for column in self.columns:
             if isinstance(other := column.plot, TokenPlot) and other is not plot:
                 other.look_like(plot)
 
     def _share(self, title: str | None) -> None:
-        """Have both plots share a title of their values, or nothing."""
+        """Share a title of the values among both plots, or nothing."""
         b, *others = (column.plot for column in self.columns)
         for a in others:
             if isinstance(a, GridPlot | PaintedPlot) and isinstance(b, GridPlot | PaintedPlot):
@@ -98,7 +99,7 @@ class SideBySide(QWidget):
             _align(b, a, title is not None)
 
     def _balance(self) -> None:
-        """Make each plot so wide that their cells are as wide, and look alike."""
+        """Make the plots so wide that their cells are equally wide."""
         columns = [column for column in self.columns if not column.isHidden()]
         plots = [column.plot for column in columns]
         taken = [p.beside_cells() for p in plots if isinstance(p, GridPlot | PaintedPlot)]
@@ -106,7 +107,7 @@ class SideBySide(QWidget):
             return
         room = self.width() - self._row.spacing() * (len(plots) - 1) - sum(taken)
         counts = _counts(plots)
-        shares = [max(count, max(counts) * LEAST_SHARE) for count in counts]
+        shares = [max(count, max(counts) * MIN_SHARE) for count in counts]
         cells = [room * share / sum(shares) for share in shares]
         for column, wide, own in zip(columns, cells, taken, strict=True):
             self._row.setStretchFactor(column, max(1, round(wide + own)))
@@ -114,24 +115,24 @@ class SideBySide(QWidget):
         for plot in plots:
             if isinstance(plot, GridPlot):
                 plot.look_like_cells_of(least if len(plots) > 1 else inf)
-        # Else they would be drawn twice.
+        # Otherwise they would be drawn twice.
         self._row.activate()
 
 
 def _counts(plots: Sequence[ChartPlot]) -> list[int]:
-    """Return how many cells there are in a row of each grid; of other plots all are as wide."""
+    """Return the number of cells in a row of each grid, 1 for other plots."""
     return [p.chart.values.shape[1] if isinstance(p, GridPlot) and p.chart else 1 for p in plots]
 
 
-def _align(plot: ChartPlot, other: ChartPlot, are_alike: bool) -> None:
-    """Have a plot leave as much room for its names as one beside it, of the same kind."""
-    beside: Any = other if are_alike and type(plot) is type(other) else None
+def _align(plot: ChartPlot, other: ChartPlot, is_shared: bool) -> None:
+    """Let a plot leave as much room for its labels as another one of the same kind."""
+    model: Any = other if is_shared and type(plot) is type(other) else None
     if isinstance(plot, GridPlot | TokenMatrix | HeadGrid):
-        plot.align(beside)
+        plot.align(model)
 
 
 def _common(b: Chart | None, a: Chart | None) -> str | None:
-    """Return what the values of both are, where a colour and a row mean the same in both."""
+    """Return the title of both charts' values if they have the same colour scale and rows."""
     if isinstance(a, GridChart) and isinstance(b, GridChart) and a.y_title == b.y_title:
         return common_title(b, a) if _colors(a) == _colors(b) else None
     if isinstance(a, HeadsChart) and isinstance(b, HeadsChart):
@@ -140,5 +141,5 @@ def _common(b: Chart | None, a: Chart | None) -> str | None:
 
 
 def _colors(chart: GridChart | HeadsChart) -> object:
-    # A chart without levels has its own.
+    # A chart without levels has its own scale.
     return (chart.levels or chart, chart.is_signed, chart.is_root)

@@ -1,4 +1,4 @@
-"""Whether what is shown is still what would come of the next run, and how it is marked if not."""
+"""Whether the shown run is stale, and how that is marked."""
 
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QPainter
@@ -13,19 +13,19 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.widgets.labels import ElidedLabel
 
-STRIPE = 3  # pixels
+STRIPE_WIDTH = 3  # pixels
 
-_NOTHING_TYPED = QT_TRANSLATE_NOOP("staleness", "Results are for a cleared sentence:")
+_CLEARED = QT_TRANSLATE_NOOP("staleness", "Results are for a cleared sentence:")
 _SENTENCE = QT_TRANSLATE_NOOP("staleness", "Results are for an earlier sentence:")
 _WEIGHTS = QT_TRANSLATE_NOOP("staleness", "Results are for random weights, now deselected:")
 _DEVICE = QT_TRANSLATE_NOOP("staleness", "Computed on {0}, {1} is now selected:")
 
 
 def why_stale(run: ActivationRun, next_run: RunInput, device: str) -> str:
-    """Return what has changed since a run, as words before its sentence; "" if nothing has."""
+    """Return why a run is stale, as a text that precedes its sentence; "" if it is not."""
     typed = next_run.sentence
     if not typed.text.strip():
-        return translate("staleness", _NOTHING_TYPED)
+        return translate("staleness", _CLEARED)
     if (typed.text, typed.pair) != (run.sentence.text, run.sentence.pair):
         return translate("staleness", _SENTENCE)
     if run.source.weights == "random" and not next_run.random_weights:
@@ -36,9 +36,10 @@ def why_stale(run: ActivationRun, next_run: RunInput, device: str) -> str:
 
 
 class StaleLabel(ElidedLabel):
-    """Says what the last run is of where that is no longer chosen, and marks a widget with it.
+    """Label that says why the current run is stale; hidden while it is not.
 
-    ``marked`` is drawn again when that changes: it calls ``mark`` as it paints itself.
+    ``marked`` is a widget that calls ``mark()`` in its ``paintEvent``; it is repainted when the
+    state changes.
     """
 
     def __init__(self, name: str, workspace: Workspace, marked: QWidget | None = None) -> None:
@@ -55,10 +56,10 @@ class StaleLabel(ElidedLabel):
             signal.connect(self._update)
         self._update()
 
-    def mark(self, painter: QPainter, away: int = 0) -> None:
-        """Mark the widget along its left edge, so far away from its corners, if it is stale."""
+    def mark(self, painter: QPainter, margin: int = 0) -> None:
+        """Paint a stripe along the left edge of the marked widget if the run is stale."""
         if self.text() and self._marked is not None:
-            paint_stripe(painter, self._marked, away)
+            paint_stripe(painter, self._marked, margin)
 
     def _update(self) -> None:
         workspace, run = self._workspace, self._workspace.runs.run
@@ -72,7 +73,7 @@ class StaleLabel(ElidedLabel):
             self._marked.update()
 
 
-def paint_stripe(painter: QPainter, widget: QWidget, away: int = 0) -> None:
-    """Mark what is stale along its left edge, so far away from the corners."""
-    edge = QRect(0, away, STRIPE, widget.height() - 2 * away)
+def paint_stripe(painter: QPainter, widget: QWidget, margin: int = 0) -> None:
+    """Paint a stripe along the left edge of a widget, with a margin at its ends."""
+    edge = QRect(0, margin, STRIPE_WIDTH, widget.height() - 2 * margin)
     painter.fillRect(edge, widget.palette().color(WARNING))

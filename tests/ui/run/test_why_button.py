@@ -15,7 +15,7 @@ from bertviewer.ui.run.run_view import EXPLAINED
 from bertviewer.ui.run.views import VIEWS
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.questions import Questions
-from bertviewer.ui.views.rich_label import Prose
+from bertviewer.ui.views.rich_label import RichLabel
 from tests.ui.finding import activate, bring_view, find, is_drawn
 
 
@@ -71,7 +71,7 @@ def test_the_attention_in_sight_is_what_is_told_of(ran: MainWindow, qtbot: QtBot
     bring_view(ran, "Attention")
     qtbot.waitUntil(lambda: is_drawn(ran) and has_heads(ran))
     assert ask(ran, "Attention", qtbot)[0] == "special-tokens"
-    (answer,) = [one for one in page(ran).findChildren(Prose) if one.isVisible()]
+    (answer,) = [one for one in page(ran).findChildren(RichLabel) if one.isVisible()]
     assert "Here special tokens" in answer.accessibleName()
 
 
