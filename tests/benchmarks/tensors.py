@@ -62,7 +62,7 @@ def _table(whole: Matrix) -> dict[str, float]:
     tokens = TokenIndex([f"token{number}" for number in range(ROWS)])
     opened, drawn = [], []
     for _ in range(ROUNDS):
-        page.forget()
+        page.clear()
         application.processEvents()
         start = time.perf_counter()
         page.show_part(TensorPart(whole, Axis(tokens)))

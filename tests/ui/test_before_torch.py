@@ -20,8 +20,8 @@ from bertviewer.core.util.progress import no_progress
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.module.source_view import SourceView
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.tensors.distribution_page import DistributionPage
 from bertviewer.ui.tensors.heatmap_page import HeatmapPage
+from bertviewer.ui.tensors.plot_pages import HistogramPage
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run, show_tab
 from tests.ui.tensors.tensor_window import HEATMAP, HISTOGRAM, QUERY, choose, view
@@ -130,7 +130,7 @@ def test_values_are_read_at_once_and_what_torch_computes_comes_later(
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     choose(opened, worker, qtbot, QUERY)
     view(opened, worker, qtbot, HISTOGRAM)
-    result = find(opened, DistributionPage).request.result
+    result = find(opened, HistogramPage).request.result
     assert result is not None
     assert result[0].count == 32 * 32
 
@@ -238,4 +238,4 @@ def test_libraries_that_cannot_be_imported_are_told_and_the_rest_stays(
     choose(window, worker, qtbot, QUERY)
     assert find(window, QTableView, "valuesTable").model().index(0, 0).data()
     view(window, worker, qtbot, HISTOGRAM)
-    assert not find(window, DistributionPage).request.error
+    assert not find(window, HistogramPage).request.error

@@ -35,7 +35,7 @@ class Compares(Protocol):
 class Corpora(Protocol):
     """What the actions call to run many sentences."""
 
-    def choose_data(self) -> None: ...  # noqa: D102
+    def open_dialog(self) -> None: ...  # noqa: D102
 
 
 class Opened(Protocol):

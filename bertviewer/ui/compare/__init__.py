@@ -1,1 +1,5 @@
-"""Comparison of two models in a window."""
+"""Comparison of the open model with another one, in a window of its own.
+
+Start with ``controller``, which opens the other model and the window; its pages are ``change_page``
+(a heatmap) and ``tensor_table``.
+"""

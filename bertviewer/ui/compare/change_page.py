@@ -1,7 +1,6 @@
-"""How far each tensor moved, as a heatmap: layer × kind of tensor."""
+"""Heatmap of the change of each tensor, by layer and kind of tensor."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QComboBox, QPushButton, QWidget
 
 from bertviewer.charts.change_grid import CHANGE_MEASURES, MarkedGrid, change_grid, measure_title
@@ -10,16 +9,14 @@ from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
-from bertviewer.ui.widgets.labels import ElidedLabel, plain_label
+from bertviewer.ui.widgets.labels import ElidedLabel, muted_label
 from bertviewer.ui.widgets.layouts import hbox, named, vbox
-
-TIP = Qt.ItemDataRole.ToolTipRole
 
 
 class ChangePage(QWidget):
-    """A click selects the module in the window, and ``picked`` brings the tensor's name.
+    """Heatmap with a choice of measure; a click on a cell selects its module in the main window.
 
-    ``table_wanted`` tells that a person wants to see it in the table.
+    ``picked`` has the name of the clicked tensor; ``table_wanted`` asks to show it in the table.
     """
 
     picked = Signal(str)
@@ -39,38 +36,35 @@ class ChangePage(QWidget):
             has_axis_titles=False,
         )
         self._chart: MarkedGrid | None = None
-        self._signs = named(plain_label(""), "changeSigns")
-        self._signs.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self._signs.setWordWrap(True)
-        self._told = named(ElidedLabel(), "pickedTensor")
-        self._told.setText(self.tr("Click a cell to select its tensor and module."))
-        self._show_row = QPushButton(self.tr("Show in table"))
-        self._show_row.setObjectName("showInTable")
+        self._legend = named(muted_label(""), "changeSigns")
+        self._picked = named(ElidedLabel(), "pickedTensor")
+        self._picked.setText(self.tr("Click a cell to select its tensor and module."))
+        self._show_row = named(
+            QPushButton(self.tr("Show in table")),
+            "showInTable",
+            tooltip=self.tr("Show this tensor in the table with all its values"),
+        )
         self._show_row.setAutoDefault(False)
         self._show_row.setEnabled(False)
-        self._show_row.setToolTip(self.tr("Show this tensor in the table with all its values"))
         self._show_row.clicked.connect(self.table_wanted)
-        line = hbox((self._told, 1), self._show_row, spacing=8)
-        vbox((self._panel, 1), self._signs, line, parent=self, margins=(0, 8, 0, 0), spacing=6)
+        line = hbox((self._picked, 1), self._show_row, spacing=8)
+        vbox((self._panel, 1), self._legend, line, parent=self, margins=(0, 8, 0, 0), spacing=6)
         self._choice.currentIndexChanged.connect(self._show)
         self._show()
 
-    @property
-    def chart(self) -> MarkedGrid | None:
-        """What is shown."""
-        return self._chart
-
     def unlink(self) -> None:
-        """Select no more modules: the model that is open now is another one."""
+        """Stop selecting modules, as another model is open."""
         if self._has_places:
             self._has_places = False
             self._show()
 
     def _make_choice(self) -> QComboBox:
-        choice = QComboBox()
-        choice.setObjectName("changeMeasure")
-        choice.setAccessibleName(self.tr("Measure of the change"))
-        choice.setToolTip(self.tr("Measure shown by the colours"))
+        choice = named(
+            QComboBox(),
+            "changeMeasure",
+            accessible_name=self.tr("Measure of the change"),
+            tooltip=self.tr("Measure shown by the colours"),
+        )
         hints = {
             "relative": self.tr("Norm of the difference divided by the norm of the left tensor"),
             "max": self.tr("Largest absolute change of any element"),
@@ -79,7 +73,8 @@ class ChangePage(QWidget):
         }
         for measure in CHANGE_MEASURES:
             choice.addItem(measure_title(measure), measure)
-            choice.setItemData(choice.count() - 1, hints[measure], TIP)
+            role = Qt.ItemDataRole.ToolTipRole
+            choice.setItemData(choice.count() - 1, hints[measure], role)
         return choice
 
     def _make_plot(self) -> GridPlot:
@@ -98,7 +93,7 @@ class ChangePage(QWidget):
                 scale = self.tr("{0}, capped at {1}").format(scale, number_text(chart.end, 2))
             words.insert(0, scale)
         words.append(self.tr("blank = tensor not present"))
-        self._signs.setText("      ".join(words))
+        self._legend.setText("      ".join(words))
         if chart.notes:
             self._panel.show_charts(chart)
         else:
@@ -108,6 +103,6 @@ class ChangePage(QWidget):
         note = None if self._chart is None else self._chart.notes.get((row, column))
         if note is None:
             return
-        self._told.setText(" · ".join(note.text.splitlines()))
+        self._picked.setText(" · ".join(note.text.splitlines()))
         self._show_row.setEnabled(True)
         self.picked.emit(note.name)

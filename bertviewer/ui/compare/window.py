@@ -1,11 +1,13 @@
-"""Two models side by side: totals, changes, tensors and configuration."""
+"""Window of a comparison: both models, changes, tensors and configuration."""
 
 import json
 
 from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
+    QLabel,
     QPushButton,
     QTabWidget,
     QWidget,
@@ -15,21 +17,21 @@ from bertviewer.core.comparison.comparison import Comparison
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.text import printable
 from bertviewer.ui.compare.change_page import ChangePage
-from bertviewer.ui.compare.tensors_page import TensorsPage
+from bertviewer.ui.compare.tensor_table import TensorsPage
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
-from bertviewer.ui.widgets.layouts import Gap, hbox, vbox
+from bertviewer.ui.widgets.layouts import Gap, hbox, named, vbox
 from bertviewer.ui.widgets.tables import Column, Row, TableModel, make_table
 
 SIZE = 1180, 640  # pixels
 
 
 class ComparisonWindow(QDialog):
-    """What is the same, what changed and by how much, and what only one of both has.
+    """Pages for the change of each tensor, all tensors, and the configurations.
 
-    ``chosen`` brings the path of the module that holds the tensor that was double-clicked.
-    ``swap_wanted`` and ``run_wanted`` tell of the buttons.
+    ``chosen`` has the path of a module to select; ``swap_wanted`` and ``run_wanted`` are the
+    buttons' clicks.
     """
 
     chosen = Signal(str)
@@ -52,67 +54,55 @@ class ComparisonWindow(QDialog):
         self._tensors = TensorsPage(comparison, workspace)
         self._tensors.chosen.connect(self.chosen)
         self._change.picked.connect(self._tensors.select)
-        self._change.table_wanted.connect(self._show_table)
         self._tabs = tabs = QTabWidget()
         tabs.setObjectName("comparisonTabs")
         tabs.setDocumentMode(True)
+        self._change.table_wanted.connect(lambda: tabs.setCurrentWidget(self._tensors))
         tabs.addTab(self._change, self.tr("Change"))
         tabs.addTab(self._tensors, self.tr("Tensors"))
         keys = self.tr("Configuration ({0})").format(len(comparison.keys))
         tabs.addTab(self._make_keys(), keys)
         vbox(self._make_head(), Gap(4), (tabs, 1), parent=self, margins=(12, 12, 12, 12), spacing=6)
         tabs.tabBar().setFocus()
-        # Qt itself would give it two thirds of the screen at most.
+        # Qt's default would be at most two thirds of the screen.
         self.resize(QSize(*SIZE).boundedTo(self.screen().availableSize()))
 
     def unlink(self) -> None:
-        """Lead to no modules any more: the model that is open now is another one."""
+        """Stop selecting and running, as another model is open."""
         self._is_linked = False
         self._change.unlink()
         self._update_run()
 
     def refuse_run(self, why: str) -> None:
-        """Let no sentence be run through both; the button's tip says why."""
+        """Disable running on both; the button's tooltip says why."""
         self._refusal = why
         self._update_run()
 
     def _make_head(self) -> QHBoxLayout:
-        """Return what both sides are, and what can be done with them."""
+        """Return a description of both models, and the buttons."""
         comparison = self._comparison
         sides = vbox(spacing=2)
         for side, source, parameters in (
             (self.tr("Left (A)"), comparison.left, comparison.left_parameters),
             (self.tr("Right (B)"), comparison.right, comparison.right_parameters),
         ):
-            label = ElidedLabel()
-            label.setText(f"{side}: {self._described(source, parameters)}")
-            sides.addWidget(label)
+            sides.addWidget(_line(f"{side}: {self._described(source, parameters)}"))
             for notice in source.notices:
-                warning = ElidedLabel()
-                warning.setText(printable(notice))
-                warning.setForegroundRole(WARNING)
-                sides.addWidget(warning)
-        swap = QPushButton(self.tr("Swap sides"))
-        swap.setObjectName("swapSides")
-        swap.setAutoDefault(False)
-        swap.setToolTip(self.tr("Swap the two models and compare again"))
-        swap.clicked.connect(self.swap_wanted)
-        self._run = run = QPushButton(self.tr("Run on both"))
-        run.setObjectName("runBoth")
-        run.setAutoDefault(False)
-        run.clicked.connect(self.run_wanted)
+                sides.addWidget(_line(printable(notice), WARNING))
+        tooltip = self.tr("Swap the two models and compare again")
+        swap = named(QPushButton(self.tr("Swap sides")), "swapSides", tooltip=tooltip)
+        self._run = run = named(QPushButton(self.tr("Run on both")), "runBoth")
+        for button, signal in ((swap, self.swap_wanted), (run, self.run_wanted)):
+            button.setAutoDefault(False)
+            button.clicked.connect(signal)
         self._workspace.next_run.changed.connect(self._update_run)
         self._workspace.scheduler.activity_changed.connect(self._update_run)
         self._update_run()
-        return hbox(
-            (sides, 1),
-            (run, Qt.AlignmentFlag.AlignTop),
-            (swap, Qt.AlignmentFlag.AlignTop),
-            spacing=8,
-        )
+        top = Qt.AlignmentFlag.AlignTop
+        return hbox((sides, 1), (run, top), (swap, top), spacing=8)
 
     def _update_run(self) -> None:
-        """Let the sentence be run if it can be; the tip says why not."""
+        """Enable the button if the sentence can be run; its tooltip says why not."""
         lacking = self._refusal or self._workspace.next_run.lacking
         if not self._is_linked:
             lacking = self.tr("Another model has been opened since.")
@@ -123,9 +113,6 @@ class ComparisonWindow(QDialog):
         )
         self._run.setEnabled(not lacking)
         self._run.setToolTip(plain_tooltip(lacking or what))
-
-    def _show_table(self) -> None:
-        self._tabs.setCurrentWidget(self._tensors)
 
     def _described(self, source: SourceInfo, parameters: int) -> str:
         text = self.tr("{0} · {1} · {2:,} parameters").format(source.name, source.task, parameters)
@@ -147,6 +134,13 @@ class ComparisonWindow(QDialog):
             [Row((key.key, _value(key.left), _value(key.right))) for key in self._comparison.keys]
         )
         return make_table(model, "comparedKeys", self.tr("Compared configuration"))
+
+
+def _line(text: str, role: QPalette.ColorRole = QPalette.ColorRole.WindowText) -> QLabel:
+    label = ElidedLabel()
+    label.setText(text)
+    label.setForegroundRole(role)
+    return label
 
 
 def _value(value: object) -> str:

@@ -1,11 +1,12 @@
-"""What a person wishes to have run, kept from one time to the next, and the command for it."""
+"""What the corpus dialog runs: files, output folder and options, kept between sessions."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
+from msgspec.structs import fields
 from PySide6.QtCore import QSettings
 
 from bertviewer.core.corpus.options import CorpusOptions
@@ -13,81 +14,69 @@ from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.report.recipe import corpus_command
 
 SETTING = "corpus"
-MOST = 2**31 - 1
-"""The largest number that Qt's fields take."""
-_TEXTS, _NUMBERS = (
-    ("column", "modules"),
-    ("batch_size", "batch_tokens", "max_tokens", "limit", "shards"),
-)
+MAX_NUMBER = 2**31 - 1
+"""The largest value of a QSpinBox."""
 
 
-class Wishes(Struct, frozen=True):
-    """What is run, how, and where the corpus goes.
+class CorpusTask(Struct, frozen=True):
+    """A run over a corpus.
 
     Attributes:
         files: the data.
-        folder: "" while none is chosen.
-        choices: all that can be chosen beside.
+        folder: the output folder, "" while none is chosen.
+        options: as on the command line.
     """
 
     files: tuple[str, ...] = ()
     folder: str = ""
-    choices: CorpusOptions = CorpusOptions()
+    options: CorpusOptions = CorpusOptions()
 
-    def command(self, source: ModelSource, *, are_names: bool = False) -> str:
-        """Return the command that does the same; with names alone it is the same anywhere."""
+    def command(self, source: ModelSource, *, is_portable: bool = False) -> str:
+        """Return the equivalent command; a portable one has file names without their folders."""
         files, folder = [Path(file) for file in self.files], Path(self.folder)
-        if are_names:
+        if is_portable:
             files, folder = [Path(file.name) for file in files], Path(folder.name)
-        return corpus_command(source, files, folder, self.choices)
+        return corpus_command(source, files, folder, self.options)
 
 
 def proposed_folder(files: tuple[str, ...]) -> str:
-    """Return a folder beside the first file, called after it."""
+    """Return an output folder next to the first file, named after it."""
     if not files:
         return ""
     file = Path(files[0])
     return str(file.with_name(f"{file.name.partition('.')[0] or file.name}-corpus"))
 
 
-def choices_of(data: Any) -> CorpusOptions:
-    """Return the choices that JSON has, which may hold anything."""
-    if not isinstance(data, Mapping):
-        return CorpusOptions()
+def options_from(data: Any) -> CorpusOptions:
+    """Return the options in decoded JSON; missing and invalid ones have their defaults."""
     found: dict[str, Any] = {}
-    for name in CorpusOptions.__struct_fields__:
-        value = data.get(name)
-        is_number = type(value) is int and 0 < value <= MOST
-        if (
-            (name in _NUMBERS and is_number)
-            or (name in (*_TEXTS, "device") and isinstance(value, str))
-            or (name == "random_weights" and isinstance(value, bool))
-        ):
-            found[name] = value
+    for field in fields(CorpusOptions):
+        try:
+            value = convert(data[field.name], field.type)
+        except (KeyError, TypeError, ValidationError):
+            continue  # settings and manifests may contain anything
+        if not isinstance(value, int) or isinstance(value, bool) or 0 < value <= MAX_NUMBER:
+            found[field.name] = value
     return CorpusOptions(**found)
 
 
-def remembered() -> Wishes:
-    """Return what was wished for last; settings may hold anything."""
+def load_task() -> CorpusTask:
+    """Return the stored task; what is invalid in it has its defaults."""
     try:
         stored = json.loads(str(QSettings().value(SETTING, "{}")))
     except (ValueError, RecursionError):
-        return Wishes()
-    if not isinstance(stored, dict):
-        return Wishes()
+        return CorpusTask()
+    if not isinstance(stored, Mapping):
+        return CorpusTask()
     files, folder = stored.get("files"), stored.get("folder")
-    return Wishes(
+    return CorpusTask(
         tuple(map(str, files)) if isinstance(files, list) else (),
         folder if isinstance(folder, str) else "",
-        choices_of(stored.get("choices")),
+        options_from(stored.get("choices")),
     )
 
 
-def remember(wishes: Wishes) -> None:
-    """Keep what is wished for."""
-    stored = {
-        "files": wishes.files,
-        "folder": wishes.folder,
-        "choices": wishes.choices.to_json(),
-    }
+def store_task(task: CorpusTask) -> None:
+    """Store a task for the next time."""
+    stored = {"files": task.files, "folder": task.folder, "choices": task.options.to_json()}
     QSettings().setValue(SETTING, json.dumps(stored))

@@ -1,4 +1,4 @@
-"""What can be chosen of a run over many sentences, as controls one below the other."""
+"""Form of the corpus dialog."""
 
 from pathlib import Path
 
@@ -19,66 +19,63 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.theme import GRID
 from bertviewer.core.corpus.options import BATCH_TOKENS, MAX_SHARDS, CorpusOptions
 from bertviewer.core.corpus.records import COLUMN
-from bertviewer.ui.corpus.data_list import DataList
-from bertviewer.ui.corpus.options import Wishes, proposed_folder
+from bertviewer.ui.corpus.fields import FileField
+from bertviewer.ui.corpus.options import MAX_NUMBER, CorpusTask, proposed_folder
+from bertviewer.ui.widgets.buttons import tool_button
 from bertviewer.ui.widgets.layouts import STRETCH, hbox, named, number_field, vbox
 
-MOST = 2**31 - 1
-"""What a field of Qt's can hold."""
-_PLAIN = (".txt", ".text", ".gz", "")
-"""Endings of files that have no columns."""
+_TEXT_FILES = {".txt", ".text", ".gz", ""}
+"""Suffixes of files without columns."""
 
 
-class Choosing(QWidget):
-    """``changed`` tells of every change by a person, ``folder_changed`` of the folder's as well.
+class OptionsForm(QWidget):
+    """Files, output folder and options.
 
-    ``more_toggled`` says that the choices that few people need came into sight, or went.
+    ``changed`` by the user, ``folder_changed`` in addition for the folder; ``advanced_toggled``
+    when the rows of the advanced options are shown or hidden.
     """
 
     changed = Signal()
     folder_changed = Signal()
-    more_toggled = Signal(bool)
+    advanced_toggled = Signal(bool)
 
     def __init__(self, *, offers_random: bool) -> None:
         super().__init__()
         self._offers_random = offers_random
-        self._rest = CorpusOptions()
-        self._is_proposed = True
-        self.data = DataList()
-        self._folder = self._field("corpusFolder", self.tr("Output folder"))
-        self._choose = named(QPushButton(self.tr("C&hoose…")), "corpusChooseFolder")
-        self._choose.setToolTip(
-            self.tr("Choose the output folder. An unfinished run in it is resumed.")
+        self._options = CorpusOptions()  # for those without a field
+        self._is_proposed = True  # the folder
+        self._files = FileField()
+        self._folder = self._text("corpusFolder", self.tr("Output folder"))
+        choose = named(
+            QPushButton(self.tr("C&hoose…")),
+            "corpusChooseFolder",
+            tooltip=self.tr("Choose the output folder. An unfinished run in it is resumed."),
         )
-        self._choose.setAutoDefault(False)
-        self._column = self._field(
-            "corpusColumn",
-            self.tr("Column of JSONL, CSV or Parquet files that holds the sentences"),
-        )
-        self._column.setPlaceholderText(COLUMN)
-        all_of_them = self.tr("all")
-        self._limit = self._number(
-            "corpusLimit", self.tr("Maximum number of sentences"), all_of_them
-        )
+        choose.setAutoDefault(False)
+        column = self.tr("Column of JSONL, CSV or Parquet files that holds the sentences")
+        self._column = self._text("corpusColumn", column, COLUMN)
+        limit = self.tr("Maximum number of sentences")
+        self._limit = self._number("corpusLimit", limit, self.tr("all"))
         self._random = named(
-            QCheckBox(self.tr("Random weights (results are meaningless)")), "corpusRandom"
+            QCheckBox(self.tr("Random weights (results are meaningless)")),
+            "corpusRandom",
+            tooltip=self.tr("This model has no trained weights"),
         )
-        self._random.setToolTip(self.tr("This model has no trained weights"))
         self._random.setVisible(offers_random)
         self._random.toggled.connect(self.changed)
-        self._more = self._make_more()
-        self._button = self._make_more_button()
+        self._advanced = self._make_advanced()
+        self._advanced_button = self._make_advanced_button()
         self._form = QFormLayout()
-        self._lay_out()
-        self.data.changed.connect(self._on_data)
+        self._lay_out(choose)
+        self._files.changed.connect(self._on_files)
         self._folder.textEdited.connect(self._on_folder)
-        self._choose.clicked.connect(self._choose_folder)
+        choose.clicked.connect(self._choose_folder)
 
     @property
-    def wishes(self) -> Wishes:
-        """What is chosen."""
-        choices = replace(
-            self._rest,
+    def task(self) -> CorpusTask:
+        """The fields' contents."""
+        options = replace(
+            self._options,
             column=self._column.text().strip() or None,
             batch_size=self._batch_size.value() or None,
             batch_tokens=self._batch_tokens.value(),
@@ -88,65 +85,57 @@ class Choosing(QWidget):
             modules=self._modules.text().strip() or "*",
             random_weights=self._offers_random and self._random.isChecked(),
         )
-        return Wishes(self.data.files, self._folder.text().strip(), choices)
+        return CorpusTask(self._files.files, self._folder.text().strip(), options)
 
-    def show_wishes(self, wishes: Wishes) -> None:
-        """Show what is wished for, without saying that it changed."""
-        self.data.show_files(wishes.files)
-        self._folder.setText(wishes.folder)
-        self._is_proposed = wishes.folder in ("", proposed_folder(wishes.files))
-        self.show_choices(wishes.choices)
+    def show_task(self, task: CorpusTask) -> None:
+        """Fill all fields; emits nothing."""
+        self._files.set_files(task.files)
+        self._folder.setText(task.folder)
+        self._is_proposed = task.folder in ("", proposed_folder(task.files))
+        self.show_options(task.options)
 
-    def show_choices(self, choices: CorpusOptions) -> None:
-        """Show other choices, without saying that they changed."""
+    def show_options(self, options: CorpusOptions) -> None:
+        """Fill the fields of the options; emits nothing."""
         self.blockSignals(True)
-        self._rest = choices
-        self._column.setText(choices.column or "")
-        self._modules.setText("" if choices.modules == "*" else choices.modules)
-        self._batch_tokens.setValue(choices.batch_tokens)
+        self._options = options
+        self._column.setText(options.column or "")
+        self._modules.setText("" if options.modules == "*" else options.modules)
+        self._batch_tokens.setValue(options.batch_tokens)
         for field, value in (
-            (self._limit, choices.limit),
-            (self._batch_size, choices.batch_size),
-            (self._max_tokens, choices.max_tokens),
-            (self._shards, choices.shards),
+            (self._limit, options.limit),
+            (self._batch_size, options.batch_size),
+            (self._max_tokens, options.max_tokens),
+            (self._shards, options.shards),
         ):
             field.setValue(value or 0)
-        self._random.setChecked(choices.random_weights)
-        usual = CorpusOptions(
-            choices.column, limit=choices.limit, random_weights=choices.random_weights
+        self._random.setChecked(options.random_weights)
+        basic = CorpusOptions(
+            column=options.column,
+            limit=options.limit,
+            random_weights=options.random_weights,
+            device=options.device,
         )
-        self._button.setChecked(choices != replace(usual, device=choices.device))
-        self._show_column()
+        self._advanced_button.setChecked(options != basic)
+        self._update_column()
         self.blockSignals(False)
 
-    def _make_more(self) -> tuple[tuple[str, QWidget], ...]:
-        """Return the choices that few people need."""
-        none = self.tr("no limit")
-        self._batch_tokens = self._number(
-            "corpusBatchTokens", self.tr("Maximum tokens per batch, including padding")
-        )
+    def _make_advanced(self) -> tuple[tuple[str, QWidget], ...]:
+        """Return the labels and fields of the advanced options."""
+        batch_tokens = self.tr("Maximum tokens per batch, including padding")
+        self._batch_tokens = self._number("corpusBatchTokens", batch_tokens)
         self._batch_tokens.setMinimum(1)
         self._batch_tokens.setValue(BATCH_TOKENS)
-        self._batch_size = self._number(
-            "corpusBatchSize", self.tr("Maximum sentences per batch"), none
+        batch_size = self.tr("Maximum sentences per batch")
+        self._batch_size = self._number("corpusBatchSize", batch_size, self.tr("no limit"))
+        max_tokens = self.tr("Longer sentences are truncated to this many tokens")
+        self._max_tokens = self._number("corpusMaxTokens", max_tokens, self.tr("model limit"))
+        shards = self.tr(
+            "Number of parts the data is split into; a resumed run computes the missing ones"
         )
-        self._max_tokens = self._number(
-            "corpusMaxTokens",
-            self.tr("Longer sentences are truncated to this many tokens"),
-            self.tr("model limit"),
-        )
-        self._shards = self._number(
-            "corpusShards",
-            self.tr(
-                "Number of parts the data is split into; a resumed run computes the missing ones"
-            ),
-            self.tr("automatic"),
-        )
+        self._shards = self._number("corpusShards", shards, self.tr("automatic"))
         self._shards.setMaximum(MAX_SHARDS)
-        self._modules = self._field(
-            "corpusModules", self.tr("Modules to measure, as a pattern of their paths")
-        )
-        self._modules.setPlaceholderText("*")
+        modules = self.tr("Modules to measure, as a pattern of their paths")
+        self._modules = self._text("corpusModules", modules, "*")
         return (
             (self.tr("&Tokens per batch"), self._batch_tokens),
             (self.tr("Sentences per &batch"), self._batch_size),
@@ -155,72 +144,66 @@ class Choosing(QWidget):
             (self.tr("&Shards"), self._shards),
         )
 
-    def _make_more_button(self) -> QToolButton:
-        button = named(
-            QToolButton(),
-            "corpusMore",
-            tooltip=self.tr("Batch size, truncation, modules and shards"),
-        )
-        button.setText(self.tr("Advanced"))
-        button.setCheckable(True)
+    def _make_advanced_button(self) -> QToolButton:
+        tooltip = self.tr("Batch size, truncation, modules and shards")
+        button = tool_button("corpusMore", self.tr("Advanced"), tooltip, is_checkable=True)
         button.setAutoRaise(True)
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-
-        button.toggled.connect(self._show_more)
+        button.toggled.connect(self._show_advanced)
         return button
 
-    def _show_more(self, is_open: bool) -> None:
-        arrow = Qt.ArrowType.DownArrow if is_open else Qt.ArrowType.RightArrow
-        self._button.setArrowType(arrow)
-        for _, control in self._more:
-            self._form.setRowVisible(control, is_open)
-        self.more_toggled.emit(is_open)
+    def _show_advanced(self, is_shown: bool) -> None:
+        arrow = Qt.ArrowType.DownArrow if is_shown else Qt.ArrowType.RightArrow
+        self._advanced_button.setArrowType(arrow)
+        for _, field in self._advanced:
+            self._form.setRowVisible(field, is_shown)
+        self.advanced_toggled.emit(is_shown)
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, choose: QPushButton) -> None:
         form = self._form
         form.setHorizontalSpacing(3 * GRID)
         form.setVerticalSpacing(2 * GRID)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        label = QLabel(self.tr("&Data"))
-        label.setBuddy(self.data.list)
-        form.addRow(label, self.data)
-        form.addRow(self.tr("Co&lumn"), self._column)
-        folder = QLabel(self.tr("Output &folder"))
+        data, folder = QLabel(self.tr("&Data")), QLabel(self.tr("Output &folder"))
+        data.setBuddy(self._files.list)
         folder.setBuddy(self._folder)
-        form.addRow(folder, hbox((self._folder, 1), self._choose, spacing=2 * GRID))
+        form.addRow(data, self._files)
+        form.addRow(self.tr("Co&lumn"), self._column)
+        form.addRow(folder, hbox((self._folder, 1), choose, spacing=2 * GRID))
         form.addRow(self.tr("S&entences"), self._limit)
         form.addRow("", self._random)
-        form.addRow("", hbox(self._button, STRETCH))
-        for words, control in self._more:
-            form.addRow(words, control)
+        form.addRow("", hbox(self._advanced_button, STRETCH))
+        for label, field in self._advanced:
+            form.addRow(label, field)
         vbox(form, parent=self)
-        self._show_more(False)
-        self._show_column()
+        self._show_advanced(False)
+        self._update_column()
 
-    def _field(self, name: str, purpose: str) -> QLineEdit:
+    def _text(self, name: str, purpose: str, placeholder: str = "") -> QLineEdit:
         field = named(QLineEdit(), name, accessible_name=purpose, tooltip=purpose)
+        field.setPlaceholderText(placeholder)
         field.textEdited.connect(self.changed)
         return field
 
-    def _number(self, name: str, purpose: str, nothing: str = "") -> QSpinBox:
+    def _number(self, name: str, purpose: str, text_of_zero: str = "") -> QSpinBox:
         field = number_field(name, purpose)
-        field.setRange(0, MOST)
-        field.setSpecialValueText(nothing)
-        field.setKeyboardTracking(True)
+        field.setRange(0, MAX_NUMBER)
+        field.setSpecialValueText(text_of_zero)
         field.valueChanged.connect(self.changed)
         return field
 
-    def _show_column(self) -> None:
-        """Ask for a column where a file may have some."""
-        suffixes = {Path(file.removesuffix(".gz")).suffix.lower() for file in self.data.files}
-        is_wanted = bool(suffixes - set(_PLAIN)) or bool(self._column.text())
-        self._form.setRowVisible(self._column, is_wanted)
+    def _update_column(self) -> None:
+        """Show the field for a column if a file may have columns."""
+        files = self._files.files
+        suffixes = {Path(file.removesuffix(".gz")).suffix.lower() for file in files}
+        is_visible = bool(suffixes - _TEXT_FILES) or bool(self._column.text())
+        self._form.setRowVisible(self._column, is_visible)
 
-    def _on_data(self) -> None:
-        self._show_column()
+    def _on_files(self) -> None:
+        self._update_column()
         if self._is_proposed:
-            self._folder.setText(proposed_folder(self.data.files))
+            self._folder.setText(proposed_folder(self._files.files))
             self.folder_changed.emit()
         self.changed.emit()
 

@@ -1,4 +1,4 @@
-"""What the open model does to many sentences: layers, values, heads, outlier features."""
+"""Window with the statistics of a corpus."""
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
@@ -10,12 +10,15 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import printable
-from bertviewer.ui.corpus.compared_page import ComparedPage
-from bertviewer.ui.corpus.heads_page import HeadsPage
-from bertviewer.ui.corpus.layers_page import LayersPage
-from bertviewer.ui.corpus.origin_page import OriginPage
-from bertviewer.ui.corpus.outliers_page import OutliersPage
-from bertviewer.ui.corpus.values_page import ValuesPage
+from bertviewer.ui.corpus.pages import (
+    ComparisonPage,
+    DetailsPage,
+    HeadsPage,
+    LayersPage,
+    OutliersPage,
+    ValuesPage,
+    corpus_text,
+)
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.widgets.labels import Badge, ElidedLabel, plain_tooltip
@@ -25,19 +28,15 @@ SIZE = 1080, 660  # pixels
 
 
 class CorpusWindow(QDialog):
-    """Beside the main window: what is clicked is selected there, and what is selected is marked.
+    """Pages that follow the main window's selection, and select in it what is clicked.
 
-    The values are those of the module that is selected. ``comparison_wanted`` tells of the button.
+    ``comparison_wanted`` is the click of a button.
     """
 
     comparison_wanted = Signal()
 
     def __init__(
-        self,
-        corpus: Corpus,
-        architecture: Architecture,
-        workspace: Workspace,
-        parent: QWidget | None = None,
+        self, corpus: Corpus, architecture: Architecture, workspace: Workspace, parent: QWidget
     ) -> None:
         super().__init__(parent)
         self.setObjectName("corpusWindow")
@@ -47,7 +46,7 @@ class CorpusWindow(QDialog):
         self.setWindowTitle(self.tr("{0}: corpus statistics").format(name))
         self.corpus = corpus
         self._workspace = workspace
-        self._compared: ComparedPage | None = None
+        self._comparison: ComparisonPage | None = None
         self._tabs = tabs = named(QTabWidget(), "corpusTabs")
         tabs.setDocumentMode(True)
         tabs.addTab(LayersPage(corpus, architecture, workspace), self.tr("Layers"))
@@ -56,33 +55,35 @@ class CorpusWindow(QDialog):
         if heads.has_heads:
             tabs.addTab(heads, self.tr("Heads"))
         if corpus.outliers is not None:
-            outliers = OutliersPage(corpus, corpus.outliers, workspace)
-            tabs.addTab(outliers, self.tr("Outlier features"))
-        tabs.addTab(OriginPage(corpus), self.tr("Details"))
+            tabs.addTab(OutliersPage(corpus, workspace), self.tr("Outlier features"))
+        tabs.addTab(DetailsPage(corpus), self.tr("Details"))
         vbox(self._make_head(), (tabs, 1), parent=self, margins=(16, 12, 16, 16), spacing=8)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Close), self, self.close)
         tabs.tabBar().setFocus()
-        # Qt itself would give it two thirds of the screen at most.
+        # Qt's default would be at most two thirds of the screen.
         self.resize(QSize(*SIZE).boundedTo(self.screen().availableSize()))
 
     def show_comparison(self, comparison: CorpusComparison, name: str) -> None:
-        """Show what differs between this corpus and another one, of that folder."""
-        if self._compared is not None:
-            self._tabs.removeTab(self._tabs.indexOf(self._compared))
-            self._compared.deleteLater()
-        self._compared = ComparedPage(comparison, self._workspace)
+        """Show the differences from another corpus, which is in the folder ``name``."""
+        if self._comparison is not None:
+            self._tabs.removeTab(self._tabs.indexOf(self._comparison))
+            self._comparison.deleteLater()
+        self._comparison = ComparisonPage(comparison, self._workspace)
         title = self.tr("Compared with {0}").format(printable(name))
-        self._tabs.addTab(self._compared, title.replace("&", "&&"))
-        self._tabs.setCurrentWidget(self._compared)
+        self._tabs.addTab(self._comparison, title.replace("&", "&&"))
+        self._tabs.setCurrentWidget(self._comparison)
 
     def _make_head(self) -> QHBoxLayout:
-        """Return what the figures are of, whether the weights are random, and the button."""
-        head = named(ElidedLabel(), "corpusHead")
-        head.setText(self._described())
-        weights = named(Badge(), "corpusWeights")
+        """Return a description of the corpus, a warning about random weights, and the button."""
+        head, text = named(ElidedLabel(), "corpusHead"), corpus_text(self.corpus)
+        if skipped := self.corpus.manifest.get("left_out"):
+            one, many = self.tr("{0} line skipped"), self.tr("{0} lines skipped")
+            text = f"{text} · {count_text(skipped, one, many)}"
+        head.setText(text)
         source = SourceInfo.from_json(self.corpus.manifest["source"])
         is_random = source.weights == "random" or bool(source.random_tensors)
         notices = self.tr("see notices") if source.notices else ""
+        weights = named(Badge(), "corpusWeights")
         weights.show_text(self.tr("Random weights") if is_random else notices, WARNING)
         weights.setToolTip(plain_tooltip("\n".join(map(printable, source.notices))))
         compare = named(
@@ -93,15 +94,3 @@ class CorpusWindow(QDialog):
         compare.setAutoDefault(False)
         compare.clicked.connect(self.comparison_wanted)
         return hbox((head, 1), weights, compare, spacing=8)
-
-    def _described(self) -> str:
-        corpus = self.corpus
-        parts = [
-            count_text(corpus.sentences, self.tr("{0} sentence"), self.tr("{0} sentences")),
-            count_text(corpus.tokens, self.tr("{0} token"), self.tr("{0} tokens")),
-            *(printable(str(file["name"])) for file in corpus.manifest.get("data", ())),
-        ]
-        if left_out := corpus.manifest.get("left_out"):
-            one, many = self.tr("{0} line skipped"), self.tr("{0} lines skipped")
-            parts.append(count_text(left_out, one, many))
-        return " · ".join(parts)

@@ -293,7 +293,7 @@ ENTRIES: tuple[Entry, ...] = (
     Action("runSentence", RUN, QT_TRANSLATE_NOOP("actions", "&Run the sentence"),
            lambda c: c.run(), ("Ctrl+R",), needs=(MODEL, IDLE)),
     Action("runCorpus", RUN, QT_TRANSLATE_NOOP("actions", "Run a c&orpus…"),
-           lambda c: c.corpora.choose_data(),
+           lambda c: c.corpora.open_dialog(),
            tip=QT_TRANSLATE_NOOP("actions", "Collect statistics over text files; can "
 "be resumed if stopped"),
            needs=(MODEL, IDLE)),

@@ -16,8 +16,8 @@ from bertviewer.core.runs.device import CPU
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.ui.actions.action import shortcut_keys
 from bertviewer.ui.checkpoint.banner import NoticeBanner, RandomBanner
-from bertviewer.ui.compare.model_dialog import Comparing
-from bertviewer.ui.corpus.opening import CorpusOpening
+from bertviewer.ui.compare.controller import ComparisonController
+from bertviewer.ui.corpus.controller import CorpusController
 from bertviewer.ui.docks.dock import Pane
 from bertviewer.ui.docks.panes import Panes
 from bertviewer.ui.docks.tab_order import TabOrder
@@ -94,8 +94,8 @@ class MainWindow(QMainWindow):
         self.panes = self._make_panes()
         self.run_area.opened.connect(self.panes.set_run_open)
         self.run_area.bar.run_button.device_chosen.connect(self.set_device)
-        self.comparing = Comparing(workspace, self)
-        self.corpora = CorpusOpening(workspace, self)
+        self.comparing = ComparisonController(workspace, self)
+        self.corpora = CorpusController(workspace, self)
         self.opening.corpus_wanted.connect(self.corpora.open)
         self.opening.dragged.connect(DropHint(self).show_over)
         self.exporting = Exporting(

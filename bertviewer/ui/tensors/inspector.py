@@ -1,29 +1,135 @@
-"""Looks into one tensor: what it is, which part of it is wanted, and the views of that."""
+"""Inspector of one tensor: its title, the choice of a slice, and its views."""
+
+from math import prod
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from bertviewer.charts.labels import position_text
 from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.heads import HeadLayout
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.tensors.axes import Axis, TokenIndex
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.tensors.values import NamedValues
+from bertviewer.core.util.numbers import number_text
+from bertviewer.core.util.text import isolated
 from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.part_choice import PartChoice
 from bertviewer.ui.tensors.subject import Subject
-from bertviewer.ui.tensors.title import TensorTitle
 from bertviewer.ui.tensors.views import TensorViews
-from bertviewer.ui.tensors.worst_line import WorstLine
+from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.views.staleness import why_stale
 from bertviewer.ui.widgets.buttons import flat_button
-from bertviewer.ui.widgets.layouts import hbox, named, vbox
+from bertviewer.ui.widgets.labels import MAX_TOOLTIP, ElidedLabel, plain_label, plain_tooltip
+from bertviewer.ui.widgets.layouts import STRETCH, hbox, named, vbox
+
+
+class TensorTitle(ElidedLabel):
+    """Name, shape, dtype and origin of a tensor; its full name and file are in the tooltip."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._shown: tuple[Subject, NamedValues] | None = None
+        self._part: tuple[int, ...] = ()
+        for signal in (
+            workspace.next_run.changed,
+            workspace.device_chosen,
+            workspace.devices_changed,
+        ):
+            signal.connect(self._update)
+
+    def show_name(self, name: str) -> None:
+        """Show only a name, as there are no values."""
+        self._shown = None
+        self.setText(name)
+        self.setToolTip("")
+        self.setForegroundRole(QPalette.ColorRole.WindowText)
+
+    def show_values(self, subject: Subject, found: NamedValues) -> None:
+        """Show the name and the origin of values."""
+        self._shown, self._part = (subject, found), ()
+        self._update()
+
+    def show_part(self, shape: tuple[int, ...]) -> None:
+        """Show the shape of the chosen slice too, if it is smaller than the tensor."""
+        if shape != self._part:
+            self._part = shape
+            self._update()
+
+    def _update(self) -> None:
+        if self._shown is None:
+            return
+        subject, found = self._shown
+        values, origin, watched = found.values, found.values.origin, subject.watched
+        shape = shape_text(values.shape)
+        if self._part and prod(self._part) != prod(values.shape):
+            shape = self.tr("{0} of {1}").format(shape_text(self._part), shape)
+        stale = ""
+        if watched is not None:
+            stale = why_stale(watched.run, self._workspace.next_run, self._workspace.device)
+        # What must not be elided comes first.
+        texts = [stale.rstrip(":"), self.tr("Random weights") if origin.is_random else ""]
+        texts += [subject.title, f"{shape}  {values.dtype}"]
+        if origin.file is not None:
+            texts.append(self.tr("from {0}").format(origin.file.name))
+        self.setText(" · ".join(filter(None, texts)))
+        is_doubtful = origin.is_random or bool(stale)
+        self.setForegroundRole(WARNING if is_doubtful else QPalette.ColorRole.WindowText)
+        lines = [subject.name]
+        if origin.file is not None:
+            lines.append(str(origin.file))
+            if origin.key != values.name:
+                lines.append(self.tr("stored as {0}").format(origin.key))
+        elif watched is None:
+            lines.append(self.tr("initialised randomly, not read from a checkpoint"))
+        else:
+            sentence = isolated(watched.run.sentence.text[:MAX_TOOLTIP])
+            lines.append(self.tr("from the run of “{0}”").format(sentence))
+            if origin.is_random:
+                lines.append(self.tr("random weights: values are not meaningful"))
+        self.setToolTip(plain_tooltip("\n".join(lines)))
+
+
+class LargestDifference(QWidget):
+    """The largest difference found by a check; ``clicked`` on the button that goes there."""
+
+    clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text = named(plain_label(""), "largestDifferenceText")
+        tooltip = self.tr("Go to the element with the largest difference")
+        button = flat_button("largestDifference", self.tr("Go to element"), tooltip)
+        button.clicked.connect(self.clicked)
+        hbox((self._text, 1), button, parent=self, margins=(4 * GRID, 0, 2 * GRID, 0))
+        self.hide()
+
+    def show_values(self, found: NamedValues | None) -> None:
+        """Show where and how large it is; hide for values without a check."""
+        worst = None if found is None else found.worst
+        self.setVisible(worst is not None)
+        if found is None or worst is None:
+            self._text.clear()
+            return
+        element = filter(None, (shape_text(worst.index), position_text(worst.index, found.axes)))
+        text = self.tr("Max difference {0} at {1}, tolerance {2}").format(
+            number_text(abs(worst.difference), 3),
+            " ".join(element),
+            number_text(worst.tolerance, 3),
+        )
+        self._text.setText(text)
 
 
 class Inspector(QWidget):
-    """Shows a tensor once its values are found; ``closed`` tells that a person has had enough.
+    """Requests the values of a subject and shows them; ``closed`` by the user.
 
-    No values are kept but the last ones.
+    Only the values of the last subject are kept.
     """
 
     closed = Signal()
@@ -32,36 +138,37 @@ class Inspector(QWidget):
         super().__init__()
         self._workspace = workspace
         self._subject: Subject | None = None
-        self._is_new = False  # nothing of it has been shown yet
-        self._wanted_token: int | None = None
-        self._rows = Axis()  # what stands for a parameter's rows, once that is found
+        self._is_new = False  # the subject has not been shown yet
+        self._preferred_token: int | None = None
+        self._rows = Axis()  # of a parameter, once it is known
         self._values = Request[NamedValues | None](workspace.requests, self, needs_torch=False)
         self._tokens = Request[TokenIndex](workspace.requests, self)
         self._title = named(TensorTitle(workspace), "tensorTitle")
         self._parts = PartChoice()
-        self._worst = WorstLine()
+        self._difference = LargestDifference()
         self._views = TensorViews(workspace)
-        self._below = hbox(margins=(16, 0, 8, 0))
+        self._second_line = hbox(margins=(16, 0, 8, 0))
         self._head = self._make_head()
-        vbox(self._head, self._below, self._worst, (self._views, 1), parent=self, spacing=2)
+        lines = self._head, self._second_line, self._difference
+        vbox(*lines, (self._views, 1), parent=self, spacing=2)
         self._parts.changed.connect(self._on_part)
         self._parts.head_chosen.connect(
             lambda head: workspace.selection.go(SelectionKey(head=head))
         )
-        token = self._parts.tokens.token_chosen
-        token.connect(lambda place: workspace.selection.go(SelectionKey(token=place)))
-        self._worst.wanted.connect(self._go_to_worst)
+        token_chosen = self._parts.tokens.token_chosen
+        token_chosen.connect(lambda token: workspace.selection.go(SelectionKey(token=token)))
+        self._difference.clicked.connect(self._go_to_difference)
         self._values.finished.connect(self._on_values)
         self._values.late.connect(self._on_late)
         self._tokens.finished.connect(self._on_tokens)
         workspace.runs.run_changed.connect(self._on_run)
-        workspace.weights_arrived.connect(self._look_again)
+        workspace.weights_arrived.connect(self._retry)
         workspace.selection.head_changed.connect(self._on_head)
         workspace.selection.token_changed.connect(self._on_token)
-        workspace.architecture_changed.connect(self.forget)
+        workspace.architecture_changed.connect(self.clear)
 
     def show_subject(self, subject: Subject) -> None:
-        """Look into a tensor, in the view that is chosen."""
+        """Show a tensor in the chosen view."""
         if self._subject is None or self._subject.key != subject.key:
             self._is_new = True
             self._rows = Axis()
@@ -71,30 +178,30 @@ class Inspector(QWidget):
             self._on_values()
 
     def show_waiting(self) -> None:
-        """Show that what is wanted is still looked for."""
+        """Show that it is not known yet which tensors there are."""
         self._subject = None
         self._values.cancel()
         self._on_late()
 
-    def want_token(self, token: int | None) -> None:
-        """Show a single token of the run in what comes next, if it has a row for it."""
-        self._wanted_token = token
+    def prefer_token(self, token: int | None) -> None:
+        """Show only the row of a token in the next subject, if it has one."""
+        self._preferred_token = token
 
-    def leave(self) -> None:
-        """Want nothing more: the tab is out of sight, or no tensor is chosen."""
+    def cancel(self) -> None:
+        """Cancel all requests, as the inspector is hidden."""
         for request in (self._values, self._tokens):
             request.cancel()
-        self._views.leave()
+        self._views.cancel()
 
-    def forget(self) -> None:
-        """Keep nothing: the model is another one."""
+    def clear(self) -> None:
+        """Forget everything, as the model is another one."""
         self._subject = None
         self._title.show_name("")
-        self._worst.show_worst(None)
+        self._difference.show_values(None)
         self._parts.show_head(self._workspace.selection.head)
         for request in (self._values, self._tokens):
             request.forget()
-        self._views.forget()
+        self._views.clear()
 
     def _make_head(self) -> QHBoxLayout:
         close = flat_button("closeTensor", "×", self.tr("Close and show only the list of tensors"))
@@ -109,38 +216,43 @@ class Inspector(QWidget):
         if subject is None or architecture is None or self._values.key != subject.key:
             return
         if found is None:
-            self._say(self._values.error or self._why_not())
+            no_weights = self.tr(
+                "This model has no weights. Run a sentence with random weights to see the "
+                "values that were drawn."
+            )
+            self._show_message(self._values.error or no_weights)
             return
         self._title.show_values(subject, found)
-        layout = subject.heads(found.values.shape)
-        self._parts.show_choices(found.values.shape, layout, _shared(layout, architecture))
+        shape = found.values.shape
+        layout = subject.heads(shape)
+        self._parts.show_choices(shape, layout, _group_size(layout, architecture))
         self._parts.tokens.show_rows(found.axes[0] if subject.watched else Axis())
         if subject.watched is not None:
-            self._parts.tokens.choose(self._wanted_token)
-            self._wanted_token = None
-        self._parts.show_beside(tuple(found.interleaved))
+            self._parts.tokens.choose(self._preferred_token)
+            self._preferred_token = None
+        self._parts.show_compared(tuple(found.interleaved))
         self._place_choices()
-        self._worst.show_worst(found)
+        self._difference.show_values(found)
         is_new, self._is_new = self._is_new, False
         if is_new and self._tokens.key == subject.key:
             self._rows = Axis(self._tokens.result or TokenIndex(()))
         self._on_part()
         if is_new and found.worst is not None:
-            self._go_to_worst()
+            self._go_to_difference()
         if subject.rows is not None:
             self._tokens.want(subject.key, subject.rows)
 
     def _place_choices(self) -> None:
-        """Have one choice beside the title, and several below it: that has to be read first."""
+        """Put one choice next to the title, several below it, where they leave room for it."""
         is_below = self._parts.count > 1
-        if is_below == (self._below.indexOf(self._parts) >= 0):
+        if is_below == (self._second_line.indexOf(self._parts) >= 0):
             return
-        (self._head if is_below else self._below).removeWidget(self._parts)
+        (self._head if is_below else self._second_line).removeWidget(self._parts)
         if is_below:
-            self._below.addWidget(self._parts)
-            self._below.addStretch(1)
+            self._second_line.addWidget(self._parts)
+            self._second_line.addStretch(STRETCH)
         else:
-            self._below.takeAt(0)  # the stretch
+            self._second_line.takeAt(0)  # the stretch
             self._head.insertWidget(1, self._parts)
 
     def _on_tokens(self) -> None:
@@ -154,16 +266,18 @@ class Inspector(QWidget):
         if found is None or subject is None or self._values.key != subject.key:
             return
         rows, columns = found.axes if subject.rows is None else (self._rows, found.axes[1])
-        beside = {title: self._parts.matrix(values) for title, values in found.interleaved.items()}
-        matrix = beside.get(self._parts.compared) or self._parts.matrix(found.values)
+        compared = {
+            title: self._parts.matrix(values) for title, values in found.interleaved.items()
+        }
+        matrix = compared.get(self._parts.compared) or self._parts.matrix(found.values)
         part = self._views.part
         if part is None or part.matrix != matrix or part.rows is not rows:
-            part = TensorPart(matrix, rows, columns, beside, found.metadata)
+            part = TensorPart(matrix, rows, columns, compared, found.metadata)
         self._views.show_part(part)
         self._title.show_part(matrix.shape)
 
-    def _go_to_worst(self) -> None:
-        """Bring the element that differs the most into sight."""
+    def _go_to_difference(self) -> None:
+        """Scroll to the element with the largest difference."""
         found = self._values.result
         if found is None or found.worst is None or self._views.part is None:
             return
@@ -174,47 +288,39 @@ class Inspector(QWidget):
         self._views.go_to(row - matrix.row_span[0], column - matrix.column_span[0])
 
     def _on_head(self) -> None:
-        """Follow the head that the window has selected; what is out of sight wants nothing."""
         if self._parts.show_head(self._workspace.selection.head) and self.isVisible():
             self._on_part()
 
     def _on_token(self) -> None:
-        """Follow the token that the window has selected, in the same way."""
         if self._parts.tokens.follow(self._workspace.selection.token) and self.isVisible():
             self._on_part()
 
     def _on_late(self) -> None:
-        self._say(self.tr("Computing…"))
+        self._show_message(self.tr("Computing…"))
 
     def _on_run(self) -> None:
-        """Keep nothing of a run that was replaced; who lists what there is shows the new one."""
+        """Forget a subject of an earlier run."""
         subject = self._subject
         if subject is not None and subject.watched not in (None, self._workspace.runs.watched):
-            self.forget()
+            self.clear()
         else:
-            self._look_again()
+            self._retry()
 
-    def _look_again(self) -> None:
-        """Look again where there was nothing: a run draws weights for a model without any."""
+    def _retry(self) -> None:
+        """Request values again that did not exist: a run draws weights for a model without any."""
         if self._subject is not None and self._values.result is None:
             self._values.forget()
             if self.isVisible():
                 self.show_subject(self._subject)
 
-    def _say(self, words: str) -> None:
+    def _show_message(self, text: str) -> None:
         self._title.show_name("" if self._subject is None else self._subject.name)
-        self._worst.show_worst(None)
-        self._views.say(words)
-
-    def _why_not(self) -> str:
-        return self.tr(
-            "This model has no weights. Run a sentence with random weights to see the "
-            "values that were drawn."
-        )
+        self._difference.show_values(None)
+        self._views.show_message(text)
 
 
-def _shared(layout: HeadLayout | None, architecture: Architecture) -> int:
-    """Return how many heads of the attention have one of a tensor's: keys may be shared."""
+def _group_size(layout: HeadLayout | None, architecture: Architecture) -> int:
+    """Return how many attention heads share a head of the tensor, as in grouped-query attention."""
     count = architecture.config.get("num_attention_heads")
     if layout is None or not isinstance(count, int) or not layout.heads:
         return 1

@@ -1,26 +1,82 @@
-"""Which slice of a tensor is looked at: a head, a token, or where in more than two dimensions."""
+"""Choice of a slice of a tensor: a head, a token, or indices of leading dimensions."""
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QSpinBox, QWidget
 
+from bertviewer.charts.labels import MAX_TOKEN, shortened, visible
 from bertviewer.core.analysis.heads import HeadLayout
+from bertviewer.core.checkpoints.reading import Span
+from bertviewer.core.tensors.axes import Axis
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.values import TensorValues
-from bertviewer.ui.tensors.token_choice import TokenChoice
 from bertviewer.ui.views.choice_box import offer
 from bertviewer.ui.widgets.layouts import hbox, named, number_field
 
 ALL = -1
-HEADS_AT = 1
-"""The dimension of four that counts the heads."""
+HEAD_DIMENSION = 1
+"""The dimension of the heads, of four."""
+
+
+class TokenChoice(QComboBox):
+    """The tokens of a run that a tensor's rows belong to; hidden if they belong to none.
+
+    ``changed`` when the choice changes; ``token_chosen`` has the token that the user chose. A
+    single token follows the selection of the window, all tokens do not.
+    """
+
+    changed = Signal()
+    token_chosen = Signal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        tooltip = self.tr("A single token’s row is shown as a column")
+        named(self, "tokenChoice", accessible_name=self.tr("Token"), tooltip=tooltip)
+        self.currentIndexChanged.connect(self._on_index)
+        self.show_rows(Axis())
+
+    @property
+    def span(self) -> Span | None:
+        """The chosen row, ``None`` for all."""
+        row = self.currentIndex() - 1
+        return (row, row + 1) if row >= 0 else None
+
+    def show_rows(self, rows: Axis) -> None:
+        """Offer the rows of a tensor; the same token stays chosen."""
+        places = rows.positions if rows.kind == "token" and len(rows.positions) > 1 else ()
+        self.setVisible(bool(places))
+        names = (shortened(visible(name), MAX_TOKEN) for name in rows.names.names) if places else ()
+        tokens = ((f"{n}  {name}", n) for n, name in zip(places, names, strict=True))
+        offer(self, ((self.tr("all tokens"), None), *tokens))
+
+    def choose(self, token: int | None) -> None:
+        """Choose a token of the run, if it has a row; emits nothing."""
+        if token is not None and (row := self.findData(token)) >= 0:
+            with QSignalBlocker(self):
+                self.setCurrentIndex(row)
+
+    def follow(self, token: int | None) -> bool:
+        """Choose the selected token unless all are chosen; return whether the choice changed."""
+        before = self.currentIndex()
+        if before > 0:
+            self.choose(token)
+        return self.currentIndex() != before
+
+    def show_row(self, row: int) -> None:
+        """Choose a row unless all are chosen."""
+        if self.currentIndex() > 0:
+            self.setCurrentIndex(row + 1)
+
+    def _on_index(self, index: int) -> None:
+        if index > 0:
+            self.token_chosen.emit(self.currentData())
+        self.changed.emit()
 
 
 class PartChoice(QWidget):
-    """Choices that a tensor has, and none that it has not; ``changed`` tells of a new one.
+    """The choices that a tensor has; ``changed`` when one of them changes.
 
-    ``head_chosen`` brings the head that a person chose. All heads are no other head: who chose
-    them sees whole tensors until another head is selected anywhere in the window. ``tokens`` has
-    the choice of a token.
+    ``head_chosen`` has the head that the user chose. After "all heads", tensors are shown whole
+    until another head is selected in the window.
     """
 
     changed = Signal()
@@ -29,73 +85,72 @@ class PartChoice(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._layout: HeadLayout | None = None
-        self._wanted: int | None = None  # the head to show, of every tensor that has it
-        self._shared = 1  # so many of the window's heads have one of the tensor's
-        self._sizes: tuple[int, ...] = ()  # of the dimensions before the last two
+        self._selected_head: int | None = None  # shown of every tensor that has it
+        self._group_size = 1  # attention heads per head of the tensor
+        self._sizes: tuple[int, ...] = ()  # of the leading dimensions
         self._leading: dict[int, QSpinBox] = {}
         self._part = named(
             QComboBox(), "partOfHeads", accessible_name=self.tr("Query, key or value")
         )
         self._head = named(QComboBox(), "headChoice", accessible_name=self.tr("Head"))
         self.tokens = TokenChoice()
-        says = self.tr("Given, recomputed or difference")
-        self._beside = named(QComboBox(), "comparedChoice", accessible_name=says)
-        choices = self._part, self._head, self.tokens, self._beside
-        self._row = hbox(*choices, parent=self, spacing=6)
+        title = self.tr("Given, recomputed or difference")
+        self._compared = named(QComboBox(), "comparedChoice", accessible_name=title)
+        self._boxes = self._part, self._head, self.tokens, self._compared
+        self._row = hbox(*self._boxes, parent=self, spacing=6)
         self._part.currentIndexChanged.connect(self._on_part)
         self._head.currentIndexChanged.connect(self._on_head)
         self.tokens.changed.connect(self.changed)
-        self._beside.currentIndexChanged.connect(self.changed)
+        self._compared.currentIndexChanged.connect(self.changed)
         self.show_choices((), None)
-        self.show_beside(())
+        self.show_compared(())
 
     @property
     def count(self) -> int:
-        """How many choices there are."""
-        choices = (self._part, self._head, self.tokens, self._beside, *self._leading.values())
-        return sum(not choice.isHidden() for choice in choices)
+        """Number of visible choices."""
+        return sum(not box.isHidden() for box in (*self._boxes, *self._leading.values()))
 
     @property
     def compared(self) -> str:
-        """Which of several tensors is shown, "" where there is one."""
-        return self._beside.currentData() or ""
+        """Title of the chosen one of several compared tensors, "" if there is only one."""
+        return self._compared.currentData() or ""
 
     def show_choices(
-        self, shape: tuple[int, ...], layout: HeadLayout | None, shared: int = 1
+        self, shape: tuple[int, ...], layout: HeadLayout | None, group_size: int = 1
     ) -> None:
-        """Offer what a tensor has.
+        """Offer the choices of a tensor.
 
         Args:
             shape: the tensor's.
-            layout: how heads lie in it.
-            shared: how many of the window's heads share one of these, as several heads of
-                queries share one of keys.
+            layout: how heads are laid out in it.
+            group_size: number of attention heads per head of the tensor, in grouped-query
+                attention.
         """
         self._show_leading(shape[:-2] if len(shape) > 2 else (), layout)
-        if (layout, shared) == (self._layout, self._shared) and self._head.count():
+        if (layout, group_size) == (self._layout, self._group_size) and self._head.count():
             return
-        self._layout, self._shared = layout, shared
-        self._offer(layout)
+        self._layout, self._group_size = layout, group_size
+        self._offer_heads(layout)
         self._part.setVisible(layout is not None and len(layout.parts) > 1)
         self._head.setVisible(layout is not None)
         self._enable()
 
-    def show_beside(self, titles: tuple[str, ...]) -> None:
-        """Offer several tensors of which one is shown, the last one at first."""
-        offer(self._beside, ((title, title) for title in titles), len(titles) - 1)
-        self._beside.setVisible(len(titles) > 1)
+    def show_compared(self, titles: tuple[str, ...]) -> None:
+        """Offer several compared tensors; the last one is the default."""
+        offer(self._compared, ((title, title) for title in titles), len(titles) - 1)
+        self._compared.setVisible(len(titles) > 1)
 
     def show_head(self, head: int | None) -> bool:
-        """Choose a head, of this tensor and of others; return whether that shows another slice."""
-        self._wanted = head
+        """Choose a head for this tensor and others; return whether the slice changed."""
+        self._selected_head = head
         before = self._head.currentIndex()
-        self._choose_wanted()
+        self._choose_selected_head()
         return self._head.isEnabled() and self._head.currentIndex() != before
 
     def show_index(self, index: tuple[int, ...]) -> None:
-        """Choose the slice that holds an element of the tensor; ``changed`` tells if it is new."""
+        """Choose the slice that contains an element of the tensor."""
         if self._layout is not None and self._layout.axis == "matrices":
-            self._head.setCurrentIndex(self._head.findData(index[HEADS_AT]))
+            self._head.setCurrentIndex(self._head.findData(index[HEAD_DIMENSION]))
         elif self._layout is not None:
             self._part.setCurrentIndex(max(0, self._part.findData(ALL)))
             if (every := self._head.findData(ALL)) >= 0:
@@ -114,7 +169,7 @@ class PartChoice(QWidget):
         layout = self._layout
         span = self._head_span()
         if layout is not None and layout.axis == "matrices":
-            leading[HEADS_AT] = self._head.currentData()
+            leading[HEAD_DIMENSION] = self._head.currentData()
         elif layout is not None and span is not None:
             rows, columns = (span, None) if layout.axis == "rows" else (rows, span)
         return Matrix(values, tuple(leading), rows, columns)
@@ -133,11 +188,11 @@ class PartChoice(QWidget):
             return None
         return layout.span(part, 0)[0], layout.span(part, layout.heads - 1)[1]
 
-    def _offer(self, layout: HeadLayout | None) -> None:
+    def _offer_heads(self, layout: HeadLayout | None) -> None:
         parts = () if layout is None else layout.parts
         whole = ((self.tr("all parts"), ALL),) if len(parts) > 1 else ()
         offer(self._part, (*whole, *((part, number) for number, part in enumerate(parts))))
-        # A part of all heads would be rows far from one another.
+        # The rows of one part in all heads are not contiguous.
         has_all = layout is not None and layout.axis != "matrices" and not layout.is_by_head
         every = ((self.tr("all heads"), ALL),) if has_all else ()
         heads = range(0 if layout is None else layout.heads)
@@ -147,25 +202,24 @@ class PartChoice(QWidget):
                 first, stop = layout.span(0, head)
                 tip = f"{layout.axis} {first}–{stop - 1}"
                 self._head.setItemData(len(every) + head, tip, Qt.ItemDataRole.ToolTipRole)
-        self._choose_wanted()
+        self._choose_selected_head()
 
-    def _choose_wanted(self) -> None:
-        """Choose the head that is wanted, and tell nobody."""
+    def _choose_selected_head(self) -> None:
+        """Choose the selected head; emits nothing."""
         if self._layout is not None:
-            head = ALL if self._wanted is None else self._wanted // self._shared
-            is_there = head < self._layout.heads
+            head = ALL if self._selected_head is None else self._selected_head // self._group_size
+            index = self._head.findData(head if head < self._layout.heads else ALL)
             with QSignalBlocker(self._head):
-                # Of matrices one has to be chosen.
-                self._head.setCurrentIndex(max(0, self._head.findData(head if is_there else ALL)))
+                self._head.setCurrentIndex(max(0, index))  # matrices have no "all heads"
 
     def _show_leading(self, sizes: tuple[int, ...], layout: HeadLayout | None) -> None:
-        """Offer what is not told by a head, and is not a batch of one."""
+        """Offer a field for each leading dimension but the heads' and those of size 1."""
         by_head = layout is not None and layout.axis == "matrices"
         self._sizes = sizes
         wanted = {
             axis: size
             for axis, size in enumerate(sizes)
-            if size != 1 and not (by_head and axis == HEADS_AT)
+            if size != 1 and not (by_head and axis == HEAD_DIMENSION)
         }
         if {axis: box.maximum() + 1 for axis, box in self._leading.items()} == wanted:
             return
@@ -174,8 +228,8 @@ class PartChoice(QWidget):
             box.deleteLater()
         self._leading = {}
         for axis, size in wanted.items():
-            says = self.tr("Index in dimension {0}").format(axis)
-            box = number_field(f"leadingIndex{axis}", says)
+            title = self.tr("Index in dimension {0}").format(axis)
+            box = number_field(f"leadingIndex{axis}", title)
             box.setRange(0, max(0, size - 1))
             box.valueChanged.connect(self.changed)
             self._row.insertWidget(len(self._leading), box)
@@ -184,11 +238,10 @@ class PartChoice(QWidget):
     def _on_head(self) -> None:
         head = self._head.currentData()
         if head == ALL:
-            self._wanted = None
-        elif self._wanted is None or self._wanted // self._shared != head:
-            # Of those that share it the first.
-            self._wanted = head * self._shared
-            self.head_chosen.emit(self._wanted)
+            self._selected_head = None
+        elif self._selected_head is None or self._selected_head // self._group_size != head:
+            self._selected_head = head * self._group_size  # the first of the group
+            self.head_chosen.emit(self._selected_head)
         self.changed.emit()
 
     def _on_part(self) -> None:

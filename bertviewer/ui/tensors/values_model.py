@@ -1,9 +1,11 @@
-"""The values of a tensor as a table of any size: what is in sight is read, and no more."""
+"""Table model and header for the values of a tensor of any size, read on display."""
 
 from collections import OrderedDict
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
+from PySide6.QtCore import QAbstractTableModel, QObject, QSize, Qt, Signal
+from PySide6.QtWidgets import QHeaderView, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.labels import cell_text, visible
 from bertviewer.core.checkpoints.reading import Values
@@ -12,69 +14,67 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.text import isolated
 from bertviewer.ui.widgets.tables import Index, alignment
 
-ROWS, COLUMNS = 128, 256
-"""The size of a piece that is read at once."""
-MOST_PIECES = 64
+ROWS, COLUMNS = 128, 256  # of a block that is read at once
+MAX_BLOCKS = 64  # in the cache
 FIGURE_SPACE = "\u2007"
-MOST = 1_000_000
-"""Qt keeps a few bytes for each row and column, so there is an end to them."""
+MAX_LINES = 1_000_000
+"""Rows and columns that are shown: Qt allocates a few bytes for each."""
 
 
 class ValuesModel(QAbstractTableModel):
-    """Shows a part; ``failed`` tells, once, why its values cannot be read any more."""
+    """Values of a part, cached in blocks; ``failed``, once, if they cannot be read any more."""
 
     failed = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._part: TensorPart | None = None
-        self._size = 0, 0  # of the part, as far as it is shown
-        self._pieces: OrderedDict[tuple[int, int], Values] = OrderedDict()
+        self._size = 0, 0  # rows and columns that are shown
+        self._blocks: OrderedDict[tuple[int, int], Values] = OrderedDict()
         self._is_broken = False
 
     @property
     def part(self) -> TensorPart | None:
-        """What is shown."""
+        """The part that is shown."""
         return self._part
 
     def show_part(self, part: TensorPart | None) -> None:
-        """Show another tensor or slice."""
+        """Show another tensor or slice, or nothing."""
         self.beginResetModel()
         self._part = part
-        self._size = (
-            (0, 0) if part is None else (min(MOST, part.shape[0]), min(MOST, part.shape[1]))
-        )
-        self._pieces.clear()
+        rows, columns = (0, 0) if part is None else part.shape
+        self._size = min(MAX_LINES, rows), min(MAX_LINES, columns)
+        self._blocks.clear()
         self._is_broken = False
         self.endResetModel()
 
+    @override
     def rowCount(self, parent: Index | None = None) -> int:
-        """Return the number of rows; Qt calls it."""
         return 0 if parent is not None and parent.isValid() else self._size[0]
 
+    @override
     def columnCount(self, parent: Index | None = None) -> int:
-        """Return the number of columns; Qt calls it."""
         return 0 if parent is not None and parent.isValid() else self._size[1]
 
     def value(self, row: int, column: int) -> Any:
-        """Return a value as a plain number, ``None`` if it cannot be read."""
+        """Return a value as a Python number, ``None`` if it cannot be read."""
         if self._part is None or self._is_broken:
             return None
-        place = row // ROWS, column // COLUMNS
-        piece = self._pieces.get(place)
-        if piece is None:
-            piece = self._read(self._part, *place)
-            if piece is None:
+        key = row // ROWS, column // COLUMNS
+        block = self._blocks.get(key)
+        if block is None:
+            block = self._read(self._part, *key)
+            if block is None:
                 return None
-            self._pieces[place] = piece
-            if len(self._pieces) > MOST_PIECES:
-                self._pieces.popitem(last=False)
+            self._blocks[key] = block
+            if len(self._blocks) > MAX_BLOCKS:
+                self._blocks.popitem(last=False)
         else:
-            self._pieces.move_to_end(place)
-        return piece[row % ROWS, column % COLUMNS].item()
+            self._blocks.move_to_end(key)
+        return block[row % ROWS, column % COLUMNS].item()
 
+    @override
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return what a cell shows; Qt calls it."""
         if not index.isValid():
             return None
         if role == Qt.ItemDataRole.DisplayRole:
@@ -84,16 +84,16 @@ class ValuesModel(QAbstractTableModel):
             return alignment(is_number=True)
         return None
 
+    @override
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        """Return the index of a row or column in the tensor, and a row's token; Qt calls it."""
         part = self._part
         if part is None:
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            has_words = orientation == Qt.Orientation.Vertical and len(part.down.names) > 0
-            return alignment(is_number=not has_words)
+            has_names = orientation == Qt.Orientation.Vertical and len(part.down.names) > 0
+            return alignment(is_number=not has_names)
         if role != Qt.ItemDataRole.DisplayRole:
             return None
         if orientation == Qt.Orientation.Horizontal:
@@ -101,7 +101,7 @@ class ValuesModel(QAbstractTableModel):
         first, name = part.first_line, part.line_name(section)
         if not name:
             return str(first + section)
-        # With spaces as wide as digits, numbers and tokens stand below one another.
+        # Spaces as wide as digits align the tokens.
         digits = len(str(first + self._size[0] - 1))
         return f"{str(first + section).rjust(digits, FIGURE_SPACE)}  {isolated(visible(name))}"
 
@@ -113,7 +113,23 @@ class ValuesModel(QAbstractTableModel):
                 (across * COLUMNS, min(columns, (across + 1) * COLUMNS)),
             )
         except UserError as error:
-            # Told once, and not for each of the cells that Qt asks for.
+            # Reported once, not for each cell that Qt requests.
             self._is_broken = True
             self.failed.emit(str(error))
             return None
+
+
+class UniformHeader(QHeaderView):
+    """Header with sections of one size.
+
+    Qt's own measures 200 sections whenever another tensor is shown, which would read its values.
+    """
+
+    def __init__(self, orientation: Qt.Orientation, parent: QWidget | None = None) -> None:
+        super().__init__(orientation, parent)
+        self.setSectionsClickable(True)
+        self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return self.sectionSizeFromContents(0) if self.count() else super().sizeHint()

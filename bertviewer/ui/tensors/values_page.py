@@ -1,37 +1,122 @@
-"""A tensor's values in a table: what is under the mouse is told with all its digits."""
+"""View of a tensor's values in a table, with the exact value of a cell."""
 
-from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
-)
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QStringListModel, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView, QCompleter, QLineEdit
+from typing_extensions import override
 
 from bertviewer.charts.labels import exact_text, position_text
+from bertviewer.core.tensors.axes import NO_TOKENS, Axis
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.tensors.go_to import GoTo
 from bertviewer.ui.tensors.page import TensorPage
-from bertviewer.ui.tensors.uniform_header import EvenHeader
-from bertviewer.ui.tensors.values_model import MOST, ValuesModel
+from bertviewer.ui.tensors.values_model import MAX_LINES, UniformHeader, ValuesModel
 from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
 from bertviewer.ui.widgets.layouts import hbox, named, vbox
 from bertviewer.ui.widgets.table_export import Cells, add_copy_actions
 from bertviewer.ui.widgets.tables import make_table
 
-GO_TO = 170  # pixels
-NAME = 84  # pixels that a token has beside its number
+FIELD_WIDTH = 170  # pixels of the field for a row
+NAME_WIDTH = 84  # pixels of a token next to its number
 SAMPLE = "−00.000000"
 PADDING = 18  # pixels beside a number
-MOST_COPIED = 1_000_000
-WIDEST = 150  # pixels of a title above a column
-FEW = 256
-"""Titles above columns that are measured: those in sight are among them, or are like these."""
+MAX_COPIED = 1_000_000  # cells
+MAX_WIDTH = 150  # pixels of a column's title
+MEASURED_TITLES = 256  # columns whose titles are measured
+MAX_OFFERED = 12  # completions
+MAX_DIGITS = 9  # of a row: a Qt signal has 32 bits
+GAP = "   "  # between a token and its row in the list of completions
+
+
+class _Completer(QCompleter):
+    """Completes to the token, without its row."""
+
+    @override
+    def pathFromIndex(self, index: QModelIndex | QPersistentModelIndex) -> str:
+        return str(index.data()).rpartition(GAP)[0]
+
+
+class RowField(QLineEdit):
+    """Field to go to a row by its number or token; ``chosen`` has the row, ``missed`` the text."""
+
+    chosen = Signal(int)
+    missed = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("goToRow")
+        self.setClearButtonEnabled(True)
+        self._tokens = NO_TOKENS
+        self._offered: tuple[int, ...] = ()
+        self._list = QStringListModel(self)
+        completer = _Completer(self._list, self)
+        # The list has only matches: the index of tokens finds them faster than Qt would.
+        completer.setFilterMode(Qt.MatchFlag.MatchContains)
+        completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        completer.setMaxVisibleItems(MAX_OFFERED)
+        completer.activated[QModelIndex].connect(self._on_activated)  # type: ignore[index]
+        self.setCompleter(completer)
+        popup = completer.popup()
+        assert popup is not None
+        self._popup = popup
+        self.textEdited.connect(self._complete)
+        self.set_axis(Axis())
+
+    def set_axis(self, axis: Axis) -> None:
+        """Accept the rows of an axis, and their tokens."""
+        self._tokens = axis.names
+        self._offered = ()
+        self._list.setStringList([])
+        text = self.tr("Go to feature") if axis.kind == "feature" else self.tr("Go to row")
+        if len(axis.names):
+            text = self.tr("Go to row or token")
+        self.setPlaceholderText(text)
+        self.setAccessibleName(text)
+        self.setToolTip(text)
+
+    def offered(self) -> tuple[str, ...]:
+        """Return the completions: tokens, each with its row."""
+        return tuple(self._list.stringList())
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            super().keyPressEvent(event)
+        elif self._popup.isVisible() and self._popup.currentIndex().isValid():
+            event.ignore()  # for the popup
+        else:
+            self._go()
+
+    def _complete(self, text: str) -> None:
+        self._offered = self._tokens.starting(text.strip(), MAX_OFFERED)
+        names = self._tokens.names
+        self._list.setStringList([f"{names[row]}{GAP}{row}" for row in self._offered])
+
+    def _on_activated(self, index: QModelIndex) -> None:
+        if 0 <= index.row() < len(self._offered):
+            row = self._offered[index.row()]
+            self.setText(self._tokens.names[row])
+            self.chosen.emit(row)
+
+    def _go(self) -> None:
+        text = self.text().strip()
+        if not text:
+            return
+        is_row = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+        row = int(text) if is_row else self._tokens.find(text)
+        if row is None:
+            self.missed.emit(text)
+        else:
+            self.chosen.emit(row)
+        self._popup.hide()
 
 
 class ValuesPage(TensorPage):
-    """The table, a field to go to a row, and the exact value of a cell."""
+    """Table of the values, a field to go to a row, and the value of a cell with all digits."""
+
+    needs_torch = False
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
@@ -39,69 +124,65 @@ class ValuesPage(TensorPage):
         self._table = table = make_table(
             self._model, "valuesTable", self.tr("Values"), copies=False
         )
-        self._dress_table()
-        self._go_to = GoTo()
-        self._go_to.setFixedWidth(GO_TO)
-        self._described = named(ElidedLabel(), "cellValue")
-        self._described.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        line = hbox(self._go_to, (self._described, 1), margins=(8, 3, 8, 3), spacing=10)
+        self._set_up_table()
+        self._row_field = RowField()
+        self._row_field.setFixedWidth(FIELD_WIDTH)
+        self._status = named(ElidedLabel(), "cellValue")
+        self._status.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        line = hbox(self._row_field, (self._status, 1), margins=(8, 3, 8, 3), spacing=10)
         vbox(line, (table, 1), parent=self, spacing=0)
-        add_copy_actions(table, ("copyCells", "copyCsv", "copyMarkdown"), self._chosen)
-        table.entered.connect(self._tell)
-        table.selectionModel().currentChanged.connect(self._tell)
-        self._model.modelReset.connect(self._described.clear)
-        self._model.failed.connect(self._described.setText)
-        self._go_to.chosen.connect(self.go_to)
-        self._go_to.missed.connect(self._on_missed)
+        add_copy_actions(table, ("copyCells", "copyCsv", "copyMarkdown"), self._selected_cells)
+        table.entered.connect(self._show_cell)
+        table.selectionModel().currentChanged.connect(self._show_cell)
+        self._model.modelReset.connect(self._status.clear)
+        self._model.failed.connect(self._status.setText)
+        self._row_field.chosen.connect(self.go_to)
+        self._row_field.missed.connect(self._on_missed)
 
+    @override
     def refresh(self) -> None:
-        """Show the part; one of the same size stays where it is scrolled to."""
+        """Show the part; the scroll position is kept if the shape is the same."""
         part, before = self.part, self._model.part
         if part is None or part is before:
             return
-        is_alike = before is not None and before.shape == part.shape
-        down, right = self._table.verticalScrollBar(), self._table.horizontalScrollBar()
-        scrolled = down.value(), right.value()
+        is_same_shape = before is not None and before.shape == part.shape
+        bars = self._table.verticalScrollBar(), self._table.horizontalScrollBar()
+        positions = [bar.value() if is_same_shape else 0 for bar in bars]
         if before is None or before.down.names is not part.down.names:
-            self._go_to.set_axis(part.down)
+            self._row_field.set_axis(part.down)
         self._model.show_part(part)
         self._table.horizontalHeader().setDefaultSectionSize(self._column_width(part))
         header, width = self._table.verticalHeader(), self._header_width(part)
         if header.minimumWidth() != width:
             header.setFixedWidth(width)
-            header.geometriesChanged.emit()  # so that the table makes room for it
-        down.setValue(scrolled[0] if is_alike else 0)
-        right.setValue(scrolled[1] if is_alike else 0)
-        if max(part.shape) > MOST:
-            self._described.setText(
-                self.tr(
-                    "Only the first {0} rows and columns are shown; save to a file to get all"
-                ).format(f"{MOST:,}")
+            header.geometriesChanged.emit()  # so that the table moves its viewport
+        for bar, position in zip(bars, positions, strict=True):
+            bar.setValue(position)
+        if max(part.shape) > MAX_LINES:
+            text = self.tr(
+                "Only the first {0} rows and columns are shown; save to a file to get all"
             )
+            self._status.setText(text.format(f"{MAX_LINES:,}"))
 
-    def forget(self) -> None:
-        """Show nothing."""
-        super().forget()
+    @override
+    def clear(self) -> None:
+        self.part = None
         self._model.show_part(None)
 
     def go_to(self, line: int) -> None:
-        """Select a line, by its index in the tensor, and bring it into sight."""
+        """Select and scroll to a line, by its index in the tensor."""
         part = self._model.part
         if part is None:
             return
-        place = line - part.first_line
-        if not 0 <= place < self._model.rowCount():
-            first = part.first_line
-            self._described.setText(
-                self.tr("No row {0}: rows range from {1} to {2}").format(
-                    line, first, first + part.shape[0] - 1
-                )
-            )
+        first = part.first_line
+        if 0 <= line - first < self._model.rowCount():
+            self._go(line - first, max(0, self._table.currentIndex().column()))
             return
-        self._go(place, max(0, self._table.currentIndex().column()))
+        text = self.tr("No row {0}: rows range from {1} to {2}")
+        self._status.setText(text.format(line, first, first + part.shape[0] - 1))
 
     def go_to_cell(self, row: int, column: int) -> None:
-        """Select a cell of the matrix that is shown, and bring it into sight."""
+        """Select and scroll to an element of the part's matrix."""
         if self._model.part is not None:
             self._go(*self._model.part.position(row, column))
 
@@ -111,70 +192,65 @@ class ValuesPage(TensorPage):
         self._table.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
         part = self._model.part
         if part is not None and part.interleaved:
-            # All that is read of an element, its first number at last.
+            # Show all columns of the element, the first one in any case.
             last = self._model.index(line, column + len(part.interleaved) - 1)
             for each in (last, index):
                 self._table.scrollTo(each, QAbstractItemView.ScrollHint.EnsureVisible)
 
-    def _chosen(self, _is_all: bool) -> Cells | None:
-        """Return the selected cells, all digits of their values; say why they cannot be had."""
-        ranges = self._table.selectionModel().selection()
+    def _selected_cells(self, _is_all: bool) -> Cells | None:
+        """Return the selected values with all digits; show why if they cannot be copied."""
+        selection = self._table.selectionModel().selection()
         part = self._model.part
-        if part is None or ranges.isEmpty():
+        if part is None or selection.isEmpty():
             return None
-        chosen = ranges.first()
-        rows = chosen.top(), chosen.bottom() + 1
-        columns = chosen.left(), chosen.right() + 1
+        area = selection.first()
+        rows = area.top(), area.bottom() + 1
+        columns = area.left(), area.right() + 1
         count = (rows[1] - rows[0]) * (columns[1] - columns[0])
-        if count > MOST_COPIED:
-            self._described.setText(
-                self.tr("{0} cells are too many to copy. Save them to a file instead.").format(
-                    f"{count:,}"
-                )
-            )
+        if count > MAX_COPIED:
+            text = self.tr("{0} cells are too many to copy. Save them to a file instead.")
+            self._status.setText(text.format(f"{count:,}"))
             return None
         try:
             block = part.block(rows, columns).tolist()
         except UserError as error:
-            self._described.setText(str(error))
+            self._status.setText(str(error))
             return None
-        told = count_text(count, self.tr("Copied 1 value"), self.tr("Copied {0} values"))
-        self._described.setText(told)
+        copied = self.tr("Copied 1 value"), self.tr("Copied {0} values")
+        self._status.setText(count_text(count, *copied))
         titles = tuple(part.column_title(column) for column in range(*columns))
         return Cells(titles, block, first=part.first_line + rows[0])
 
-    def _dress_table(self) -> None:
+    def _set_up_table(self) -> None:
         table = self._table
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectItems)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
         table.setMouseTracking(True)
         table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        across, down = (EvenHeader(each, table) for each in Qt.Orientation)
-        down.setDefaultSectionSize(table.verticalHeader().defaultSectionSize())
-        table.setHorizontalHeader(across)
-        table.setVerticalHeader(down)
-        # Of one width, whatever they hold: to ask for it would read the whole tensor.
-        across.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        down.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        down.setHighlightSections(True)
+        horizontal, vertical = (UniformHeader(each, table) for each in Qt.Orientation)
+        vertical.setDefaultSectionSize(table.verticalHeader().defaultSectionSize())
+        vertical.setHighlightSections(True)
+        table.setHorizontalHeader(horizontal)
+        table.setVerticalHeader(vertical)
 
     def _header_width(self, part: TensorPart) -> int:
-        """Return room for the largest number, and for tokens where there are any."""
+        """Return the width of the largest row number, and of a token if there are any."""
         last = str(part.first_line + part.shape[0])
         number = self._table.fontMetrics().horizontalAdvance(last)
-        return number + PADDING + (NAME if len(part.down.names) else 0)
+        return number + PADDING + (NAME_WIDTH if len(part.down.names) else 0)
 
     def _column_width(self, part: TensorPart) -> int:
-        """Return room for a number, and for the title above it where that has words."""
+        """Return the width of a number, or of the column's title if it has words."""
         has_words = bool(part.interleaved) or len(part.across.names) > 0
-        few = min(part.shape[1], FEW) if has_words else 0
+        titles = range(min(part.shape[1], MEASURED_TITLES) if has_words else 0)
         metrics = self._table.horizontalHeader().fontMetrics()
-        widths = [metrics.horizontalAdvance(part.column_title(n)) for n in range(few)]
+        widths = [metrics.horizontalAdvance(part.column_title(n)) for n in titles]
         number = self._table.fontMetrics().horizontalAdvance(SAMPLE)
-        return min(WIDEST, max(number, *widths, 0)) + PADDING
+        return min(MAX_WIDTH, max(number, *widths, 0)) + PADDING
 
-    def _tell(self, index: QModelIndex) -> None:
+    def _show_cell(self, index: QModelIndex) -> None:
+        """Show the value of a cell, and of the other columns of its element."""
         part = self._model.part
         if part is None or not index.isValid():
             return
@@ -182,25 +258,21 @@ class ValuesPage(TensorPage):
         if value is None:
             return
         row, column = part.cell(index.row(), index.column())
-        place = part.matrix.index(row, column)
-        known = position_text(place, (part.rows, part.columns)) or part.row_name(row)
-        where = f"{known}  [{', '.join(map(str, place))}]".strip()
-        if not part.interleaved:
-            self._describe(f"{where} = {exact_text(value)}")
-            return
-        first = index.column() - index.column() % len(part.interleaved)
-        found = (self._model.value(index.row(), first + n) for n in range(len(part.interleaved)))
-        each = zip(part.interleaved, found, strict=True)
-        told = "  ·  ".join(f"{title} {exact_text(one)}" for title, one in each if one is not None)
-        self._describe(f"{where}:  {told}")
-
-    def _describe(self, text: str) -> None:
-        """Tell of a cell; all of it under the mouse, where there is little room."""
-        self._described.setText(text)
-        self._described.setToolTip(plain_tooltip(text))
+        element = part.matrix.index(row, column)
+        name = position_text(element, (part.rows, part.columns)) or part.row_name(row)
+        where = f"{name}  [{', '.join(map(str, element))}]".strip()
+        text = f"{where} = {exact_text(value)}"
+        if titles := part.interleaved:
+            first = index.column() - index.column() % len(titles)
+            values = (self._model.value(index.row(), first + n) for n in range(len(titles)))
+            pairs = zip(titles, values, strict=True)
+            each = (f"{title} {exact_text(one)}" for title, one in pairs if one is not None)
+            text = f"{where}:  {'  ·  '.join(each)}"
+        self._status.setText(text)
+        self._status.setToolTip(plain_tooltip(text))
 
     def _on_missed(self, text: str) -> None:
         part = self._model.part
         has_tokens = part is not None and len(part.down.names) > 0
-        words = self.tr("No token starts with {0}") if has_tokens else self.tr("No row {0}")
-        self._described.setText(words.format(text))
+        reason = self.tr("No token starts with {0}") if has_tokens else self.tr("No row {0}")
+        self._status.setText(reason.format(text))

@@ -123,14 +123,6 @@ class TableModel(QAbstractTableModel):
         """Return the index, among the rows as they were set, of the row at a position."""
         return int(self._order[position])
 
-    def position(self, number: int) -> int:
-        """Return the position of a row; the inverse of ``number``.
-
-        Raises:
-            ValueError: there is no such row.
-        """
-        return list(self._order).index(number)
-
     def table(self) -> Rows:
         """Return titles and values of all rows as they are sorted."""
         rows = (self.row(position) for position in range(self.rowCount()))

@@ -26,7 +26,7 @@ from bertviewer.core.comparison.comparison import (
     compare_architectures,
 )
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.ui.compare.tensors_model import (
+from bertviewer.ui.compare.tensor_table import (
     CHANGED,
     COSINE,
     LEFT,

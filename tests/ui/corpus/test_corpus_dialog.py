@@ -88,8 +88,8 @@ def test_files_bring_a_folder_and_a_command(
     dialog.close()
     qtbot.waitUntil(lambda: not demo_window.findChildren(CorpusDialog))
     again = open_dialog(demo_window)
-    assert again.wishes.files == (str(data),)
-    assert again.wishes.choices.limit == 7
+    assert again.task.files == (str(data),)
+    assert again.task.options.limit == 7
     assert find(again, QSpinBox, "corpusShards").isVisibleTo(again)
     again.close()
 
@@ -105,7 +105,7 @@ def test_a_file_with_columns_asks_for_one_and_can_be_taken_out(
     files = find(dialog, QListWidget, "corpusData")
     files.setCurrentRow(0)
     qtbot.keyClick(files, Qt.Key.Key_Delete)
-    assert not dialog.wishes.files
+    assert not dialog.task.files
     assert not find(dialog, QLineEdit, "corpusFolder").text()
     assert not find(dialog, QLineEdit, "corpusColumn").isVisibleTo(dialog)
     mime = QMimeData()
@@ -115,7 +115,7 @@ def test_a_file_with_columns_asks_for_one_and_can_be_taken_out(
     target = files.parentWidget()
     assert target is not None
     target.dropEvent(drop)
-    assert dialog.wishes.files == (str(table),)
+    assert dialog.task.files == (str(table),)
     dialog.close()
 
 
@@ -148,7 +148,7 @@ def test_a_run_is_stopped_and_gone_on_with(
     )
     assert not start(dialog).isEnabled()
     find(dialog, QPushButton, "corpusTakeOver").click()
-    assert dialog.wishes.choices.limit is None
+    assert dialog.task.options.limit is None
     assert state(dialog).endswith("Its settings are used.")
 
     start(dialog).click()
@@ -205,7 +205,7 @@ def test_what_fails_is_a_line_in_the_dialog(
     qtbot.waitUntil(lambda: told(dialog) == "lines.txt: the file is empty", timeout=OPEN_TIMEOUT)
     assert not has_error(demo_window)
     assert dialog.isVisible()
-    assert dialog.wishes.files == (str(data),)
+    assert dialog.task.files == (str(data),)
     dialog.close()
 
 

@@ -214,7 +214,7 @@ def test_a_corpus_without_its_model(
 ) -> None:
     told: list[str] = []
     monkeypatch.setattr(
-        "bertviewer.ui.corpus.opening.show_error", lambda _window, text: told.append(text)
+        "bertviewer.ui.corpus.controller.show_error", lambda _window, text: told.append(text)
     )
     window.opening.open_named(str(corpus[0]))
     qtbot.waitUntil(lambda: bool(told))

@@ -4,7 +4,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.tensors.axes import Axis, TokenIndex
-from bertviewer.ui.tensors.go_to import GoTo
+from bertviewer.ui.tensors.values_page import RowField
 
 TOKENS = TokenIndex(["[PAD]", "bank", "##ban", "banana", "7", "the"])
 # The offscreen platform says this of lists that drop down.
@@ -12,8 +12,8 @@ pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 ENTER = Qt.Key.Key_Return
 
 
-def shown(qtbot: QtBot, tokens: TokenIndex) -> tuple[GoTo, list[int], list[str]]:
-    edit = GoTo()
+def shown(qtbot: QtBot, tokens: TokenIndex) -> tuple[RowField, list[int], list[str]]:
+    edit = RowField()
     qtbot.addWidget(edit)
     edit.set_axis(Axis(tokens))
     rows: list[int] = []

@@ -64,7 +64,7 @@ def test_a_head_that_several_share_follows_each_of_them(qtbot: QtBot) -> None:
     parts.show_choices((32, 32), queries)
     assert parts.show_head(3)
     assert not parts.show_head(3)
-    parts.show_choices((16, 32), keys, shared=2)
+    parts.show_choices((16, 32), keys, group_size=2)
     assert choice.currentText() == "head 1"
     assert not parts.show_head(2)
     assert parts.show_head(1)

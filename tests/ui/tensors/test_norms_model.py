@@ -4,7 +4,7 @@ from pytestqt.modeltest import ModelTester
 
 from bertviewer.core.tensors.axes import Axis, TokenIndex
 from bertviewer.core.tensors.matrix import Matrix, TensorPart
-from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
+from bertviewer.ui.tensors.norms_page import NAME, NORM, NUMBER, NormsModel
 from bertviewer.ui.widgets.tables import SHARE_ROLE
 from tests.core.tensors.made_up import in_memory
 
@@ -28,7 +28,7 @@ def test_norms_are_sorted_by_any_column(qtmodeltester: ModelTester) -> None:
     model.sort(NORM, UP)
     assert column(model, NORM) == ["1.000000", "2.000000", "4.000000", "nan"]
     assert column(model, NUMBER) == ["6", "3", "4", "5"]
-    assert model.number(0) == 6
+    assert model.index_of(0) == 6
     model.sort(NAME, DOWN)
     assert column(model, NAME) == ["d", "c", "b", "a"]
     # Others are sorted as those before.
@@ -62,6 +62,6 @@ def test_what_is_selected_stays_so_when_it_is_sorted() -> None:
     for column_sorted, order in ((NORM, DOWN), (NAME, UP), (NUMBER, DOWN)):
         model.sort(column_sorted, order)
         assert held.data() == "4.000000"
-    model.forget()
+    model.set_rows(())
     assert model.rowCount() == 0
     assert not held.isValid()

@@ -20,7 +20,7 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.tensors.save_button import SaveButton
+from bertviewer.ui.tensors.views import SaveButton
 from tests.ui.finding import find
 from tests.ui.tensors.seen_window import (
     ACROSS,

@@ -18,7 +18,7 @@ from bertviewer.core.util.progress import Progress
 from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.tensors import jobs, spectrum_page
+from bertviewer.ui.tensors import norms_page, plot_pages
 from bertviewer.ui.views.empty_state import EmptyState
 from tests.ui.finding import find
 from tests.ui.tensors.tensor_window import (
@@ -72,7 +72,7 @@ def press(window: MainWindow, qtbot: QtBot, title: str) -> None:
 def test_what_takes_long_is_begun_only_when_asked_for(
     chosen: MainWindow, worker: Worker, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spectrum_page, "MOST_COST", 1000)
+    monkeypatch.setattr(plot_pages, "MAX_COST", 1000)
     view(chosen, worker, qtbot, SPECTRUM)
     assert words(chosen).startswith("Computing the singular values of 32 × 32 elements takes about")
     assert find(chosen, SpectrumPlot, "spectrumPlot").chart is None
@@ -88,13 +88,13 @@ def test_what_is_being_computed_can_be_cancelled(
 ) -> None:
     is_quick = threading.Event()
 
-    def slow(matrix: Matrix, _model: object, progress: Progress) -> MatrixStatistics:
+    def slow(matrix: Matrix, progress: Progress, _label: str) -> MatrixStatistics:
         while not is_quick.is_set():
             progress(3, 10, "Measuring")
             time.sleep(0.005)
         return scan(matrix, progress)
 
-    monkeypatch.setattr(jobs, "survey_job", slow)
+    monkeypatch.setattr(norms_page, "scan", slow)
     button = f"tensorView{NORMS}"
     find(chosen, QToolButton, button).click()
     qtbot.waitUntil(lambda: words(chosen) == "Computing…")

@@ -27,8 +27,7 @@ from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.inspector import Inspector
-from bertviewer.ui.tensors.save_button import SaveButton
-from bertviewer.ui.tensors.views import TensorViews
+from bertviewer.ui.tensors.views import SaveButton, TensorViews
 from tests.ui.finding import find, is_drawn, shown_error
 from tests.ui.tensors.tensor_window import (
     HEATMAP,

@@ -10,7 +10,7 @@ from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.fonts import weighted
-from bertviewer.ui.tensors.tensor_table import Group, TensorTableModel
+from bertviewer.ui.tensors.tensor_list import Group, TensorListModel
 from bertviewer.ui.tree.columns import COLUMNS, OUTPUT_SHAPE, PARAMETERS, SHARE
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.widgets.tables import Column, Row, TableModel
@@ -125,7 +125,7 @@ def test_the_tensor_table_is_a_sound_model(
     qtmodeltester: ModelTester, demo_source: ModelSource
 ) -> None:
     architecture = open_model(parse_source("demo", "masked-lm")).architecture
-    model = TensorTableModel()
+    model = TensorListModel()
     qtmodeltester.check(model)
     model.set_groups([Group("", architecture.tensors_below("cls"))], "cls.", architecture.source)
     qtmodeltester.check(model)
@@ -140,7 +140,7 @@ def test_the_tensor_table_is_a_sound_model(
 
 
 def test_shapes_in_symbols_are_written_for_people() -> None:
-    model = TensorTableModel()
+    model = TensorListModel()
     model.set_groups([Group("", derived("gpt2").tensors_below("h.0.attn"))], "h.0.attn.")
     shapes = {model.index(row, 0).data(): model.index(row, 2).data() for row in range(4)}
     assert shapes["c_attn.weight"] == "[D, 3·D]"

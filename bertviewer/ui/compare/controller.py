@@ -1,4 +1,4 @@
-"""Asks for the model that the open one is compared with, and shows what came of it."""
+"""Opens the model to compare with, and the window of the comparison."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,25 +22,8 @@ if TYPE_CHECKING:
     from bertviewer.ui.compare.window import ComparisonWindow
 
 
-class Compared(Struct, frozen=True):
-    """How two models differ, and where they lie."""
-
-    comparison: "Comparison"
-    sources: tuple[ModelSource, ModelSource]
-
-
-def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Compared:
-    """Open two models once more, which takes no weights, and compare them."""
-    from bertviewer.core.comparison.compare_models import compare_models
-    from bertviewer.core.loading import opening
-
-    ours, theirs = (opening.open_model(source, progress) for source in (left, right))
-    comparison = compare_models(ours, theirs, progress)
-    return Compared(comparison, (ours.source, theirs.source))
-
-
 class Sides(Struct, frozen=True):
-    """The open model, and the other one; the open one is the left one if they were swapped.
+    """The open model and the other one; the open one is at the right unless they are swapped.
 
     Changes go from left to right, as run B differs from run A, which is the other model's.
     """
@@ -50,22 +33,24 @@ class Sides(Struct, frozen=True):
     is_swapped: bool = False
 
     @property
-    def left(self) -> ModelSource:
-        """The one that the other is compared with."""
-        return self.opened if self.is_swapped else self.other
-
-    @property
-    def right(self) -> ModelSource:
-        """The one that is compared."""
-        return self.other if self.is_swapped else self.opened
-
-    def swapped(self) -> "Sides":
-        """Return the same models the other way round."""
-        return replace(self, is_swapped=not self.is_swapped)
+    def in_order(self) -> tuple[ModelSource, ModelSource]:
+        """The left and the right model."""
+        return (self.opened, self.other) if self.is_swapped else (self.other, self.opened)
 
 
-class Comparing(QObject):
-    """Compares models with the open one, which stays open."""
+def compare(
+    sides: Sides, progress: Progress
+) -> "tuple[Comparison, tuple[ModelSource, ModelSource]]":
+    """Open both models, which reads no weights; return the comparison and the resolved sources."""
+    from bertviewer.core.comparison.compare_models import compare_models
+    from bertviewer.core.loading.opening import open_model
+
+    left, right = (open_model(source, progress) for source in sides.in_order)
+    return compare_models(left, right, progress), (left.source, right.source)
+
+
+class ComparisonController(QObject):
+    """Compares a model with the open one, which stays open."""
 
     def __init__(self, workspace: Workspace, window: QWidget) -> None:
         super().__init__(window)
@@ -73,16 +58,16 @@ class Comparing(QObject):
         self._window = window
         self._consent = WeightsConsent(workspace, window, self._compare)
         self._shown: ComparisonWindow | None = None
-        self._opened: ModelSource | None = None  # of the window that is shown
+        self._opened: ModelSource | None = None  # when the shown window was opened
         self._waits_for_run = False
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.comparison.window_wanted.connect(self._bring_back)
+        workspace.comparison.window_wanted.connect(self._show_again)
         workspace.scheduler.errored.connect(self._on_errored)
         workspace.scheduler.cancelled.connect(self._on_errored)
         workspace.runs.run_changed.connect(self._on_run)
 
     def choose_folder(self) -> None:
-        """Ask for a model's folder and compare it."""
+        """Ask for a model folder and compare it."""
         folder = QFileDialog.getExistingDirectory(
             self._window, self.tr("Compare with a model folder")
         )
@@ -90,7 +75,7 @@ class Comparing(QObject):
             self.compare_with(folder)
 
     def choose_file(self) -> None:
-        """Ask for a configuration or for weights, and compare them."""
+        """Ask for a file with a configuration or weights, and compare it."""
         file, _ = QFileDialog.getOpenFileName(
             self._window,
             self.tr("Compare with a config.json or a .safetensors file"),
@@ -101,7 +86,7 @@ class Comparing(QObject):
             self.compare_with(file)
 
     def compare_with(self, name: str) -> None:
-        """Compare a preset, the demo, a path or a model of the hub, with the head that is open."""
+        """Compare a preset, the demo, a path or a Hub model, with the open model's task head."""
         left = self._workspace.source
         if left is None:
             return
@@ -118,31 +103,35 @@ class Comparing(QObject):
         self._start(Sides(opened, right))
 
     def _start(self, sides: Sides) -> None:
-        work = partial(compare, sides.left, sides.right)
+        work = partial(compare, sides)
         self._workspace.scheduler.start("compare", work, partial(self._show, sides))
 
-    def _show(self, sides: Sides, compared: Compared) -> None:
+    def _show(
+        self, sides: Sides, compared: "tuple[Comparison, tuple[ModelSource, ModelSource]]"
+    ) -> None:
         from bertviewer.ui.compare.window import ComparisonWindow
 
-        self._workspace.guard(*compared.sources)
-        self._close()
-        self._shown = window = ComparisonWindow(compared.comparison, self._workspace, self._window)
+        comparison, sources = compared
+        self._workspace.guard(*sources)
+        if self._shown is not None:
+            self._shown.close()
+        self._shown = window = ComparisonWindow(comparison, self._workspace, self._window)
         self._opened = sides.opened
         window.chosen.connect(partial(self._go, sides.opened))
-        window.swap_wanted.connect(partial(self._start, sides.swapped()))
+        swapped = replace(sides, is_swapped=not sides.is_swapped)
+        window.swap_wanted.connect(partial(self._start, swapped))
         window.run_wanted.connect(partial(self._run_both, sides.other))
         if sides.is_swapped:
             why = self.tr("Run B must belong to the open model. Swap the sides back first.")
             window.refuse_run(why)
         window.finished.connect(partial(self._on_closed, window))
         if self._workspace.source == sides.opened:
-            comparison = compared.comparison
             other = comparison.right if sides.is_swapped else comparison.left
             self._workspace.comparison.keep(comparison, other.name)
         window.show()
 
     def _run_both(self, other: ModelSource) -> None:
-        """Run the sentence through both models, and let what it gives be seen."""
+        """Run the sentence on both models, and hide the window meanwhile."""
         if self._shown is not None:
             self._shown.hide()
         self._waits_for_run = True
@@ -151,24 +140,18 @@ class Comparing(QObject):
     def _on_run(self) -> None:
         self._waits_for_run = False
 
-    def _bring_back(self) -> None:
-        """Show the window of the comparison again."""
+    def _show_again(self) -> None:
         if self._shown is not None:
             self._shown.show()
             self._shown.raise_()
 
     def _on_errored(self, error: object) -> None:
-        """Show the window again, with the reason, if its run failed or was cancelled."""
+        """Show the window again if its run failed, with the error, or was cancelled."""
         if self._shown is not None and self._waits_for_run:
-            self._bring_back()
+            self._show_again()
             if isinstance(error, UserError):
                 show_error(self._shown, str(error))
         self._waits_for_run = False
-
-    def _close(self) -> None:
-        """Let a window give way to the next one."""
-        if self._shown is not None:
-            self._shown.close()
 
     def _on_closed(self, window: QWidget, _result: int) -> None:
         if window is self._shown:
@@ -176,7 +159,7 @@ class Comparing(QObject):
             self._workspace.comparison.close()
 
     def _on_architecture(self) -> None:
-        """Mark nothing in a model that was not compared."""
+        """Unlink the window if another model was opened."""
         if self._shown is not None and self._workspace.source != self._opened:
             self._workspace.comparison.close()
             self._shown.unlink()
@@ -184,6 +167,6 @@ class Comparing(QObject):
                 self._shown.reject()
 
     def _go(self, opened: ModelSource, path: str) -> None:
-        # Another model may be open by now, with a module of the same path.
+        # Another model that is open now may have a module of the same path.
         if self._workspace.source == opened:
             self._workspace.selection.go(SelectionKey(path))

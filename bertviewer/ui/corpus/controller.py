@@ -1,4 +1,4 @@
-"""Corpora of the open model: read from their folder, made, compared, and shown."""
+"""Opens, runs and compares corpora of the open model, and shows one in a window."""
 
 from functools import partial
 from pathlib import Path
@@ -20,18 +20,22 @@ if TYPE_CHECKING:
 
 
 def read(folder: Path, architecture: Architecture, progress: Progress) -> "Corpus":
-    """Read a corpus, and check that it is of this model."""
+    """Read a corpus of this model.
+
+    Raises:
+        UserError: it cannot be read, or is a corpus of another model.
+    """
     from bertviewer.core.corpus.corpus import check_model
     from bertviewer.core.corpus.reading import read_corpus
 
     progress(0, 0, f"Reading {folder.name}")
-    found = read_corpus(folder)
-    check_model(found, architecture)
-    return found
+    corpus = read_corpus(folder)
+    check_model(corpus, architecture)
+    return corpus
 
 
 def compare(left: "Corpus", folder: Path, progress: Progress) -> "CorpusComparison":
-    """Read another corpus, which may be of another model, and compare them."""
+    """Compare with the corpus in a folder, which may be of another model."""
     from bertviewer.core.corpus.comparison import compare_corpora
     from bertviewer.core.corpus.reading import read_corpus
 
@@ -41,20 +45,20 @@ def compare(left: "Corpus", folder: Path, progress: Progress) -> "CorpusComparis
     return compare_corpora(left, right)
 
 
-class CorpusOpening(QObject):
-    """Opens corpora beside the model that they are of, and has them made; one of them is shown."""
+class CorpusController(QObject):
+    """Owns the dialog and the window; ``folder`` is that of the shown corpus, "" for none."""
 
     def __init__(self, workspace: Workspace, window: QWidget) -> None:
         super().__init__(window)
         self._workspace = workspace
         self._window = window
         self._shown: CorpusWindow | None = None
-        self._source: ModelSource | None = None  # of the model that the shown one is of
+        self._source: ModelSource | None = None  # of the shown corpus
         self.folder = ""
         workspace.architecture_changed.connect(self._on_architecture)
 
-    def choose_data(self) -> None:
-        """Ask for files of sentences, and have the open model run over them."""
+    def open_dialog(self) -> None:
+        """Open the dialog that runs the model over a corpus."""
         architecture = self._workspace.architecture
         if architecture is None or self._workspace.scheduler.activity:
             return
@@ -65,31 +69,26 @@ class CorpusOpening(QObject):
         dialog.open()
 
     def open(self, folder: str) -> None:
-        """Show the corpus in a folder, or say why it cannot be."""
+        """Show the corpus in a folder."""
         architecture = self._workspace.architecture
         if architecture is None:
             text = self.tr("{0} is a corpus. Open its model first.")
             show_error(self._window, text.format(folder))
             return
         work = partial(read, Path(folder), architecture)
-
-        def returned(corpus: "Corpus") -> None:
-            self._show(architecture, folder, corpus)
-
-        self._workspace.scheduler.start("open", work, returned)
+        self._workspace.scheduler.start("open", work, partial(self._show, architecture, folder))
 
     def compare(self, folder: str) -> None:
-        """Compare the corpus that is shown with the one in a folder."""
+        """Compare the shown corpus with the one in a folder."""
         if (shown := self._shown) is None:
             return
-        name = Path(folder).name
 
-        def returned(comparison: "CorpusComparison") -> None:
+        def show(comparison: "CorpusComparison") -> None:
             if self._shown is shown:
-                shown.show_comparison(comparison, name)
+                shown.show_comparison(comparison, Path(folder).name)
 
         work = partial(compare, shown.corpus, Path(folder))
-        self._workspace.scheduler.start("compare", work, returned)
+        self._workspace.scheduler.start("compare", work, show)
 
     def _choose_other(self) -> None:
         folder = QFileDialog.getExistingDirectory(
@@ -105,11 +104,11 @@ class CorpusOpening(QObject):
         self._shown = shown = CorpusWindow(corpus, architecture, self._workspace, self._window)
         self._source, self.folder = self._workspace.source, folder
         shown.comparison_wanted.connect(self._choose_other)
-        shown.finished.connect(self._forget)
+        shown.finished.connect(self._on_closed)
         shown.show()
 
     def _on_architecture(self) -> None:
-        """Let it go if another model is open; a first run may correct what is shown of this one."""
+        """Close the window if another model was opened; a run may replace the architecture too."""
         if self._workspace.source != self._source:
             self._close()
 
@@ -117,6 +116,6 @@ class CorpusOpening(QObject):
         if self._shown is not None:
             self._shown.close()
 
-    def _forget(self) -> None:
+    def _on_closed(self) -> None:
         self._shown = None
         self.folder = ""
