@@ -22,7 +22,7 @@ sys.meta_path.insert(0, Without())
 from tests.charts import test_without_qt
 print(json.dumps(test_without_qt.every_kind()))
 """
-KINDS = {"LineChart", "GridChart", "HeadsChart", "HistogramChart", "FigureTable", "SVG", "DOT"}
+KINDS = {"LineChart", "GridChart", "HeadsChart", "HistogramChart", "DataTable", "SVG", "DOT"}
 
 
 def every_kind() -> dict[str, float]:
