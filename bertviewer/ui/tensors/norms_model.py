@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
-from bertviewer.charts.labels import cell_text
 from bertviewer.charts.table import CellValue, Rows
+from bertviewer.charts.tensor_charts import cell_text
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.tensors.scan import Norms
 from bertviewer.ui.widgets.tables import SHARE_ROLE, Index, alignment

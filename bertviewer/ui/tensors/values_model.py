@@ -5,7 +5,8 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
 
-from bertviewer.charts.labels import cell_text, visible
+from bertviewer.charts.labels import visible
+from bertviewer.charts.tensor_charts import cell_text
 from bertviewer.core.checkpoints.reading import Values
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import (
     QHeaderView,
 )
 
-from bertviewer.charts.labels import exact_text, position_text
+from bertviewer.charts.tensor_charts import exact_text, position_text
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.numbers import count_text

@@ -3,7 +3,7 @@
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.labels import position_text
+from bertviewer.charts.tensor_charts import position_text
 from bertviewer.charts.theme import GRID
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.tensors.values import NamedValues
