@@ -122,14 +122,6 @@ def token_names(tokens: Sequence[Token]) -> tuple[str, ...]:
     return tuple(name.format(isolated(token.text), place) for place, token in enumerate(tokens))
 
 
-
-
-
-
-
-
-
-
 def tensors_text(tensors: Iterable[TensorInfo]) -> str:
     """Return "58 tensors", or "58 tensors and 2 tied names" where some have several names."""
     tied = [tensor.tied_to is not None for tensor in tensors]
