@@ -1,19 +1,27 @@
-"""What a model does to many sentences, as charts and tables of figures.
+"""Charts and tables of a corpus, and of two corpora in comparison."""
 
-Two corpora side by side, as tables: of each figure the left one's and the right one's.
-"""
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
 
 from bertviewer.charts.chart import Bars, GridChart, HistogramChart, Line, LineChart
 from bertviewer.charts.labels import state_labels, state_names
 from bertviewer.charts.layers import selected_series
+from bertviewer.charts.levels import PARTS
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.statistics import tensor_statistics_table
-from bertviewer.charts.table import DataTable, TableCell, TableColumn, number_cell, text_cell
+from bertviewer.charts.table import (
+    DataTable,
+    Field,
+    TableCell,
+    TableColumn,
+    data_table,
+    field,
+    number_cell,
+    share_cell,
+    text_cell,
+)
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
 from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure
@@ -33,18 +41,19 @@ from bertviewer.core.statistics.histograms import counts_between, float_edges
 from bertviewer.core.util.numbers import with_minus
 
 BAND = (0.05, 0.5, 0.95)
-"""The quantiles of the layers' chart: a band, and the line in it."""
+"""The quantiles of the chart of layers: a line in a band."""
 _BINS = 64
 _MEASURES: tuple[Measure, ...] = ("entropy", "distance")
 _SHARES: tuple[Measure, ...] = ("cls", "sep")
-_MOST = (0.001, 0.999)
-"""The quantiles that a histogram reaches to: what stands out is far outside."""
+_HISTOGRAM_ENDS = (0.001, 0.999)
+"""The quantiles between which a histogram is drawn, because outliers are far outside."""
+_DIGITS, _ENDS = 4, (0.01, 0.99)
 
 
 def quantile_chart(architecture: Architecture, corpus: Corpus, selected: str = "") -> LineChart:
-    """Return the median of each layer's output, and the band from 5 % to 95 %.
+    """Return the median of each layer's output in a band from 5% to 95%.
 
-    The part of a layer that the module at ``selected`` is has a line of its own.
+    With a line for the part of a layer that the module at ``selected`` is.
     """
     run = as_run(corpus)
     calls = {module.path: len(module.calls) for module in run.modules}
@@ -62,52 +71,38 @@ def quantile_chart(architecture: Architecture, corpus: Corpus, selected: str = "
             tuple(None if values is None else values[place] for values in found)
             for place in range(len(BAND))
         )
-        lines.append(
-            Line(
-                series.label,
-                middle,
-                tuple(map(SelectionKey, series.paths)),
-                low=low,
-                high=high,
-                measure=translate("charts", "median"),
-            )
-        )
+        keys, median = tuple(map(SelectionKey, series.paths)), translate("charts", "median")
+        lines.append(Line(series.label, middle, keys, low=low, high=high, measure=median))
     longest = max((len(line.values) for line in lines), default=0)
-    title = translate("charts", "Median, 5% to 95%")
-    return LineChart(
-        tuple(lines), translate("charts", "Layer"), title, tuple(map(str, range(longest)))
-    )
+    titles = translate("charts", "Layer"), translate("charts", "Median, 5% to 95%")
+    return LineChart(tuple(lines), *titles, tuple(map(str, range(longest))))
 
 
 def corpus_histogram(row: ClassSums) -> HistogramChart | None:
-    """Return how a module's values are spread, without the last thousandth at either end.
+    """Return the distribution of a module's values, without the last thousandth at either end.
 
-    Each bar has bins of the corpus in it, one or several: its count is exact.
+    Each bar consists of whole bins of the corpus, so its count is exact.
     """
-    ends = row.quantiles(_MOST)
+    ends = row.quantiles(_HISTOGRAM_ENDS)
     if ends is None or ends[0] == ends[1]:
         return None
-    borders = _borders(*ends)
+    borders = _bin_edges(*ends)
+    counts = counts_between(row.histogram, borders, row.zeros).tolist()
     statistics = row.statistics
     bars = Bars(
         translate("charts", "Elements"),
-        tuple(round(count) for count in counts_between(row.histogram, borders, row.zeros).tolist()),
+        tuple(round(count) for count in counts),
         row.nan,
         row.inf,
         statistics.mean,
         statistics.std,
     )
-    return HistogramChart(
-        tuple(borders.tolist()),
-        (bars,),
-        translate("charts", "Value"),
-        translate("charts", "Density"),
-        is_density=True,
-    )
+    titles = translate("charts", "Value"), translate("charts", "Density")
+    return HistogramChart(tuple(borders.tolist()), (bars,), *titles, is_density=True)
 
 
-def _borders(low: float, high: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return edges of bins around two values, no closer together than bars can be seen."""
+def _bin_edges(low: float, high: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return edges of bins of the corpus around two values, not too close for bars."""
     least = (high - low) / _BINS
     sizes = float_edges()[1]
     kept = [0.0]
@@ -115,7 +110,7 @@ def _borders(low: float, high: float) -> np.ndarray[tuple[int], np.dtype[np.floa
         if size - kept[-1] >= least:
             kept.append(size)
     both = np.array([*(-size for size in kept[:0:-1]), *kept])
-    # A bin has the edge of its own that is nearer to 0.
+    # A bin includes its edge closer to 0.
     first = np.searchsorted(both, low, "right" if low > 0 else "left") - 1
     last = np.searchsorted(both, high, "left" if high < 0 else "right")
     chosen: np.ndarray[tuple[int], np.dtype[np.float64]] = both[max(first, 0) : last + 1]
@@ -123,24 +118,23 @@ def _borders(low: float, high: float) -> np.ndarray[tuple[int], np.dtype[np.floa
 
 
 def corpus_statistics(row: ClassSums) -> DataTable:
-    """Return the statistics of a module's values, and quantiles of them."""
-    table = tensor_statistics_table(row.statistics)
+    """Return the statistics of a module's values and their quantiles."""
     name = translate("charts", "{0}% quantile")
     quantiles = row.quantiles() or (None,) * len(QUANTILES)
-    rows = tuple(
-        (text_cell(name.format(f"{100 * share:g}")), number_cell(value, 4))
+    further = [
+        (name.format(f"{100 * share:g}"), number_cell(value, 4))
         for share, value in zip(QUANTILES, quantiles, strict=True)
-    )
-    return replace(table, rows=(*table.rows, *rows))
+    ]
+    return tensor_statistics_table(row.statistics, further)
 
 
 def corpus_heads(
     architecture: Architecture, corpus: Corpus
 ) -> tuple[tuple[AttentionLayer, ...], Mapping[AttentionLayer, HeadMeasures]]:
-    """Return the attentions whose heads were measured, in order, and the figures of these.
+    """Return the attention layers with measured heads, in order, and the measures of these.
 
-    What no head has is left out: a share at the start token of a model without one, or how far
-    those look that ask another text.
+    Measures without a value are left out: shares at a start token of models without one, and
+    distances in cross-attention.
     """
     layers = attention_layers(architecture, as_run(corpus))
     found = {
@@ -148,8 +142,11 @@ def corpus_heads(
         for layer in layers
         if (heads := corpus.heads.get((layer.path, layer.call))) is not None
     }
-    shares = [name for name in _SHARES if any(np.nansum(getattr(heads, name)) > 0
-                                              for heads in found.values())]  # fmt: skip
+    shares = [
+        name
+        for name in _SHARES
+        if any(np.nansum(getattr(heads, name)) > 0 for heads in found.values())
+    ]
     figures = {
         layer: {
             measure: values
@@ -162,7 +159,7 @@ def corpus_heads(
 
 
 def corpus_state_names(corpus: Corpus) -> tuple[str, ...]:
-    """Return the names of the hidden states in words, and whose they are if two stacks have any."""
+    """Return the names of the hidden states, with those of the stacks if there are two."""
     return _of_stacks(corpus, state_names)
 
 
@@ -177,143 +174,114 @@ def _of_stacks(corpus: Corpus, named: Callable[[int], tuple[str, ...]]) -> tuple
 def outlier_table(corpus: Corpus, rows: Sequence[OutlierRow]) -> DataTable:
     """Return outlier features, each in the hidden state where it is one in most sentences."""
     names = corpus_state_names(corpus)
-    columns = (
-        TableColumn(translate("charts", "Feature"), "number"),
-        TableColumn(translate("charts", "Sentences"), "bar"),
-        TableColumn(translate("charts", "Most often in")),
-        TableColumn(translate("charts", "Tokens"), "number"),
-        TableColumn(translate("charts", "Deviation, std"), "number"),
-    )
-    cells = tuple(
-        (
-            number_cell(row.feature),
-            TableCell(row.share, f"{row.share:.1%}", row.share),
-            text_cell(names[row.state]),
-            number_cell(row.tokens),
-            TableCell(row.farthest, with_minus(f"{row.farthest:+.1f}")),
-        )
-        for row in rows
-    )
-    return DataTable(columns, cells, tuple(SelectionKey(feature=row.feature) for row in rows))
+
+    def deviation(row: OutlierRow) -> TableCell:
+        return TableCell(row.farthest, with_minus(f"{row.farthest:+.1f}"))
+
+    fields = [
+        field(translate("charts", "Feature"), lambda row: number_cell(row.feature), "number"),
+        field(translate("charts", "Sentences"), lambda row: share_cell(row.share), "bar"),
+        field(translate("charts", "Most often in"), lambda row: text_cell(names[row.state])),
+        field(translate("charts", "Tokens"), lambda row: number_cell(row.tokens), "number"),
+        field(translate("charts", "Deviation, std"), deviation, "number"),
+    ]
+    return data_table(fields, rows, (SelectionKey(feature=row.feature) for row in rows))
 
 
 def outlier_chart(corpus: Corpus, outliers: Outliers, features: Sequence[int]) -> GridChart:
-    """Return in what share of the sentences features (columns) are outliers of states (rows)."""
+    """Return the share of sentences in which features (columns) are outliers of states (rows)."""
     shares = outliers.sentences[:, list(features)] / max(1, corpus.sentences)
-    count = len(shares)
     states = corpus.manifest["states"]
-    places = [SelectionKey() if state is None else SelectionKey(state[0]) for state in states]
+    keys = tuple(SelectionKey() if state is None else SelectionKey(state[0]) for state in states)
     feature = translate("charts", "feature {0}")
     return GridChart(
         values=shares,
         rows=_of_stacks(corpus, state_labels),
         columns=tuple(map(str, features)),
-        row_keys=tuple(places) if len(places) == count else (),
+        row_keys=keys if len(keys) == len(shares) else (),
         column_keys=tuple(SelectionKey(feature=number) for number in features),
         x_title=translate("charts", "Feature"),
         y_title=translate("charts", "Hidden state"),
         value_title=translate("charts", "Fraction of sentences"),
-        levels=(0.0, 1.0),
+        levels=PARTS,
         row_names=corpus_state_names(corpus),
         column_names=tuple(map(feature.format, features)),
     )
 
 
-_DIGITS = 4
-_ENDS = (0.01, 0.99)
-
-
 def compared_modules(comparison: CorpusComparison) -> DataTable:
-    """Return the modules that both have, those whose histograms are farthest apart first."""
-    distance = translate("charts", "Distance")
-    name = translate("charts", "Jensen–Shannon distance of the histograms, from 0 to 1")
-    pairs = (translate("charts", "Mean"), translate("charts", "Std"), "1%", "99%")
-    columns = (
-        TableColumn(translate("charts", "Module")),
-        TableColumn(distance, "bar", name),
-        *_both(pairs),
-    )
-    # What hands on another's tensor has the same figures.
+    """Return the modules of both corpora, those with the most different histograms first."""
+
+    def figures(row: ClassSums) -> tuple[float | None, ...]:
+        statistics = row.statistics
+        return statistics.mean, statistics.std, *(row.quantiles(_ENDS) or (None, None))
+
+    def distance(module: ComparedModule) -> TableCell:
+        return share_cell(module.distance, f"{module.distance:.4f}")
+
+    fields = [
+        field(translate("charts", "Module"), lambda one: text_cell(_name(one.key))),
+        field(
+            translate("charts", "Distance"),
+            distance,
+            "bar",
+            translate("charts", "Jensen–Shannon distance of the histograms, from 0 to 1"),
+        ),
+        _both_field(
+            (translate("charts", "Mean"), translate("charts", "Std"), "1%", "99%"),
+            lambda one: zip(figures(one.left), figures(one.right), strict=True),
+        ),
+    ]
+    # Modules that return the tensor of another one have the same numbers.
     own = [one for one in comparison.modules if one.key in comparison.left.features]
-    rows = tuple(
-        (
-            text_cell(_name(one.key)),
-            TableCell(one.distance, f"{one.distance:.4f}", one.distance),
-            *_pairs_of(one),
-        )
-        for one in own
-    )
-    return DataTable(columns, rows, tuple(SelectionKey(one.key[0]) for one in own))
+    return data_table(fields, own, (SelectionKey(one.key[0]) for one in own))
 
 
 def compared_heads(comparison: CorpusComparison) -> DataTable:
-    """Return the heads that both have, those whose entropy differs most first."""
-    pairs = (
+    """Return the heads of both corpora, those with the most different entropies first."""
+    titles = (
         translate("charts", "Entropy"),
         translate("charts", "Distance"),
         translate("charts", "Start"),
         translate("charts", "Separators"),
     )
-    columns = (
-        TableColumn(translate("charts", "Attention")),
-        TableColumn(translate("charts", "Head"), "number"),
-        *_both(pairs),
-    )
+    fields = [
+        field(translate("charts", "Attention"), lambda head: text_cell(_name(head.key))),
+        field(translate("charts", "Head"), lambda head: number_cell(head.head), "number"),
+        _both_field(titles, lambda head: zip(head.left, head.right, strict=True)),
+    ]
     heads = sorted(comparison.heads, key=lambda head: -head.change)
-    rows = tuple(
-        (
-            text_cell(_name(head.key)),
-            number_cell(head.head),
-            *(
-                number_cell(value, _DIGITS)
-                for pair in zip(head.left, head.right, strict=True)
-                for value in pair
-            ),
-        )
-        for head in heads
-    )
-    return DataTable(
-        columns, rows, tuple(SelectionKey(head.key[0], head=head.head) for head in heads)
-    )
+    keys = (SelectionKey(head.key[0], head=head.head) for head in heads)
+    return data_table(fields, heads, keys)
 
 
 def compared_features(comparison: CorpusComparison) -> DataTable:
-    """Return outlier features of either, with the share of the sentences in which they are so."""
-    columns = (
-        TableColumn(translate("charts", "Feature"), "number"),
-        TableColumn(translate("charts", "Sentences, left"), "bar"),
-        TableColumn(translate("charts", "Sentences, right"), "bar"),
-    )
-    rows = tuple(
-        (
-            number_cell(one.index),
-            *(TableCell(share, f"{share:.1%}", share) for share in (one.left, one.right)),
-        )
-        for one in comparison.features
-    )
-    return DataTable(
-        columns, rows, tuple(SelectionKey(feature=one.index) for one in comparison.features)
-    )
+    """Return outlier features of either corpus, with the shares of sentences."""
+    fields = [
+        field(translate("charts", "Feature"), lambda one: number_cell(one.index), "number"),
+        field(translate("charts", "Sentences, left"), lambda one: share_cell(one.left), "bar"),
+        field(translate("charts", "Sentences, right"), lambda one: share_cell(one.right), "bar"),
+    ]
+    features = comparison.features
+    return data_table(fields, features, (SelectionKey(feature=one.index) for one in features))
 
 
-def _both(titles: Sequence[str]) -> Iterator[TableColumn]:
+def _both_field(
+    titles: Sequence[str],
+    pairs: Callable[[Any], Iterable[tuple[float | None, float | None]]],
+) -> Field:
+    """Return two columns for each title: the left corpus and the right one."""
     left, right = translate("charts", "{0}, left"), translate("charts", "{0}, right")
-    for title in titles:
-        yield TableColumn(title, "number", left.format(title))
-        yield TableColumn("→", "number", right.format(title))
-
-
-def _pairs_of(module: ComparedModule) -> Iterator[TableCell]:
-    sides = module.left, module.right
-    for values in zip(*map(_figures, sides), strict=True):
-        yield from (number_cell(value, _DIGITS) for value in values)
-
-
-def _figures(row: ClassSums) -> tuple[float | None, ...]:
-    statistics = row.statistics
-    return statistics.mean, statistics.std, *(row.quantiles(_ENDS) or (None, None))
+    columns = [
+        TableColumn(shown, "number", name.format(title))
+        for title in titles
+        for shown, name in ((title, left), ("→", right))
+    ]
+    return Field(
+        columns, lambda each: (number_cell(n, _DIGITS) for pair in pairs(each) for n in pair)
+    )
 
 
 def _name(call: CallKey) -> str:
-    path, number_of_call = call
-    return f"{path or '(model)'}{f' (call {number_of_call})' if number_of_call else ''}"
+    path, number = call
+    return f"{path or '(model)'}{f' (call {number})' if number else ''}"

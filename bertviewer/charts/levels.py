@@ -1,9 +1,4 @@
-"""Ranges of values: what a colour map covers, and what values of a kind can be at all.
-
-.
-
-.
-"""
+"""Value ranges: of colour maps, of axes, and of kinds of values."""
 
 import sys
 from collections.abc import Sequence
@@ -16,26 +11,34 @@ from numpy.typing import NDArray
 Values = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
 ColorIndices = NDArray[np.uint8]
-"""Places in a table of colours; at 0 there is nothing."""
+"""Indices in a table of colours; 0 is no colour."""
 Levels = tuple[float, float]
-"""The values of a colour map's two ends."""
+"""The values at the two ends of a colour map."""
 
+ANY = (-inf, inf)
 COSINES = (-1.0, 1.0)
 PARTS = (0.0, 1.0)
-"""Probabilities, and parts of a whole."""
+"""Probabilities and shares."""
 SIZES = (0.0, inf)
 """Norms, deviations, counts."""
 
 LEAST_SPAN = 1e-3
-"""An axis covers at least this part of its values' size.
+"""Minimum span of an axis, relative to its values.
 
-Without it a quantity that is constant by construction, as the std after a layer norm is, would
+Without it, a quantity that is constant by construction, such as the std after a layer norm, would
 fill the plot with rounding errors.
 """
 
+_LEAST_SHARE = 0.04
+"""Share of the colour map of the smallest positive value on a logarithmic scale."""
+_USUAL, _MAX_ABOVE = 0.9, 10.0
+"""Logarithmic colours end at most at this multiple of that quantile."""
+_FAINTEST = 1e-9
+"""Logarithmic colours begin at least at this share of their end."""
+
 
 def widened(low: float, high: float) -> tuple[float, float]:
-    """Return a range around both values that does not magnify noise; never an empty one."""
+    """Return a range around both values with at least the minimum span."""
     least = LEAST_SPAN * max(abs(low), abs(high)) or 1.0
     missing = max(0.0, least - (high - low))
     most = sys.float_info.max
@@ -43,7 +46,7 @@ def widened(low: float, high: float) -> tuple[float, float]:
 
 
 def levels_of(values: Values, is_signed: bool = False) -> Levels:
-    """Return the range of the finite values, about 0 if they are signed; never an empty one."""
+    """Return the range of the finite values, symmetric if they are signed; never an empty one."""
     low, high = _range(values)
     if is_signed:
         largest = max(abs(low), abs(high)) or 1.0
@@ -53,7 +56,7 @@ def levels_of(values: Values, is_signed: bool = False) -> Levels:
 
 def _range(values: Values) -> Levels:
     if values.size:
-        # Mostly there is no infinity, and then nothing has to be picked out of many values.
+        # Usually all values are finite, and need not be copied.
         low, high = float(np.fmin.reduce(values, None)), float(np.fmax.reduce(values, None))
         if np.isfinite(low) and np.isfinite(high):
             return low, high
@@ -61,31 +64,24 @@ def _range(values: Values) -> Levels:
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
 
 
-LEAST_SHARE = 0.04
-USUAL, MOST_ABOVE = 0.9, 10.0
-"""Colours end at so many times of what such a part of the values is below, at the latest."""
-FAINTEST = 1e-9
-"""Colours begin at this part of the largest value at the lowest."""
-
-
 def log_levels(values: Sequence[float] | Values) -> Levels:
-    """Return the least and the largest value above 0, with a power of ten between them at least.
+    """Return the range of the positive values, at least one power of ten.
 
-    What is far larger than most has the colour of the upper end: one tiny tensor that moved by
-    many times its own size would leave all others in one shade.
+    Outliers above it have the colour of its end: one tiny tensor that changed by many times its
+    norm would leave all others in one shade.
     """
     found = np.asarray(values, dtype=np.float64)
     above = found[np.isfinite(found) & (found > 0)]
     if not above.size:
         return 0.1, 1.0
-    high = min(float(above.max()), MOST_ABOVE * float(np.quantile(above, USUAL)))
-    return max(min(float(above.min()), high / 10), high * FAINTEST), high
+    high = min(float(above.max()), _MAX_ABOVE * float(np.quantile(above, _USUAL)))
+    return max(min(float(above.min()), high / 10), high * _FAINTEST), high
 
 
 def log_share(value: float, levels: Levels) -> float:
-    """Return how far up a value stands, a little for the least one, 0 for none."""
+    """Return the position of a value on a logarithmic colour map, 0 for 0."""
     if not value > 0:
         return 0.0
     low, high = map(log10, levels)
     share = (log10(value) - low) / (high - low)
-    return min(1.0, max(0.0, LEAST_SHARE + (1 - LEAST_SHARE) * share))
+    return min(1.0, max(0.0, _LEAST_SHARE + (1 - _LEAST_SHARE) * share))

@@ -1,9 +1,6 @@
-"""What a head makes of each hidden state of one token, for a few tokens of the vocabulary.
+"""Tables and charts of vocabulary heads: candidates, and the logit lens layer by layer."""
 
-What a head over the vocabulary predicts, as tables.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Literal
 
@@ -16,25 +13,27 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.table import (
     EMPTY,
     DataTable,
+    Field,
     TableCell,
     TableColumn,
-    baseline_cells,
     column_header,
-    comparison_columns,
     corner_header,
+    data_table,
+    field,
     logit_cell,
-    probability_cell,
     probability_text,
+    runs_field,
 )
-from bertviewer.charts.token_charts import state_keys
+from bertviewer.charts.token_charts import state_chart, state_keys
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.predictions import Candidate, Guess, Predictions
+from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.sources.families import MASK_TOKENS
 from bertviewer.core.util.numbers import number_text
 from bertviewer.core.util.text import isolated, without_isolates
 
 LensFigure = Literal["probability", "rank"]
+_LENS_TOP = 5
 
 
 class FollowedToken(Struct, frozen=True):
@@ -45,7 +44,7 @@ class FollowedToken(Struct, frozen=True):
 
 
 def expected_id(run: ActivationRun, predictions: Predictions) -> int | None:
-    """Return the token that should be predicted, ``None`` where a mask hides it or none follows."""
+    """Return the id of the actual token, ``None`` if it is masked or none follows."""
     if predictions.expected is None:
         return None
     token = run.tokens[predictions.expected]
@@ -58,148 +57,115 @@ def lens_chart(
     followed: Sequence[FollowedToken],
     figure: LensFigure,
 ) -> LineChart:
-    """Return a line for each token: its probability or its rank at each hidden state.
-
-    Points stand for the modules that gave the states. Ranks are from 1 and on a logarithmic axis.
-    """
-    scores = predictions.scores
+    """Return each token's probability or rank at each hidden state; ranks begin at 1."""
+    scores, is_rank = predictions.scores, figure == "rank"
     states = range(len(predictions.layers))
-    places = state_keys(run, predictions.position)[: len(states)]
+    keys = state_keys(run, predictions.position)[: len(states)]
     lines = tuple(
         Line(
             one.label,
             tuple(getattr(scores, figure)(one.id, state) for state in states),
-            places,
+            keys,
             color=color,
         )
-        for color, one in enumerate(followed)
-        if scores is not None
+        for color, one in enumerate(followed if scores is not None else ())
     )
-    is_rank = figure == "rank"
     title = translate("charts", "Rank") if is_rank else translate("charts", "Probability")
-    return LineChart(
-        lines,
-        translate("charts", "Layer"),
-        title,
-        axis_labels(run)[: len(states)],
-        is_log=is_rank,
-        tick_names=state_ticks(run)[: len(states)],
-        bounds=(1.0, inf if scores is None else scores.logits.shape[1]) if is_rank else PARTS,
-    )
-
-
-LENS_TOP = 5
+    bounds = (1.0, inf if scores is None else scores.logits.shape[1]) if is_rank else PARTS
+    return state_chart(run, lines, title, bounds, len(states), is_log=is_rank)
 
 
 def candidates_table(
     run: ActivationRun, b: Predictions, a: Predictions | None = None, is_compared: bool = False
 ) -> DataTable:
-    """Return the likeliest tokens, the actual one in bold and also where it is less likely.
+    """Return the most probable tokens and the actual one, in bold.
 
-    If ``is_compared``, A's probabilities of the same tokens stand beside them, and below them
-    those that are likely in A alone.
+    If ``is_compared``, with A's probabilities, and with the most probable tokens of A.
     """
+    assert b.scores is not None, "predictions have their scores"
+    scores, other = b.scores, None if a is None else a.scores
     expected = expected_id(run, b)
-    texts = {one.id: one.text for guess in (a and a.guess, b.guess) if guess for one in guess.top}
+    guesses = [guess for guess in (a and a.guess, b.guess) if guess]
+    texts = {one.id: one.text for guess in guesses for one in guess.top}
+    ids = [one.id for one in b.guess.top]
     if expected is not None and b.expected is not None:
         texts.setdefault(expected, run.tokens[b.expected].text)
-    others = () if a is None else tuple(one.id for one in a.guess.top)
-    actual = () if expected is None else (expected,)
-    shown = dict.fromkeys((*(one.id for one in b.guess.top), *actual, *others))
-    rows = [_candidate_row(number, texts, b, a, number == expected) for number in shown]
-    chance = translate("charts", "Probability")
-    chances: tuple[TableColumn, ...] = comparison_columns(chance, "bar")
-    if not is_compared:
-        chances = (TableColumn(chance, "bar"),)
-        rows = [(*row[:3], row[-1]) for row in rows]
-    columns = (
-        _of_b(translate("charts", "Rank"), is_compared),
-        TableColumn(translate("charts", "Token"), name=_subject(run, b)),
-        *chances,
-        _of_b(translate("charts", "Logit"), is_compared),
-    )
-    return DataTable(columns, tuple(rows))
+        ids.append(expected)
+    if a is not None:
+        ids += [one.id for one in a.guess.top]
 
+    def rank(token: int) -> TableCell:
+        found = scores.rank(token)
+        return EMPTY if found is None else TableCell(found, f"{found:,}")
 
-def _of_b(title: str, is_compared: bool) -> TableColumn:
-    return TableColumn(title, "number", column_header("B", title) if is_compared else title)
+    def text(token: int) -> TableCell:
+        shown = visible(texts[token])
+        tip = f"{isolated(shown)}, id {token}"
+        return TableCell(shown, shown, tip=tip, is_bold=token == expected)
 
+    def probabilities(token: int) -> tuple[float | None, float | None]:
+        return scores.probability(token), None if other is None else other.probability(token)
 
-def _subject(run: ActivationRun, predictions: Predictions) -> str:
-    """Return what is predicted where, as data tell it: they are read without the window."""
-    return without_isolates(
-        translate("charts", "Token predicted at {0}").format(token_name(run, predictions.position))
-    )
+    def of_b(title: str, cell: Callable[[int], TableCell]) -> Field:
+        return field(title, cell, "number", column_header("B", title) if is_compared else title)
 
-
-def _candidate_row(
-    number: int,
-    texts: dict[int, str],
-    b: Predictions,
-    a: Predictions | None,
-    is_actual: bool,
-) -> tuple[TableCell, ...]:
-    assert b.scores is not None, "predictions have their scores"
-    mine = b.scores.probability(number)
-    other = None if a is None or a.scores is None else a.scores.probability(number)
-    rank = b.scores.rank(number)
-    text = visible(texts[number])
-    return (
-        EMPTY if rank is None else TableCell(rank, f"{rank:,}"),
-        TableCell(text, text, tip=f"{isolated(text)}, id {number}", is_bold=is_actual),
-        probability_cell(mine),
-        *baseline_cells(mine, other),
-        logit_cell(b.scores.logit(number)),
-    )
+    fields = [
+        of_b(translate("charts", "Rank"), rank),
+        field(translate("charts", "Token"), text, name=_subject(run, b)),
+        runs_field(
+            translate("charts", "Probability"), probabilities, is_compared=is_compared, kind="bar"
+        ),
+        of_b(translate("charts", "Logit"), lambda token: logit_cell(scores.logit(token))),
+    ]
+    return data_table(fields, dict.fromkeys(ids))
 
 
 def lens_table(run: ActivationRun, predictions: Predictions, run_name: str = "") -> DataTable:
-    """Return the best tokens after each layer, the last layer first.
+    """Return the most probable tokens after each layer, the last layer first.
 
-    The actual token is in bold; where that is not known, the one that the model ends at.
-    ``run_name`` is A or B where there are both.
+    The actual token is in bold, or the final prediction if the actual token is unknown.
+    ``run_name`` is A or B if there are both.
     """
     followed = expected_id(run, predictions)
     if followed is None:
         followed = predictions.guess.top[0].id
-    count = len(predictions.layers)
-    top = range(min([LENS_TOP, *(len(guess.top) for guess in predictions.layers)]))
-    states = tuple(reversed(range(count)))
-    labels, ticks = axis_labels(run), state_ticks(run)
-    names = names_of_states(run)
-    rows = tuple(
-        (
-            TableCell(ticks[state], labels[state], tip=names[state]),
-            *(_lens_cell(predictions.layers[state], rank, names[state], followed) for rank in top),
-        )
-        for state in states
-    )
+    labels, ticks, names = axis_labels(run), state_ticks(run), names_of_states(run)
+    layers = predictions.layers
+    top = range(min([_LENS_TOP, *(len(guess.top) for guess in layers)]))
+    tip = translate("charts", "{0}, rank {1} at {2}: probability {3}, logit {4}, id {5}")
+
+    def layer(state: int) -> TableCell:
+        return TableCell(ticks[state], labels[state], tip=names[state])
+
+    def candidates(state: int) -> list[TableCell]:
+        cells = []
+        for rank, one in enumerate(layers[state].top[: len(top)], 1):
+            text, chance = visible(one.text), one.probability
+            values = rank, names[state], number_text(chance), number_text(one.logit), one.id
+            told = tip.format(isolated(text), *values)
+            cells.append(TableCell(text, text, chance, told, one.id == followed))
+        return cells
+
+    title = translate("charts", "Layer")
     subject = column_header(run_name, _subject(run, predictions))
-    corner = corner_header(translate("charts", "Layer"), translate("charts", "Rank"), subject)
-    columns = (
-        TableColumn(translate("charts", "Layer"), name=corner),
-        *(TableColumn(str(rank + 1), "shade") for rank in top),
-    )
-    places = tuple(
-        SelectionKey(run.state_path(state, predictions.position) or None) for state in states
-    )
-    return DataTable(columns, rows if count else (), places)
+    fields = [
+        field(title, layer, name=corner_header(title, translate("charts", "Rank"), subject)),
+        Field([TableColumn(str(rank + 1), "shade") for rank in top], candidates),
+    ]
+    states = range(len(layers) - 1, -1, -1)
+    paths = (run.state_path(state, predictions.position) for state in states)
+    return data_table(fields, states, (SelectionKey(path or None) for path in paths))
 
 
-def _lens_cell(guess: Guess, rank: int, name: str, followed: int) -> TableCell:
-    one: Candidate = guess.top[rank]
-    text = visible(one.text)
-    chance, logit = number_text(one.probability), number_text(one.logit)
-    tip = translate("charts", "{0}, rank {1} at {2}: probability {3}, logit {4}, id {5}").format(
-        isolated(text), rank + 1, name, chance, logit, one.id
-    )
-    return TableCell(text, text, one.probability, tip, one.id == followed)
+def _subject(run: ActivationRun, predictions: Predictions) -> str:
+    """Return what is predicted where, for headers of exported data."""
+    text = translate("charts", "Token predicted at {0}")
+    return without_isolates(text.format(token_name(run, predictions.position)))
 
 
 def followed_tokens(run: ActivationRun, predictions: Predictions, most: int) -> list[FollowedToken]:
-    """Return the actual token, where it is known, and some of those that the model ends at."""
-    expected = expected_id(run, predictions)
-    found = []
+    """Return the actual token, if it is known, and some of the most probable ones."""
+    expected, found = expected_id(run, predictions), []
     if expected is not None and predictions.expected is not None:
         text = isolated(visible(run.tokens[predictions.expected].text))
         found.append(FollowedToken(expected, translate("charts", "{0} (actual)").format(text)))
@@ -208,13 +174,13 @@ def followed_tokens(run: ActivationRun, predictions: Predictions, most: int) -> 
 
 
 def actual_summary(run: ActivationRun, predictions: Predictions) -> str:
-    """Return the rank and the probability of the actual token in words, "" if it is not known."""
+    """Return the rank and the probability of the actual token, "" if they are unknown."""
     expected, scores = expected_id(run, predictions), predictions.scores
     if expected is None or predictions.expected is None or scores is None:
         return ""
-    rank, chance = scores.rank(expected), scores.probability(expected)
-    if rank is None or chance is None:
+    rank, probability = scores.rank(expected), scores.probability(expected)
+    if rank is None or probability is None:
         return ""
-    text = isolated(visible(run.tokens[predictions.expected].text))
-    says = translate("charts", "Actual: {0}, rank {1}, probability {2}")
-    return says.format(text, f"{rank:,}", probability_text(chance))
+    token = isolated(visible(run.tokens[predictions.expected].text))
+    text = translate("charts", "Actual: {0}, rank {1}, probability {2}")
+    return text.format(token, f"{rank:,}", probability_text(probability))

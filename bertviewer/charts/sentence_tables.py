@@ -1,10 +1,22 @@
-"""Sentences as one vector, and a padded sentence, as tables and in words."""
+"""Tables and texts of sentence vectors and of padding."""
+
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from bertviewer.charts.table import EMPTY, DataTable, TableCell, TableColumn, number_cell, text_cell
+from bertviewer.charts.table import (
+    EMPTY,
+    DataTable,
+    Field,
+    TableCell,
+    TableColumn,
+    data_table,
+    field,
+    number_cell,
+    text_cell,
+)
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.padding import PaddedAttention, Padding
+from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.sentence_vectors import PooledCosines, SentenceComparison
 from bertviewer.core.util.numbers import count_text, number_text
 
@@ -12,37 +24,41 @@ _DIGITS = 3
 
 
 def sentence_table(compared: SentenceComparison) -> DataTable:
-    """Return the cosine of two sentences by each kind of vector, beside unrelated sentences."""
-    columns = (
-        TableColumn(translate("charts", "Vector")),
-        TableColumn(translate("charts", "This pair"), "number", "Cosine of the two sentences"),
+    """Return the cosine of two sentences for each kind of vector, next to unrelated sentences."""
+
+    def cosine(each: PooledCosines) -> TableCell:
+        # A cosine above those of all unrelated sentences is meaningful.
+        unrelated, last = each.last_unrelated, each.last
+        is_above = unrelated is not None and last is not None and last > unrelated.high
+        return replace(number_cell(last, _DIGITS), is_bold=is_above)
+
+    def unrelated(each: PooledCosines) -> Iterable[TableCell]:
+        found = each.last_unrelated
+        if found is None:
+            return (EMPTY,) * 3
+        return (number_cell(one, _DIGITS) for one in (found.mean, found.low, found.high))
+
+    def name(each: PooledCosines) -> TableCell:
+        is_cls = each.pooling == "cls"
+        return text_cell(each.label if is_cls else translate("charts", each.label))
+
+    columns = [
         TableColumn(
             translate("charts", "Unrelated"), "number", "Mean cosine of unrelated sentences"
         ),
         TableColumn(translate("charts", "min"), "number", "Minimum of unrelated sentences"),
         TableColumn(translate("charts", "max"), "number", "Maximum of unrelated sentences"),
-    )
-    return DataTable(columns, tuple(_cosines(each) for each in compared.poolings))
-
-
-def _cosines(each: PooledCosines) -> tuple[TableCell, ...]:
-    unrelated = each.last_unrelated
-    others = (
-        (EMPTY,) * 3
-        if unrelated is None
-        else tuple(
-            number_cell(one, _DIGITS) for one in (unrelated.mean, unrelated.low, unrelated.high)
-        )
-    )
-    # What no unrelated sentences reach says something.
-    is_above = unrelated is not None and each.last is not None and each.last > unrelated.high
-    cosine = number_cell(each.last, _DIGITS)
-    name = each.label if each.pooling == "cls" else translate("charts", each.label)
-    return (text_cell(name), replace(cosine, is_bold=is_above), *others)
+    ]
+    fields = [
+        field(translate("charts", "Vector"), name),
+        field(translate("charts", "This pair"), cosine, "number", "Cosine of the two sentences"),
+        Field(columns, unrelated),
+    ]
+    return data_table(fields, compared.poolings)
 
 
 def sentence_line(compared: SentenceComparison) -> str:
-    """Return in words what the table is of."""
+    """Return the explanation of the table."""
     count = len(compared.unrelated)
     text = translate(
         "charts",
@@ -53,54 +69,53 @@ def sentence_line(compared: SentenceComparison) -> str:
 
 
 def padding_table(padding: Padding) -> DataTable:
-    """Return what padding does to each hidden state, and what attention it gets in each layer."""
-    columns = (
-        TableColumn(translate("charts", "Layer")),
-        TableColumn(translate("charts", "Change: mask"), "number", "Largest change with the mask"),
-        TableColumn(translate("charts", "no mask"), "number", "Largest change without the mask"),
-        TableColumn(
+    """Return the effect of padding on each hidden state, and the attention it gets per layer."""
+    # An attention leads to the hidden state after it.
+    attentions = dict(enumerate(padding.attentions, 1))
+
+    def layer(place: int) -> TableCell:
+        return text_cell(str(place - 1) if place else translate("charts", "emb"))
+
+    def state(attribute: str, digits: int) -> Callable[[int], TableCell]:
+        return lambda place: number_cell(getattr(padding.states[place], attribute), digits)
+
+    def share(attribute: str) -> Callable[[int], TableCell]:
+        def cell(place: int) -> TableCell:
+            if place not in attentions:
+                return EMPTY
+            found: float = getattr(attentions[place], attribute)
+            return TableCell(found, f"{found:.1%}" if found else "0", tip=repr(found))
+
+        return cell
+
+    no_mask = translate("charts", "no mask")
+    columns: list[tuple[str, Callable[[int], TableCell], str]] = [
+        (
+            translate("charts", "Change: mask"),
+            state("masked", 2),
+            "Largest change with the mask",
+        ),
+        (no_mask, state("unmasked", 2), "Largest change without the mask"),
+        (
             translate("charts", "Attention: mask"),
-            "number",
+            share("masked"),
             "Attention to padding with the mask",
         ),
-        TableColumn(
-            translate("charts", "no mask"),
-            "number",
-            "Attention to padding without the mask",
+        (no_mask, share("unmasked"), "Attention to padding without the mask"),
+        (
+            translate("charts", "‖h‖: padding"),
+            state("padded_norm", _DIGITS),
+            "Mean norm of padding vectors",
         ),
-        TableColumn(translate("charts", "‖h‖: padding"), "number", "Mean norm of padding vectors"),
-        TableColumn(translate("charts", "text"), "number", "Mean norm of text vectors"),
-    )
-    # An attention leads to the hidden state after it.
-    attentions = (None, *padding.attentions)
-    rows = []
-    for place, state in enumerate(padding.states):
-        attention = attentions[place] if place < len(attentions) else None
-        rows.append(
-            (
-                text_cell(translate("charts", "emb") if place == 0 else str(place - 1)),
-                number_cell(state.masked, 2),
-                number_cell(state.unmasked, 2),
-                *_shares(attention),
-                number_cell(state.padded_norm, _DIGITS),
-                number_cell(state.norm, _DIGITS),
-            )
-        )
-    return DataTable(columns, tuple(rows))
-
-
-def _shares(attention: PaddedAttention | None) -> tuple[TableCell, TableCell]:
-    if attention is None:
-        return EMPTY, EMPTY
-    masked, unmasked = (
-        TableCell(share, f"{share:.1%}" if share else "0", tip=repr(share))
-        for share in (attention.masked, attention.unmasked)
-    )
-    return masked, unmasked
+        (translate("charts", "text"), state("norm", _DIGITS), "Mean norm of text vectors"),
+    ]
+    fields = [field(title, cell, "number", name) for title, cell, name in columns]
+    layers = field(translate("charts", "Layer"), layer)
+    return data_table([layers, *fields], range(len(padding.states)))
 
 
 def padding_line(padding: Padding) -> str:
-    """Return in words what the mask does, with the largest figures."""
+    """Return the effect of the attention mask in words, with the largest numbers."""
     last = padding.states[-1]
     shares = [attention.unmasked for attention in padding.attentions]
     parts = [_same(padding)]

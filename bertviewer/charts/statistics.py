@@ -1,9 +1,4 @@
-"""The statistics of what a module gave, as a table.
-
-.
-
-.
-"""
+"""Statistics of a module's output or a tensor: their table and their histogram."""
 
 from collections.abc import Callable, Iterable
 
@@ -11,11 +6,13 @@ from bertviewer.charts.chart import Bars, HistogramChart
 from bertviewer.charts.table import (
     EMPTY,
     DataTable,
+    Field,
     TableCell,
-    TableColumn,
-    comparison_columns,
     corner_header,
+    data_table,
+    field,
     number_cell,
+    runs_field,
     text_cell,
 )
 from bertviewer.charts.translation import translate
@@ -25,38 +22,48 @@ from bertviewer.core.schema.statistics import Statistics
 from bertviewer.core.statistics.histograms import Histogram, Range
 
 Named = tuple[str, Callable[[Statistics], float | None]]
-"""A figure's name, and how it is read off statistics."""
+"""The name of a statistic and the function that returns it."""
 
 
 def statistics_table(b: ModuleActivation, a: ModuleActivation | None = None) -> DataTable:
-    """Return a module's statistics in the last run, beside those in run A and B − A."""
-    rows = [
-        (
-            text_cell(name),
-            *_cells(get(b.statistics), None if a is None else get(a.statistics), a is None),
-        )
-        for name, get in (() if b.skip_reason else _figures())
+    """Return the statistics of a module's output in run B, compared with those in run A if given.
+
+    With the number of calls, if there are several, and the shape.
+    """
+    records: list[tuple[str, float | None, float | None]] = [
+        (name, get(b.statistics), None if a is None else get(a.statistics))
+        for name, get in (() if b.skip_reason else _statistics())
     ]
-    if max(len(one.calls) for one in (b, a) if one is not None) > 1:
-        cells = _cells(len(b.calls), None if a is None else len(a.calls), a is None)
-        rows.append((text_cell(translate("charts", "calls")), *cells))
-    shapes = [text_cell(shape_text(one.output_shape)) for one in (b, a) if one is not None]
-    nothing = [EMPTY] if a is not None else []
-    rows.append((text_cell(translate("charts", "shape")), *shapes, *nothing))
-    statistic, value = translate("charts", "Statistic"), translate("charts", "Value")
-    subject = corner_header(statistic, "", "", b.path or b.class_name)
-    values = (TableColumn(value, "number"),) if a is None else comparison_columns(value)
-    return DataTable((TableColumn(statistic, name=subject), *values), tuple(rows))
+    runs = [one for one in (b, a) if one is not None]
+    if max(len(one.calls) for one in runs) > 1:
+        calls = [len(one.calls) for one in runs]
+        records.append((translate("charts", "calls"), calls[0], None if a is None else calls[-1]))
+    subject = corner_header(translate("charts", "Statistic"), "", "", b.path or b.class_name)
+    value = translate("charts", "Value")
+    fields = [
+        _name_field(subject),
+        runs_field(value, lambda each: each[1:], is_compared=a is not None, digits=3),
+    ]
+    table = data_table(fields, records)
+    shapes = [text_cell(shape_text(one.output_shape)) for one in runs]
+    last = (text_cell(translate("charts", "shape")), *shapes, *([EMPTY] if a is not None else ()))
+    return DataTable(table.columns, (*table.rows, last))
 
 
-def tensor_statistics_table(statistics: Statistics) -> DataTable:
-    """Return the statistics of a tensor's own values."""
-    statistic, value = translate("charts", "Statistic"), translate("charts", "Value")
-    rows = tuple((text_cell(name), number_cell(get(statistics))) for name, get in _figures())
-    return DataTable((TableColumn(statistic), TableColumn(value, "number")), rows)
+def tensor_statistics_table(
+    statistics: Statistics, further: Iterable[tuple[str, TableCell]] = ()
+) -> DataTable:
+    """Return the statistics of a tensor, and further rows."""
+    records = [(name, number_cell(get(statistics))) for name, get in _statistics()]
+    value = field(translate("charts", "Value"), lambda each: each[1], "number")
+    return data_table([_name_field(), value], [*records, *further])
 
 
-def _figures() -> tuple[Named, ...]:
+def _name_field(header: str = "") -> Field:
+    return field(translate("charts", "Statistic"), lambda each: text_cell(each[0]), name=header)
+
+
+def _statistics() -> tuple[Named, ...]:
     return (
         ("mean", lambda s: s.mean),
         ("std", lambda s: s.std),
@@ -70,18 +77,8 @@ def _figures() -> tuple[Named, ...]:
     )
 
 
-def _cells(b: float | None, a: float | None, is_single: bool) -> tuple[TableCell, ...]:
-    if is_single:
-        return (number_cell(b),)
-    return (
-        number_cell(b),
-        number_cell(a),
-        number_cell(None if b is None or a is None else b - a, digits=3),
-    )
-
-
 def common_range(statistics: Iterable[Statistics]) -> Range | None:
-    """Return the range of all finite values of several runs, ``None`` if there are none."""
+    """Return the range of all finite values of several runs, ``None`` without any."""
     known = list(statistics)
     lows = [one.min for one in known if one.min is not None]
     highs = [one.max for one in known if one.max is not None]
@@ -91,7 +88,7 @@ def common_range(statistics: Iterable[Statistics]) -> Range | None:
 def histogram_chart(
     found: Histogram, statistics: Statistics, is_log: bool = False
 ) -> HistogramChart:
-    """Return a histogram with the mean and the standard deviation of the same values."""
+    """Return a histogram with the mean and standard deviation of the same values."""
     elements = translate("charts", "Elements")
     bars = Bars(
         elements,
@@ -101,10 +98,5 @@ def histogram_chart(
         statistics.mean,
         statistics.std,
     )
-    return HistogramChart(
-        tuple(found.edges.tolist()),
-        (bars,),
-        translate("charts", "Value"),
-        elements,
-        is_log,
-    )
+    edges = tuple(found.edges.tolist())
+    return HistogramChart(edges, (bars,), translate("charts", "Value"), elements, is_log)

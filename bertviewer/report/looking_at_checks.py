@@ -1,6 +1,6 @@
 """Where the steps of a check differ the most: given, recomputed, and their difference."""
 
-from bertviewer.charts.labels import position_text
+from bertviewer.charts.tensor_charts import position_text
 from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.replay.checked_step import GIVEN, RECOMPUTED, checked_step
 from bertviewer.core.schema.activation_run import ActivationRun

@@ -1,10 +1,9 @@
-"""Heights of items that cross over one another: in an order with few crossings, and even.
+"""Y coordinates of a layered graph, by recursive series-parallel composition.
 
-How high items stand: what all paths pass is on one line, parallel parts have lanes.
-
-A part is cut where one item alone stands in a column; what lies between two cuts falls apart into
-lanes, and each lane is a part again. A line that leads straight on stays on top and the lanes hang
-below it; without one they are centred. What cannot be cut is evened out column by column.
+A block is cut at the columns with a single item. Between two cuts the items fall apart into
+connected lanes, each of which is a block again. A straight line stays on top and the other lanes
+are placed below it; without one, lanes are centred. A block that cannot be cut is a general
+graph: its columns are ordered by barycentres to reduce crossings, then evened out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,131 +12,211 @@ from math import inf
 
 from msgspec import Struct
 
-from bertviewer.charts.graph.columns import Item
+from bertviewer.charts.graph.columns import Item, LayeredGraph
+from bertviewer.charts.graph.paths import SIDE_ROLES, components
 
-_SWEEPS, _ROUNDS, _STILL = 8, 60, 0.05
-_STEP = 14.0
-_PASSING_WEIGHT = 4.0
-"""Lines that pass give way less than nodes do."""
+_LANE_GAP, _BELOW_LINE, _ALIKE = 12.0, 26.0, 70.0
+"""Between two lanes, and between a straight line and the lane below it; lanes whose upper ends
+differ by less than the third are aligned."""
 
+_ROLES = ("residual", "query", "key", "value", None, "gate", "routing", *SIDE_ROLES)
+_NEVER_STRAIGHT = ("key", "value", "gate", "routing", *SIDE_ROLES)
 
-def evened(
-    columns: Mapping[int, Sequence[int]],
-    items: Sequence[Item],
-    links: Mapping[int, Sequence[int]],
-    gap: float,
-) -> tuple[dict[int, float], float, float]:
-    """Return heights about 0, and how far they reach above and below."""
-    inside = {number for column in columns.values() for number in column}
-    near = {number: [each for each in links[number] if each in inside] for number in inside}
-    ordered = _ordered(columns, near, items)
-    heights = {
-        number: height
-        for column in ordered
-        for number, height in zip(column, _packed(column, items, gap), strict=True)
-    }
-    for _ in range(_ROUNDS):
-        before = dict(heights)
-        for column in ordered:
-            wished, weights = [], []
-            for number in column:
-                # Lines that pass should be straight: who has such neighbours follows them.
-                others = near[number] or [number]
-                others = [each for each in others if not items[each].key] or others
-                wished.append(sum(heights[each] for each in others) / len(others))
-                weights.append(1.0 if items[number].key else _PASSING_WEIGHT)
-            room = [
-                items[upper].room.below + gap + items[lower].room.above
-                for upper, lower in pairwise(column)
-            ]
-            heights |= dict(zip(column, spread(wished, room, weights), strict=True))
-        if all(abs(heights[each] - before[each]) < _STILL for each in inside):
-            break
-    _straighten(ordered, heights, near, items, gap)
-    _close(heights, items, gap)
-    top = min(heights[number] - items[number].room.above for number in inside)
-    bottom = max(heights[number] + items[number].room.below for number in inside)
-    middle = (top + bottom) / 2
-    return (
-        {number: height - middle for number, height in heights.items()},
-        middle - top,
-        bottom - middle,
-    )
+_SWEEPS, _ROUNDS, _CONVERGED = 8, 60, 0.05
+_MIN_STEP = 14.0
+"""Smaller steps of a line look like a mistake."""
+_EDGE_WEIGHT = 4.0
+"""Placeholders of edges give way less than nodes do."""
+
+Columns = Mapping[int, Sequence[Item]]
 
 
-def _close(heights: dict[int, float], items: Sequence[Item], gap: float) -> None:
-    """Close gaps in which nothing stands in any column."""
-    order = sorted(heights, key=lambda number: heights[number] - items[number].room.above)
-    shift, bottom = 0.0, inf
-    for number in order:
-        room = items[number].room
-        shift += max(0.0, heights[number] - room.above - bottom - gap)
-        bottom = max(heights[number] + room.below, bottom if bottom < inf else -inf)
-        heights[number] -= shift
+def y_coordinates(
+    graph: LayeredGraph, apart: Mapping[tuple[int, int], float], ends: frozenset[int]
+) -> Mapping[int, float]:
+    """Return the y coordinate of each item's line, by number; 0 is the main path.
+
+    Args:
+        graph: the graph.
+        apart: minimum distances between pairs of items, the upper one first.
+        ends: the input and the output of the main path.
+    """
+    links: dict[int, list[int]] = {item.number: [] for item in graph.items}
+    ranks: dict[tuple[int, int], tuple[int, int]] = {}
+    crooked: set[int] = set()
+    for number, (edge, chain) in enumerate(zip(graph.edges, graph.chains, strict=True)):
+        rank = _ROLES.index(edge.role if edge.role in _ROLES else None), number
+        if edge.role in _NEVER_STRAIGHT:
+            crooked.update(chain[1:-1])
+        for one, other in pairwise(chain):
+            links[one].append(other)
+            links[other].append(one)
+            ranks[one, other] = min(ranks.get((one, other), rank), rank)
+    composer = _Composer(links, ranks, frozenset(crooked), apart, ends)
+    return composer.block(graph.items).heights
 
 
-def _straighten(
-    ordered: Sequence[Sequence[int]],
-    heights: dict[int, float],
-    near: Mapping[int, Sequence[int]],
-    items: Sequence[Item],
-    gap: float,
-) -> None:
-    """Give lines that pass several columns one height, where they have room for it."""
-    seen: set[int] = set()
-    place = {each: (column, spot) for column in ordered for spot, each in enumerate(column)}
+class _Block(Struct, frozen=True):
+    """Items with their y coordinates; 0 is the block's line, ``above`` and ``below`` its extent."""
 
-    def fits(number: int, height: float) -> bool:
-        column, spot = place[number]
-        room = items[number].room
-        for other, way in ((spot - 1, -1), (spot + 1, 1)):
-            if 0 <= other < len(column):
-                beside = items[column[other]].room
-                least = beside.below + room.above if way < 0 else room.below + beside.above
-                if (heights[column[other]] - height) * way < least + gap / 2:
-                    return False
-        return True
+    heights: Mapping[int, float]
+    above: float
+    below: float
 
-    for start in sorted(place):
-        if items[start].key or start in seen:
-            continue
-        chain = [start]
-        for number in chain:
-            chain += [each for each in near[number] if not items[each].key and each not in chain]
-        seen.update(chain)
-        ends = [each for number in chain for each in near[number] if items[each].key]
-        wishes = sorted(heights[each] for each in (*ends, *chain))
-        for wish in (*(heights[each] for each in ends), wishes[len(wishes) // 2]):
-            if all(fits(number, wish) for number in chain):
-                heights.update(dict.fromkeys(chain, wish))
-                break
-    for number in (number for column in ordered for number in column):
-        # A step of a few pixels looks like a mistake.
-        before = [each for each in near[number] if items[each].column < items[number].column]
-        if items[number].key and len(before) == 1:
-            wish = heights[before[0]]
-            if 0 < abs(wish - heights[number]) < _STEP and fits(number, wish):
-                heights[number] = wish
+
+class _Composer(Struct, frozen=True):
+    """Composes blocks.
+
+    Attributes:
+        links: neighbours in the adjacent columns, by item.
+        ranks: order among the links of a target, by source and target.
+        crooked: placeholders of edges that are never the straight line.
+        apart: minimum distances between pairs of items.
+        ends: the input and the output of the main path.
+    """
+
+    links: Mapping[int, Sequence[int]]
+    ranks: Mapping[tuple[int, int], tuple[int, int]]
+    crooked: frozenset[int]
+    apart: Mapping[tuple[int, int], float]
+    ends: frozenset[int]
+
+    def block(self, items: Sequence[Item]) -> _Block:
+        """Return the block of some items."""
+        lanes = self._lanes(items)
+        if len(lanes) > 1:
+            return self._stacked(map(self.block, lanes), is_centred=True)
+        columns: dict[int, list[Item]] = {}
+        for item in items:
+            columns.setdefault(item.column, []).append(item)
+        columns = {column: columns[column] for column in sorted(columns)}
+        cuts = [column for column, inside in columns.items() if len(inside) == 1]
+        if cuts and self._starts_lane(columns, cuts):
+            cuts = cuts[1:]
+        return self._series(columns, cuts) if cuts else _general(columns, self.links)
+
+    def _series(self, columns: Columns, cuts: Sequence[int]) -> _Block:
+        """Return a block whose line passes single items, with lanes between them."""
+        line = [columns[cut][0] for cut in cuts]
+        heights = {item.number: 0.0 for item in line}
+        above = max(item.extent.above for item in line)
+        below = max(item.extent.below for item in line)
+        hanging: list[list[_Block]] = []
+        for first, last in pairwise([min(columns) - 1, *cuts, max(columns) + 1]):
+            lanes = self._lanes(_between(columns, first, last))
+            straight = next((lane for lane in lanes if self._is_straight(lane, first, last)), None)
+            if straight is not None:
+                heights |= dict.fromkeys((item.number for item in straight), 0.0)
+                if len(lanes) > 1:
+                    hanging.append([self.block(lane) for lane in lanes if lane is not straight])
+            elif lanes:
+                block = self._parallel(lanes, columns[first] if first in cuts else ())
+                heights |= block.heights
+                above, below = max(above, block.above), max(below, block.below)
+        # Align the upper lanes, unless that moves one far away.
+        least = min((blocks[0].above for blocks in hanging), default=0.0)
+        alike = [blocks[0].above for blocks in hanging if blocks[0].above <= least + _ALIKE]
+        for upper, *others in hanging:
+            depth = max(alike) if upper.above in alike else upper.above
+            lowered = _Block(upper.heights, depth + _BELOW_LINE, upper.below)
+            block = self._stacked([lowered, *others], is_centred=False)
+            heights |= block.heights
+            below = max(below, block.below)
+        return _Block(heights, above, below)
+
+    def _parallel(self, lanes: Sequence[Sequence[Item]], before: Sequence[Item]) -> _Block:
+        """Return lanes centred, or below the only one that continues the line before them."""
+        near = {other for item in before for other in self.links[item.number]}
+        on = [lane for lane in lanes if any(item.number in near for item in lane)]
+        if len(on) != 1 or len(lanes) == 1:
+            return self._stacked(map(self.block, lanes), is_centred=True)
+        main = self.block(on[0])
+        others = [self.block(lane) for lane in lanes if lane is not on[0]]
+        stacked = self._stacked([main, *others], is_centred=False)
+        heights = {number: height - main.above for number, height in stacked.heights.items()}
+        return _Block(heights, main.above, stacked.below - main.above)
+
+    def _starts_lane(self, columns: Columns, cuts: Sequence[int]) -> bool:
+        """Tell whether the first cut only begins one of several lanes."""
+        if cuts[0] != min(columns) or len(cuts) == 1:
+            return False
+        near = set(self.links[columns[cuts[0]][0].number])
+        lanes = self._lanes(_between(columns, cuts[0], cuts[1]))
+        return any(near.isdisjoint(item.number for item in lane) for lane in lanes)
+
+    def _is_straight(self, lane: Sequence[Item], first: int, last: int) -> bool:
+        """Tell whether a lane is only an edge from one cut to the next."""
+        return len(lane) == last - first - 1 and not any(
+            (item.key and item.number not in self.ends) or item.number in self.crooked
+            for item in lane
+        )
+
+    def _stacked(self, blocks: Iterable[_Block], *, is_centred: bool) -> _Block:
+        """Return blocks below one another, with the upper end of the first or the middle at 0."""
+        heights: dict[int, float] = {}
+        known = list(blocks)
+        y = 0.0
+        for block in known:
+            y += _LANE_GAP if heights else 0.0
+            line = y + block.above
+            missing = (
+                heights[upper] + least - (line + block.heights[lower])
+                for (upper, lower), least in self.apart.items()
+                if upper in heights and lower in block.heights
+            )
+            line += max(0.0, *missing, 0.0)
+            heights |= {number: line + height for number, height in block.heights.items()}
+            y = line + block.below
+        shift = y / 2 if is_centred else 0.0
+        if is_centred and len(known) == 1:
+            shift = known[0].above
+        return _Block(
+            {number: height - shift for number, height in heights.items()}, shift, y - shift
+        )
+
+    def _lanes(self, items: Sequence[Item]) -> list[list[Item]]:
+        """Return the connected items, in the order of lanes."""
+        by_number = {item.number: item for item in items}
+        lanes = [
+            [by_number[number] for number in sorted(lane)]
+            for lane in components(by_number, self.links)
+        ]
+        return sorted(lanes, key=self._rank)
+
+    def _rank(self, lane: Sequence[Item]) -> tuple[int, int, int]:
+        """Return the order of a lane: by the operands of its target, else as in the graph."""
+        inside = {item.number for item in lane}
+        leading = (
+            self.ranks[number, other]
+            for number in inside
+            for other in self.links[number]
+            if other not in inside and (number, other) in self.ranks
+        )
+        return (*min(leading, default=(len(self.links), 0)), min(inside))
+
+
+def _between(columns: Columns, first: int, last: int) -> list[Item]:
+    return [item for column in range(first + 1, last) for item in columns[column]]
 
 
 def spread(
     wished: Sequence[float],
-    room: Sequence[float],
+    gaps: Sequence[float],
     weights: Sequence[float] | None = None,
     within: tuple[float, float] = (-inf, inf),
 ) -> list[float]:
-    """Return the numbers nearest to those wished of which each has its room after the last.
+    """Return the numbers closest to those wished, with minimum gaps between them.
 
-    Nearest by the sum of squares: neighbours that would collide share their mean
-    (pool adjacent violators). All are within two bounds, if these leave them room.
+    Closest by squared distance: numbers that would collide share their mean (pool adjacent
+    violators). All are within two bounds, if these are far enough apart.
     """
     offsets = [0.0]
-    for each in room:
-        offsets.append(offsets[-1] + each)
+    for gap in gaps:
+        offsets.append(offsets[-1] + gap)
     pools: list[tuple[float, float, int]] = []
-    for place, wish in enumerate(wished):
-        weight = weights[place] if weights else 1.0
-        value, count = wish - offsets[place], 1
+    for number, wish in enumerate(wished):
+        weight = weights[number] if weights else 1.0
+        value, count = wish - offsets[number], 1
         while pools and pools[-1][0] >= value:
             other, heavy, many = pools.pop()
             value = (value * weight + other * heavy) / (weight + heavy)
@@ -148,25 +227,111 @@ def spread(
     return [value + offset for value, offset in zip(values, offsets, strict=False)]
 
 
-def _packed(column: Sequence[int], items: Sequence[Item], gap: float) -> list[float]:
-    found, y = [], 0.0
-    for number in column:
-        found.append(y + items[number].room.above)
-        y += items[number].room.above + items[number].room.below + gap
-    return [height - (y - gap) / 2 for height in found]
+def _general(columns: Columns, links: Mapping[int, Sequence[int]]) -> _Block:
+    """Return a block that is not series-parallel, with its middle at 0."""
+    inside = {item.number: item for items in columns.values() for item in items}
+    near = {number: [inside[each] for each in links[number] if each in inside] for number in inside}
+    ordered = _ordered(columns, near)
+    heights = {}
+    for column in ordered:
+        tops = [0.0]
+        for item in column:
+            size = item.extent.above + item.extent.below + _LANE_GAP
+            tops.append(tops[-1] + size)
+        shift = (tops[-1] - _LANE_GAP) / 2
+        for item, top in zip(column, tops, strict=False):
+            heights[item.number] = top + item.extent.above - shift
+    for _ in range(_ROUNDS):
+        before = dict(heights)
+        for column in ordered:
+            heights |= _evened(column, heights, near)
+        if all(abs(heights[each] - before[each]) < _CONVERGED for each in inside):
+            break
+    _straighten(ordered, heights, near)
+    _close_gaps(heights, inside)
+    top = min(heights[number] - item.extent.above for number, item in inside.items())
+    bottom = max(heights[number] + item.extent.below for number, item in inside.items())
+    middle = (top + bottom) / 2
+    return _Block(
+        {number: height - middle for number, height in heights.items()},
+        middle - top,
+        bottom - middle,
+    )
 
 
-def _ordered(
-    columns: Mapping[int, Sequence[int]],
-    near: Mapping[int, Sequence[int]],
-    items: Sequence[Item],
-) -> list[list[int]]:
-    """Return columns sorted so that few lines cross: by the mean place of their neighbours."""
-    ordered = [sorted(column) for column in columns.values()]
-    places = {
-        number: place / len(column) for column in ordered for place, number in enumerate(column)
-    }
-    best, least = ordered, _crossings(ordered, near, items)
+def _evened(
+    column: Sequence[Item], heights: Mapping[int, float], near: Mapping[int, Sequence[Item]]
+) -> dict[int, float]:
+    """Return a column's items as close as possible to the mean of their neighbours."""
+    wished = []
+    for item in column:
+        others = near[item.number] or [item]
+        # Edges should be straight: who has placeholders as neighbours follows them.
+        others = [each for each in others if not each.key] or others
+        wished.append(sum(heights[each.number] for each in others) / len(others))
+    gaps = [
+        upper.extent.below + _LANE_GAP + lower.extent.above for upper, lower in pairwise(column)
+    ]
+    weights = [1.0 if item.key else _EDGE_WEIGHT for item in column]
+    numbers = (item.number for item in column)
+    return dict(zip(numbers, spread(wished, gaps, weights), strict=True))
+
+
+def _close_gaps(heights: dict[int, float], items: Mapping[int, Item]) -> None:
+    """Remove horizontal gaps that are empty in all columns."""
+    shift, bottom = 0.0, inf
+    for number in sorted(heights, key=lambda each: heights[each] - items[each].extent.above):
+        extent = items[number].extent
+        shift += max(0.0, heights[number] - extent.above - bottom - _LANE_GAP)
+        bottom = max(heights[number] + extent.below, bottom if bottom < inf else -inf)
+        heights[number] -= shift
+
+
+def _straighten(
+    ordered: Sequence[Sequence[Item]],
+    heights: dict[int, float],
+    near: Mapping[int, Sequence[Item]],
+) -> None:
+    """Give the placeholders of an edge one height and avoid small steps, where there is room."""
+    at = {item.number: (column, spot) for column in ordered for spot, item in enumerate(column)}
+
+    def fits(item: Item, height: float) -> bool:
+        column, spot = at[item.number]
+        neighbours = [(each, -1) for each in column[:spot][-1:]]
+        neighbours += [(each, 1) for each in column[spot + 1 : spot + 2]]
+        for other, sign in neighbours:
+            upper, lower = (other, item) if sign < 0 else (item, other)
+            least = upper.extent.below + lower.extent.above
+            if (heights[other.number] - height) * sign < least + _LANE_GAP / 2:
+                return False
+        return True
+
+    edges = sorted((i for column in ordered for i in column if not i.key), key=lambda i: i.number)
+    chains = components(
+        (item.number for item in edges),
+        {i.number: [each.number for each in near[i.number] if not each.key] for i in edges},
+    )
+    by_number = {item.number: item for item in edges}
+    for chain in chains:
+        ends = [heights[e.number] for number in chain for e in near[number] if e.key]
+        wishes = sorted([*ends, *(heights[number] for number in chain)])
+        for wish in (*ends, wishes[len(wishes) // 2]):
+            if all(fits(by_number[number], wish) for number in chain):
+                heights.update(dict.fromkeys(chain, wish))
+                break
+    for item in (item for column in ordered for item in column):
+        before = [each for each in near[item.number] if each.column < item.column]
+        if item.key and len(before) == 1:
+            wish = heights[before[0].number]
+            if 0 < abs(wish - heights[item.number]) < _MIN_STEP and fits(item, wish):
+                heights[item.number] = wish
+
+
+def _ordered(columns: Columns, near: Mapping[int, Sequence[Item]]) -> list[list[Item]]:
+    """Return columns ordered by the barycentres of their neighbours, with the fewest crossings."""
+    ordered = [sorted(column, key=lambda item: item.number) for column in columns.values()]
+    at = {item.number: n / len(column) for column in ordered for n, item in enumerate(column)}
+    best, least = ordered, _crossings(ordered, near)
     for sweep in range(_SWEEPS):
         if not least:
             break
@@ -174,201 +339,33 @@ def _ordered(
         after = []
         for column in ordered[::way]:
 
-            def mean(number: int, way: int = way) -> float:
+            def barycentre(item: Item, way: int = way) -> float:
                 others = [
-                    places[each]
-                    for each in near[number]
-                    if (items[each].column - items[number].column) * way < 0
+                    at[each.number]
+                    for each in near[item.number]
+                    if (each.column - item.column) * way < 0
                 ]
-                return sum(others) / len(others) if others else places[number]
+                return sum(others) / len(others) if others else at[item.number]
 
-            after.append(sorted(column, key=mean))
-            for place, number in enumerate(after[-1]):
-                places[number] = place / len(column)
+            after.append(sorted(column, key=barycentre))
+            for n, item in enumerate(after[-1]):
+                at[item.number] = n / len(column)
         ordered = after[::way]
-        found = _crossings(ordered, near, items)
+        found = _crossings(ordered, near)
         if found < least:
             best, least = ordered, found
     return best
 
 
-def _crossings(
-    ordered: Sequence[Sequence[int]], near: Mapping[int, Sequence[int]], items: Sequence[Item]
-) -> int:
-    place = {number: place for column in ordered for place, number in enumerate(column)}
+def _crossings(ordered: Sequence[Sequence[Item]], near: Mapping[int, Sequence[Item]]) -> int:
+    at = {item.number: n for column in ordered for n, item in enumerate(column)}
     total = 0
     for column in ordered:
         ends = [
-            [place[each] for each in near[number] if items[each].column > items[number].column]
-            for number in column
+            [at[each.number] for each in near[item.number] if each.column > item.column]
+            for item in column
         ]
         for upper, those in enumerate(ends):
             for others in ends[upper + 1 :]:
                 total += sum(a > b for a in those for b in others)
     return total
-
-
-LANE_GAP, HANGING, _ALIKE = 12.0, 26.0, 70.0
-"""Between two lanes, and between a straight line and the lane below it."""
-
-
-class Part(Struct, frozen=True):
-    """Items with their heights; 0 is the part's line, ``above`` and ``below`` are its extent."""
-
-    heights: Mapping[int, float]
-    above: float
-    below: float
-
-
-class Arranging(Struct, frozen=True):
-    """What arranging needs to know of the whole.
-
-    Attributes:
-        items: by number.
-        links: neighbours in the next and in the last column, by item.
-        ranks: where a link goes among those of its target, by its two items.
-        crooked: items of edges that are no straight line, as keys and masks are none.
-        apart: how far at least the lines of two items must be from one another.
-        ends: the input and the output of the main line.
-    """
-
-    items: Sequence[Item]
-    links: Mapping[int, Sequence[int]]
-    ranks: Mapping[tuple[int, int], tuple[int, int]]
-    crooked: frozenset[int]
-    apart: Mapping[tuple[int, int], float]
-    ends: frozenset[int]
-
-    def part(self, numbers: Sequence[int]) -> Part:
-        """Return the heights of items."""
-        lanes = self._lanes(numbers)
-        if len(lanes) > 1:
-            return self._stacked([self.part(lane) for lane in lanes], is_centred=True)
-        columns = self._columns(numbers)
-        cuts = [column for column, inside in columns.items() if len(inside) == 1]
-        if not cuts:
-            return self._evened(columns)
-        if self._starts_lane(columns, cuts):
-            cuts = cuts[1:]
-        return self._series(columns, cuts) if cuts else self._evened(columns)
-
-    def _series(self, columns: Mapping[int, list[int]], cuts: Sequence[int]) -> Part:
-        """Return a part whose line passes single items, with what lies between them."""
-        heights = {columns[cut][0]: 0.0 for cut in cuts}
-        above = max(self.items[number].room.above for number in heights)
-        below = max(self.items[number].room.below for number in heights)
-        hanging: list[list[Part]] = []
-        edges = [min(columns) - 1, *cuts, max(columns) + 1]
-        for first, last in pairwise(edges):
-            inside = [number for column in range(first + 1, last) for number in columns[column]]
-            if not inside:
-                continue
-            lanes = self._lanes(inside)
-            straight = next((lane for lane in lanes if self._is_straight(lane, first, last)), None)
-            if straight is None:
-                part = self._beside(lanes, columns[first] if first in cuts else [])
-                heights |= part.heights
-                above, below = max(above, part.above), max(below, part.below)
-                continue
-            heights |= dict.fromkeys(straight, 0.0)
-            if len(lanes) > 1:
-                hanging.append([self.part(lane) for lane in lanes if lane is not straight])
-        # Lanes that hang on one line have theirs at one height, if that takes none far away.
-        least = min((parts[0].above for parts in hanging), default=0.0)
-        alike = [parts[0].above for parts in hanging if parts[0].above <= least + _ALIKE]
-        for upper, *others in hanging:
-            depth = max(upper.above, *alike) if upper.above in alike else upper.above
-            lowered = Part(upper.heights, depth + HANGING, upper.below)
-            part = self._stacked([lowered, *others], is_centred=False)
-            heights |= part.heights
-            below = max(below, part.below)
-        return Part(heights, above, below)
-
-    def _beside(self, lanes: Sequence[Sequence[int]], before: Sequence[int]) -> Part:
-        """Return lanes centred, or below the only one that goes on from what is before them."""
-        near = {other for number in before for other in self.links[number]}
-        on = [lane for lane in lanes if near & set(lane)]
-        if len(on) != 1 or len(lanes) == 1:
-            return self._stacked([self.part(lane) for lane in lanes], is_centred=True)
-        main = self.part(on[0])
-        others = [self.part(lane) for lane in lanes if lane is not on[0]]
-        stacked = self._stacked([main, *others], is_centred=False)
-        heights = {number: height - main.above for number, height in stacked.heights.items()}
-        return Part(heights, main.above, stacked.below - main.above)
-
-    def _starts_lane(self, columns: Mapping[int, list[int]], cuts: Sequence[int]) -> bool:
-        """Tell whether the first cut begins one of several lanes, and the others by themselves."""
-        if cuts[0] != min(columns) or len(cuts) == 1:
-            return False
-        between = [each for column in range(cuts[0] + 1, cuts[1]) for each in columns[column]]
-        near = self.links[columns[cuts[0]][0]]
-        return any(not set(lane) & set(near) for lane in self._lanes(between))
-
-    def _is_straight(self, lane: Sequence[int], first: int, last: int) -> bool:
-        """Tell whether a lane is nothing but an edge from one cut to the next."""
-        return len(lane) == last - first - 1 and not any(
-            (self.items[each].key and each not in self.ends) or each in self.crooked
-            for each in lane
-        )
-
-    def _stacked(self, parts: Sequence[Part], is_centred: bool) -> Part:
-        """Return parts one below the other, the first one's upper end or their middle at 0."""
-        heights: dict[int, float] = {}
-        y = 0.0
-        for place, part in enumerate(parts):
-            line = y + part.above
-            line += self._missing(heights, part, line)
-            heights |= {number: line + height for number, height in part.heights.items()}
-            y = line + part.below + (LANE_GAP if place < len(parts) - 1 else 0.0)
-        shift = y / 2 if is_centred else 0.0
-        if is_centred and len(parts) == 1:
-            shift = parts[0].above
-        return Part(
-            {number: height - shift for number, height in heights.items()}, shift, y - shift
-        )
-
-    def _missing(self, heights: Mapping[int, float], part: Part, line: float) -> float:
-        """Return how much farther down a part must go for what hangs between it and another."""
-        missing = (
-            heights[upper] + least - (line + part.heights[lower])
-            for (upper, lower), least in self.apart.items()
-            if upper in heights and lower in part.heights
-        )
-        return max(0.0, *missing, 0.0)
-
-    def _evened(self, columns: Mapping[int, list[int]]) -> Part:
-        return Part(*evened(columns, self.items, self.links, LANE_GAP))
-
-    def _columns(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for number in numbers:
-            found.setdefault(self.items[number].column, []).append(number)
-        return {column: found[column] for column in sorted(found)}
-
-    def _lanes(self, numbers: Sequence[int]) -> list[list[int]]:
-        """Return the items that hang together, each group in a list, in the order of lanes."""
-        left = set(numbers)
-        lanes = []
-        for start in numbers:
-            if start not in left:
-                continue
-            left.discard(start)
-            lane = [start]
-            for number in lane:
-                for other in self.links[number]:
-                    if other in left:
-                        left.discard(other)
-                        lane.append(other)
-            lanes.append(sorted(lane))
-        return sorted(lanes, key=self._rank)
-
-    def _rank(self, lane: Sequence[int]) -> tuple[int, int, int]:
-        """Return a lane's place by the operands of what it leads to, else by the flow's order."""
-        inside = set(lane)
-        leading = (
-            self.ranks[number, other]
-            for number in lane
-            for other in self.links[number]
-            if other not in inside and (number, other) in self.ranks
-        )
-        return (*min(leading, default=(len(self.items), 0)), min(lane))

@@ -1,7 +1,4 @@
-"""A flow as it stands on the canvas: plain data with places, free of Qt and of colours.
-
-How much room a drawing takes without its title, and where another one fits into a node.
-"""
+"""Drawing of a graph: nodes, lines and labels with coordinates, without Qt and colours."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -27,38 +24,43 @@ NodeForm = Literal[
     "gated feed-forward",
     "list",
 ]
-"""What a node looks like. An ``exit`` is an output beside the main line; a ``sign`` is a
-small circle with what it does: plus, times."""
+"""Shape of a node. ``deck``: cards behind one another, for identical layers. ``exit``: an output
+below the main path. ``sign``: a small circle with an operator."""
 
 TextStyle = Literal["strong", "text", "mono", "caption"]
-"""How a text is set: a name, a word, a size or a path, a remark."""
+"""Font of a label: bold for names, plain for words, monospaced for sizes, plain for remarks."""
 
-Ink = Literal["text", "muted", "part"]
-"""A text's colour; ``part`` is the hue of what it stands in."""
+LabelColor = Literal["text", "muted", "part"]
+"""``part`` is the hue of the node."""
 
 LineWeight = Literal["residual", "data", "side"]
-"""How a line is drawn: thick, plain, or pale and dashed as what follows from masks is."""
+"""Thick, plain, or pale and dashed (masks and positions)."""
 
 Point = tuple[float, float]
 
-_BRIEF = 17.0
-"""All letters of a drawing that has no more than names: a line of them fits into any shape."""
+_COMPACT = 17.0
+"""Font size of a drawing with names only."""
 
 MIDDLE = 0.36
-"""Small letters' middle is so much of the size above the line on which they stand."""
+"""Distance from the baseline to the middle of lower-case letters, as a share of the font size."""
+
+CARD = 5.0
+"""Offset between the cards of a deck."""
+
+_AROUND, _INSET = 9.0, 0.05
 
 TextWidth = Callable[[str, TextStyle, float], float]
-"""How wide a text of that style and size in pixels is."""
+"""Returns the width of a text in a style and font size in pixels."""
 
 
 class Typography(Struct, frozen=True):
-    """How a drawing's texts are set.
+    """Font sizes of a drawing, and the function that measures texts.
 
     Attributes:
-        measure: how wide they are.
-        normal: the size of names, in a drawing as large as it is laid out.
-        small: the size of what stands beside them.
-        is_brief: names alone are written, which leaves room for larger ones.
+        measure: returns the width of a text.
+        normal: font size of names.
+        small: font size of everything else.
+        is_brief: only names are drawn, and larger.
     """
 
     measure: TextWidth
@@ -68,19 +70,19 @@ class Typography(Struct, frozen=True):
 
     @classmethod
     def brief(cls, measure: TextWidth) -> "Typography":
-        """Return the letters of a drawing that is seen small."""
-        return cls(measure, _BRIEF, _BRIEF, is_brief=True)
+        """Return the font sizes of a drawing that is displayed small."""
+        return cls(measure, _COMPACT, _COMPACT, is_brief=True)
 
     @property
     def growth(self) -> float:
-        """How many times as large as usual names are."""
+        """Size of names relative to the usual size."""
         return self.normal / NORMAL
 
 
 class Label(Struct, frozen=True):
-    """A text: ``y`` is the middle of its letters. One that ``is_turned`` reads upwards.
+    """A text; ``y`` is the middle of its letters. Rotated labels read upwards.
 
-    A subscript is smaller than the text that it belongs to, and may be where texts are smallest.
+    Subscripts are exempt from the minimum font size.
     """
 
     text: str
@@ -89,12 +91,12 @@ class Label(Struct, frozen=True):
     style: TextStyle = "text"
     size: float = NORMAL
     anchor: Literal["start", "middle", "end"] = "middle"
-    ink: Ink = "text"
+    ink: LabelColor = "text"
     is_turned: bool = False
     is_subscript: bool = False
 
     def moved(self, x: float, y: float) -> "Label":
-        """Return the same text elsewhere."""
+        """Return the label moved by a distance."""
         return replace(self, x=self.x + x, y=self.y + y)
 
 
@@ -108,33 +110,38 @@ class Rect(Struct, frozen=True):
 
     @property
     def right(self) -> float:
-        """The right side."""
+        """Right side."""
         return self.x + self.width
 
     @property
     def bottom(self) -> float:
-        """The lower side."""
+        """Lower side."""
         return self.y + self.height
 
+    @property
+    def middle(self) -> Point:
+        """Centre."""
+        return self.x + self.width / 2, self.y + self.height / 2
+
     def moved(self, x: float, y: float) -> "Rect":
-        """Return the same rectangle elsewhere."""
+        """Return the rectangle moved by a distance."""
         return replace(self, x=self.x + x, y=self.y + y)
 
 
 class DrawnNode(Struct, frozen=True):
-    """A node in its place.
+    """A node with its shape and position.
 
     Attributes:
-        node: what it shows.
-        form: what it looks like.
-        part: what it is part of.
-        rect: what it covers, the cards behind a deck included.
-        labels: its texts, in places on the canvas.
-        tiles: one for each head of an attention; where to draw its picture after a run.
-        splits: the sides of a feed-forward's shapes from left to right.
-        copies: how many cards of a deck are seen.
-        is_causal: no token reads a later one.
-        is_again: the node stands elsewhere too: a mask stands beside each that it masks.
+        node: the node of the graph.
+        form: its shape.
+        part: the part of the model that sets its hue.
+        rect: its bounding box, including the cards behind a deck.
+        labels: its texts.
+        tiles: one square per attention head, in which attention is drawn after a run.
+        splits: the x coordinates between the sections of a feed-forward shape.
+        copies: the number of cards of a deck.
+        is_causal: the attention is causal.
+        is_again: the node is drawn elsewhere, too: a mask appears next to each node that reads it.
     """
 
     node: Node
@@ -149,7 +156,7 @@ class DrawnNode(Struct, frozen=True):
     is_again: bool = False
 
     def moved(self, x: float, y: float) -> "DrawnNode":
-        """Return the same node elsewhere."""
+        """Return the node moved by a distance."""
         return replace(
             self,
             rect=self.rect.moved(x, y),
@@ -160,7 +167,7 @@ class DrawnNode(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True):
-    """An edge's way, from one node's border to another's, with corners that are to be rounded."""
+    """An edge as a polyline from border to border; its corners are drawn rounded."""
 
     edge: Edge
     points: tuple[Point, ...]
@@ -168,12 +175,12 @@ class Line(Struct, frozen=True):
     has_head: bool = False
 
     def moved(self, x: float, y: float) -> "Line":
-        """Return the same line elsewhere."""
+        """Return the line moved by a distance."""
         return replace(self, points=tuple((a + x, b + y) for a, b in self.points))
 
 
 class Picture(Struct, frozen=True):
-    """Nodes, lines and texts without a title and margins."""
+    """Nodes, lines and labels without title and margins."""
 
     nodes: Sequence[DrawnNode]
     lines: Sequence[Line]
@@ -181,16 +188,15 @@ class Picture(Struct, frozen=True):
 
 
 class Drawing(Struct, frozen=True):
-    """A whole picture, its upper left corner at 0.
+    """A complete drawing with its upper left corner at (0, 0).
 
     Attributes:
-        width: of the canvas.
-        height: likewise.
-        title: the line above: path, class, parameters, shapes.
-        nodes: in their places.
-        lines: the edges; those that only change rows have several.
+        width, height: the size of the canvas.
+        title: path, class, parameters and shapes in one line.
+        nodes: all nodes.
+        lines: all edges.
         labels: texts that belong to no node.
-        is_brief: no more than names are written.
+        is_brief: only names are drawn.
     """
 
     width: float
@@ -202,56 +208,46 @@ class Drawing(Struct, frozen=True):
     is_brief: bool = False
 
 
-CARD = 5.0
-"""How far a card of a deck stands out behind the one before it."""
-
-_AROUND = 9.0
-_INSET = 0.05
-
-
 def drawing_bounds(drawing: Drawing) -> Rect:
-    """Return the rectangle of all that is drawn but the title, with a little room around it."""
+    """Return the bounding box of everything but the title, with a small margin."""
     xs = [x for line in drawing.lines for x, _ in line.points]
     ys = [y for line in drawing.lines for _, y in line.points]
-    for placed in drawing.nodes:
-        xs += (placed.rect.x, placed.rect.right)
-        ys += (placed.rect.y, placed.rect.bottom)
-        ys += (label.y - 8 for label in placed.labels)
-    for label in drawing.labels:
-        xs.append(label.x)
-        ys.append(label.y - 8)
+    for drawn in drawing.nodes:
+        xs += (drawn.rect.x, drawn.rect.right)
+        ys += (drawn.rect.y, drawn.rect.bottom, *(label.y - 8 for label in drawn.labels))
+    xs += (label.x for label in drawing.labels)
+    ys += (label.y - 8 for label in drawing.labels)
     if not xs or not ys:
         return Rect(0, 0, drawing.width, drawing.height)
     left, top = min(xs) - _AROUND, min(ys) - _AROUND
     return Rect(left, top, max(xs) + _AROUND - left, max(ys) + _AROUND - top)
 
 
-def front_rect(placed: DrawnNode) -> Rect:
-    """Return the rectangle in which what is inside of a node is drawn."""
-    rect = placed.rect
-    if placed.form == "deck":
-        out = CARD * (placed.copies - 1)
-        rect = Rect(rect.x, rect.y + out, rect.width - out, rect.height - out)
-    return rect
+def front_rect(drawn: DrawnNode) -> Rect:
+    """Return a node's rectangle; of a deck that of its front card."""
+    if drawn.form != "deck":
+        return drawn.rect
+    rect, out = drawn.rect, CARD * (drawn.copies - 1)
+    return Rect(rect.x, rect.y + out, rect.width - out, rect.height - out)
 
 
-def inner_rect(placed: DrawnNode) -> Rect:
-    """Return that rectangle with a margin."""
-    rect = front_rect(placed)
+def inner_rect(drawn: DrawnNode) -> Rect:
+    """Return the area of a node in which its own graph is drawn."""
+    rect = front_rect(drawn)
     margin = _INSET * min(rect.width, rect.height)
     return Rect(rect.x + margin, rect.y + margin, rect.width - 2 * margin, rect.height - 2 * margin)
 
 
 def simplified(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Return a line without corners that are none."""
+    """Return a polyline without repeated points and points on straight segments."""
     found: list[Point] = []
     for point in points:
-        while len(found) > 1 and _is_between(found[-2], found[-1], point):
+        while len(found) > 1 and _is_straight(found[-2], found[-1], point):
             found.pop()
         if not found or found[-1] != point:
             found.append(point)
     return tuple(found)
 
 
-def _is_between(a: Point, b: Point, c: Point) -> bool:
+def _is_straight(a: Point, b: Point, c: Point) -> bool:
     return any(abs(a[axis] - b[axis]) < 0.01 and abs(b[axis] - c[axis]) < 0.01 for axis in (0, 1))

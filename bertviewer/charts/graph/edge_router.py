@@ -1,38 +1,39 @@
-"""The lines between two columns: each has its own upright, in an order with few crossings.
-
-Where lines arrive at a node, so that no two of them share an end.
-
-Edges as lines: from node to node through channels, and around to the next row.
-"""
+"""Edge router: where edges arrive, their vertical tracks between columns, and their polylines."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 
-from bertviewer.charts.graph.columns import Item, Skeleton
+from bertviewer.charts.graph.columns import Item, LayeredGraph
 from bertviewer.charts.graph.coordinates import spread
 from bertviewer.charts.graph.drawing import DrawnNode, Line, LineWeight, Point, simplified
 from bertviewer.charts.graph.node_shapes import ABOVE_LINE, NARROW, Glyph
 from bertviewer.charts.graph.paths import SIDE_ROLES
-from bertviewer.charts.graph.rows import ROW_GAP, Places, Text
+from bertviewer.charts.graph.rows import ROW_GAP, EndLabel, RowLayout
+
+_PORTS_APART, _CORNER = 28.0, 8.0
+_STAYS = 1000.0
+"""Weight of an edge that remains straight."""
 
 _SAME = 3.0
-"""Lines nearer than that would look like one."""
-
+"""Lines closer than this would look like one."""
 _MERGED = 100
-_MARGIN = 7.0
-_ROUNDS = 8
+_MARGIN, _ROUNDS = 7.0, 8
+
+
+class Arrival(Struct, frozen=True):
+    """The height at which an edge arrives: at the left side of its target.
+
+    ``is_vertical``: above or below the centre of a sign, which it enters from there.
+    """
+
+    height: float
+    is_vertical: bool = False
 
 
 class Net(Struct, frozen=True):
-    """What leaves one item for the next column.
-
-    Attributes:
-        source: the item.
-        left: the height at which it leaves.
-        pins: the heights at which it arrives.
-    """
+    """The edges from an item to the next column: heights at which they leave and arrive."""
 
     source: int
     left: float
@@ -40,284 +41,242 @@ class Net(Struct, frozen=True):
 
     @property
     def is_straight(self) -> bool:
-        """Whether it needs no upright."""
+        """Whether it needs no vertical track."""
         return all(abs(pin - self.left) < 0.01 for pin in self.pins)
 
     @property
     def top(self) -> float:
-        """The upper end of its upright."""
+        """Upper end of its vertical line."""
         return min(self.left, *self.pins)
 
     @property
     def bottom(self) -> float:
-        """The lower end of its upright."""
+        """Lower end of its vertical line."""
         return max(self.left, *self.pins)
 
 
-def tracks_of(nets: Sequence[Net]) -> dict[int, int]:
-    """Return for each net that has an upright which one from the left it is, by its source."""
+class EdgeRouter:
+    """Routes the edges of a layered graph with known y coordinates.
+
+    ``counts`` has the number of vertical tracks before each column.
+    """
+
+    def __init__(
+        self, graph: LayeredGraph, heights: Mapping[int, float], glyphs: Mapping[str, Glyph]
+    ) -> None:
+        self._graph, self._heights, self._glyphs = graph, heights, glyphs
+        self._columns = graph.columns
+        self._arrivals = self._all_arrivals()
+        self._nets = self._all_nets()
+        self._tracks = {column: _tracks(nets) for column, nets in self._nets.items()}
+        self.counts = {
+            column: max(tracks.values(), default=-1) + 1 for column, tracks in self._tracks.items()
+        }
+
+    def end_labels(self) -> list[EndLabel]:
+        """Return the labels above inputs and outputs."""
+        occupied = self._occupied()
+        after = max(occupied, default=0) + 1
+        sources = {chain[0] for chain in self._graph.chains}
+        found = []
+        for item in self._graph.items:
+            if not item.extent.text:
+                continue
+            is_output = item.number not in sources
+            line = self._heights[item.number]
+            ways = range(item.column - 1, -1, -1) if is_output else range(item.column + 1, after)
+            stop = -1 if is_output else after
+            for column in ways:
+                nets = self._nets.get(column + 1 if is_output else column, ())
+                verticals = ((net.top, net.bottom) for net in nets if not net.is_straight)
+                if any(
+                    top < line - 1 and bottom > line - ABOVE_LINE
+                    for top, bottom in (*occupied[column], *verticals)
+                ):
+                    stop = column
+                    break
+            found.append(EndLabel(item.column, item.extent.text, is_output, stop))
+        return found
+
+    def lines(self, rows: RowLayout, drawn: Mapping[str, DrawnNode]) -> list[Line]:
+        """Return the lines of all edges."""
+        graph = self._graph
+        path = set(pairwise(graph.main_path))
+        has_main_path = any(edge.role == "residual" for edge in graph.edges) or any(
+            drawn[key].node.repeat is not None for key in graph.main_path
+        )
+        found = []
+        for number, edge in enumerate(graph.edges):
+            source, target = drawn[edge.source], drawn[edge.target]
+            is_level = all(self._heights[each] == 0.0 for each in graph.chains[number])
+            weight: LineWeight = "data"
+            if edge.role in ("mask", "position") or source.form == "dashed pill":
+                weight = "side"
+            elif has_main_path and is_level and (edge.source, edge.target) in path:
+                weight = "residual"
+            points = simplified(self._points(number, source, target, rows))
+            found.append(Line(edge, points, weight, target.form == "output"))
+        return found
+
+    def _points(
+        self, number: int, source: DrawnNode, target: DrawnNode, rows: RowLayout
+    ) -> list[Point]:
+        chain, arrival = self._graph.chains[number], self._arrivals[number]
+        column = self._graph.items[chain[0]].column
+        points = [(source.rect.right, rows.row_of(column).line + self._heights[chain[0]])]
+        for one, other in pairwise(chain):
+            left = self._heights[one]
+            height = arrival.height if other == chain[-1] else self._heights[other]
+            column = self._graph.items[other].column
+            here, there = rows.row_of(column - 1), rows.row_of(column)
+            if here != there:
+                between = here.bottom + ROW_GAP / 2
+                points += [
+                    (here.right, here.line + left),
+                    (here.right, between),
+                    (0.0, between),
+                    (0.0, there.line + left),
+                ]
+            if abs(height - left) > 0.01:
+                x = rows.track(column, self._tracks[column][one], self.counts[column])
+                points += [(x, there.line + left), (x, there.line + height)]
+        y = rows.row_of(column).line + arrival.height
+        if arrival.is_vertical:
+            x = target.rect.middle[0]
+            is_below = arrival.height > self._heights[chain[-1]]
+            points += [(x, y), (x, target.rect.bottom if is_below else target.rect.y)]
+        else:
+            is_output = target.form == "output"
+            points.append((target.rect.right if is_output else target.rect.x, y))
+        return points
+
+    def _all_arrivals(self) -> dict[int, Arrival]:
+        """Return where each edge arrives, by its number."""
+        into: dict[int, list[int]] = {}
+        for number, chain in enumerate(self._graph.chains):
+            into.setdefault(chain[-1], []).append(number)
+        found: dict[int, Arrival] = {}
+        for target, numbers in into.items():
+            item = self._graph.items[target]
+            if self._glyphs[item.key].drawn.form != "sign":
+                found |= self._ports(item, numbers)
+                continue
+            for number in numbers:
+                height = self._heights[self._graph.chains[number][-2]]
+                is_free = self._is_free(item, height)
+                found[number] = Arrival(height if is_free else self._heights[target], is_free)
+        return found
+
+    def _is_free(self, sign: Item, height: float) -> bool:
+        """Tell whether an edge can enter a sign vertically from a height."""
+        at, below = self._heights[sign.number], self._glyphs[sign.key].below
+        if abs(height - at) <= below + _CORNER or (height > at and sign.extent.below > below):
+            return False
+        top, bottom = min(height, at), max(height, at)
+        return not any(
+            self._heights[other.number] - other.extent.above < bottom + _CORNER
+            and self._heights[other.number] + other.extent.below > top - _CORNER
+            for other in self._columns[sign.column]
+            if other.key and other is not sign
+        )
+
+    def _ports(self, target: Item, numbers: Sequence[int]) -> dict[int, Arrival]:
+        """Return separate ports at the left side of a node."""
+        glyph, line = self._glyphs[target.key], self._heights[target.number]
+        form = glyph.drawn.form
+        if len(numbers) == 1 or form in ("input", "output"):
+            return dict.fromkeys(numbers, Arrival(line))
+        edges = self._graph.edges
+        coming = {each: self._heights[self._graph.chains[each][-2]] for each in numbers}
+        order = sorted(
+            numbers, key=lambda each: (coming[each], edges[each].role in SIDE_ROLES, each)
+        )
+        # One of the level edges remains straight.
+        level = [place for place, each in enumerate(order) if coming[each] == line]
+        # A feed-forward is narrow at its ends.
+        is_narrow = form in ("feed-forward", "gated feed-forward")
+        reach = (NARROW / 2 if is_narrow else glyph.drawn.rect.height - glyph.line) - _CORNER
+        apart = min(_PORTS_APART, 2 * reach / (len(order) - 1))
+        weights = [1.0] * len(order)
+        straight = None
+        if level:
+            straight = level[0] + ((len(level) - 1) // 2 if len(level) > 2 else 0)
+            weights[straight] = _STAYS
+            apart = min(apart, reach / max(straight, len(order) - 1 - straight))
+        wished = [coming[each] for each in order]
+        gaps = [apart] * (len(order) - 1)
+        found = spread(wished, gaps, weights, (line - reach, line + reach))
+        if straight is not None:
+            found[straight] = line
+        return dict(zip(order, map(Arrival, found), strict=True))
+
+    def _all_nets(self) -> dict[int, list[Net]]:
+        """Return the nets that end in each column."""
+        pins: dict[int, list[float]] = {}
+        for number, chain in enumerate(self._graph.chains):
+            for one, other in pairwise(chain):
+                is_last = other == chain[-1]
+                height = self._arrivals[number].height if is_last else self._heights[other]
+                pins.setdefault(one, []).append(height)
+        found: dict[int, list[Net]] = {}
+        for number, ends in pins.items():
+            column = self._graph.items[number].column + 1
+            found.setdefault(column, []).append(Net(number, self._heights[number], tuple(ends)))
+        return found
+
+    def _occupied(self) -> dict[int, list[tuple[float, float]]]:
+        """Return the vertical spans of the nodes, edges and arrivals of each column."""
+        found: dict[int, list[tuple[float, float]]] = {}
+        for item in self._graph.items:
+            height, extent = self._heights[item.number], item.extent
+            span = (height - extent.above, height + extent.below) if item.key else (height, height)
+            found.setdefault(item.column, []).append(span)
+        for number, arrival in self._arrivals.items():
+            target = self._graph.items[self._graph.chains[number][-1]]
+            if arrival.is_vertical:
+                ends = arrival.height, self._heights[target.number]
+                found[target.column].append((min(ends), max(ends)))
+        return found
+
+
+def _tracks(nets: Sequence[Net]) -> dict[int, int]:
+    """Return the track of each net that needs one, counted from the left, by its source."""
     bent = sorted((net for net in nets if not net.is_straight), key=lambda net: net.left)
-    costs = {(a.source, b.source): _cost(a, b) for a in bent for b in bent if a.source != b.source}
+    costs = {
+        (a.source, b.source): _crossings(a, b) for a in bent for b in bent if a.source != b.source
+    }
     for _ in range(_ROUNDS):
-        was = list(bent)
-        for net in was:
+        before = list(bent)
+        for net in before:
             bent.remove(net)
-            bent.insert(_best_place(net, bent, costs), net)
-        if bent == was:
+            bent.insert(_best_position(net, bent, costs), net)
+        if bent == before:
             break
     tracks: dict[int, int] = {}
-    for place, net in enumerate(bent):
-        before = [
+    for position, net in enumerate(bent):
+        taken = [
             tracks[other.source] + 1
-            for other in bent[:place]
+            for other in bent[:position]
             if other.top - _MARGIN < net.bottom and net.top - _MARGIN < other.bottom
         ]
-        tracks[net.source] = max(before, default=0)
+        tracks[net.source] = max(taken, default=0)
     return tracks
 
 
-def _best_place(net: Net, others: Sequence[Net], costs: Mapping[tuple[int, int], int]) -> int:
-    """Return where a net goes among others so that it crosses them least, left if it may."""
+def _best_position(net: Net, others: Sequence[Net], costs: Mapping[tuple[int, int], int]) -> int:
+    """Return the leftmost position of a net among others with the fewest crossings."""
     cost = sum(costs[net.source, other.source] for other in others)
     best, least = 0, cost
-    for place, other in enumerate(others, 1):
+    for position, other in enumerate(others, 1):
         cost += costs[other.source, net.source] - costs[net.source, other.source]
         if cost < least:
-            best, least = place, cost
+            best, least = position, cost
     return best
 
 
-def _cost(left: Net, right: Net) -> int:
-    """Return how often two nets cross if the first one's upright is left of the other's."""
+def _crossings(left: Net, right: Net) -> int:
+    """Return the cost of two nets if the track of the first is left of the other's."""
     crossed = sum(right.top < pin < right.bottom for pin in left.pins)
     crossed += left.top < right.left < left.bottom
     merged = sum(abs(pin - right.left) < _SAME for pin in left.pins)
     return crossed + _MERGED * merged
-
-
-PORTS_APART, CORNER = 28.0, 8.0
-_STRAIGHT = 1000.0
-
-
-class Arrival(Struct, frozen=True):
-    """Where an edge arrives: at a height of the left side, or at a sign's middle from ``beyond``.
-
-    Attributes:
-        height: at which it comes out of the channel.
-        beyond: below or above a sign: it goes on to its middle and then up or down.
-    """
-
-    height: float
-    beyond: bool = False
-
-
-def arrivals(
-    skeleton: Skeleton, heights: Mapping[int, float], glyphs: Mapping[str, Glyph]
-) -> dict[int, Arrival]:
-    """Return where each edge arrives, by its place among the edges."""
-    into: dict[int, list[int]] = {}
-    for number, chain in enumerate(skeleton.chains):
-        into.setdefault(chain[-1], []).append(number)
-    columns: dict[int, list[Item]] = {}
-    for item in skeleton.items:
-        if item.key:
-            columns.setdefault(item.column, []).append(item)
-    found = {}
-    for target, numbers in into.items():
-        item = skeleton.items[target]
-        glyph = glyphs[item.key]
-        if glyph.placed.form == "sign":
-            for number in numbers:
-                height = heights[skeleton.chains[number][-2]]
-                is_free = _is_free(item, height, columns[item.column], heights, glyph)
-                found[number] = Arrival(height, True) if is_free else Arrival(heights[target])
-        else:
-            found |= _at_side(target, numbers, skeleton, heights, glyph)
-    return found
-
-
-def _is_free(
-    sign: Item,
-    height: float,
-    column: Sequence[Item],
-    heights: Mapping[int, float],
-    glyph: Glyph,
-) -> bool:
-    """Tell whether the way from a height to a sign's middle is free."""
-    at = heights[sign.number]
-    if abs(height - at) <= glyph.below + CORNER:
-        return False
-    if height > at and sign.room.below > glyph.below:
-        return False
-    top, bottom = min(height, at), max(height, at)
-    return not any(
-        heights[other.number] - other.room.above < bottom + CORNER
-        and heights[other.number] + other.room.below > top - CORNER
-        for other in column
-        if other.number != sign.number
-    )
-
-
-def _at_side(
-    target: int,
-    numbers: Sequence[int],
-    skeleton: Skeleton,
-    heights: Mapping[int, float],
-    glyph: Glyph,
-) -> dict[int, Arrival]:
-    if len(numbers) == 1 or glyph.placed.form in ("input", "output"):
-        return dict.fromkeys(numbers, Arrival(heights[target]))
-    line, edges = heights[target], skeleton.edges
-    coming = {number: heights[skeleton.chains[number][-2]] for number in numbers}
-    order = sorted(
-        numbers, key=lambda number: (coming[number], edges[number].role in SIDE_ROLES, number)
-    )
-    # Of those that lead straight on one stays straight.
-    straight = next((place for place, each in enumerate(order) if coming[each] == line), None)
-    # A feed-forward is narrow where lines arrive.
-    is_narrow = glyph.placed.form in ("feed-forward", "gated feed-forward")
-    reach = (NARROW / 2 if is_narrow else glyph.placed.rect.height - glyph.line) - CORNER
-    apart = min(PORTS_APART, 2 * reach / (len(order) - 1))
-    weights = [1.0] * len(order)
-    if straight is not None:
-        alike = sum(coming[each] == line for each in order)
-        straight += (alike - 1) // 2 if alike > 2 else 0
-        weights[straight] = _STRAIGHT
-        apart = min(apart, reach / max(straight, len(order) - 1 - straight))
-    wished = [coming[number] for number in order]
-    room = [apart] * (len(order) - 1)
-    found = spread(wished, room, weights, (line - reach, line + reach))
-    if straight is not None:
-        found[straight] = line
-    return {number: Arrival(height) for number, height in zip(order, found, strict=True)}
-
-
-_ASIDE = ("mask", "position")
-
-
-class Ways(Struct, frozen=True):
-    """Draws the edges of a strip."""
-
-    skeleton: Skeleton
-    heights: Mapping[int, float]
-    arriving: Mapping[int, Arrival]
-    tracks: Mapping[int, Mapping[int, int]]
-    counts: Mapping[int, int]
-    places: Places
-    placed: Mapping[str, DrawnNode]
-
-    def lines(self) -> list[Line]:
-        """Return the edges' lines."""
-        spine = set(pairwise(self.skeleton.spine))
-        has_residual = any(edge.role == "residual" for edge in self.skeleton.edges)
-        has_stack = any(self.placed[key].node.repeat is not None for key in self.skeleton.spine)
-        found = []
-        for number, edge in enumerate(self.skeleton.edges):
-            points = self._points(number)
-            is_main = (edge.source, edge.target) in spine and self._is_level(number)
-            weight: LineWeight = "data"
-            if edge.role in _ASIDE or self.placed[edge.source].form == "dashed pill":
-                weight = "side"
-            elif is_main and (has_residual or has_stack):
-                weight = "residual"
-            has_head = self.placed[edge.target].form == "output"
-            found.append(Line(edge, simplified(points), weight, has_head))
-        return found
-
-    def _is_level(self, number: int) -> bool:
-        return all(self.heights[each] == 0.0 for each in self.skeleton.chains[number])
-
-    def _points(self, number: int) -> list[Point]:
-        chain = self.skeleton.chains[number]
-        source = self.placed[self.skeleton.edges[number].source]
-        target = self.placed[self.skeleton.edges[number].target]
-        points = [(source.rect.right, self._y(chain[0], self.heights[chain[0]]))]
-        for one, other in pairwise(chain):
-            left = self.heights[one]
-            is_last = other == chain[-1]
-            height = self.arriving[number].height if is_last else self.heights[other]
-            column = self.skeleton.items[other].column
-            here, there = (self.places.row_of(each) for each in (column - 1, column))
-            if here != there:
-                corridor = here.bottom + ROW_GAP / 2
-                right = here.right
-                points += [
-                    (right, here.line + left),
-                    (right, corridor),
-                    (0.0, corridor),
-                    (0.0, there.line + left),
-                ]
-            if abs(height - left) > 0.01:
-                track = self.tracks[column][one]
-                x = self.places.track(column, track, self.counts[column])
-                points += [(x, there.line + left), (x, there.line + height)]
-        line = self.places.row_of(self.skeleton.items[chain[-1]].column).line
-        arrival = self.arriving[number]
-        if arrival.beyond:
-            x = target.rect.x + target.rect.width / 2
-            is_below = arrival.height > self.heights[chain[-1]]
-            points.append((x, line + arrival.height))
-            points.append((x, target.rect.bottom if is_below else target.rect.y))
-        elif target.form == "output":
-            points.append((target.rect.right, line + arrival.height))
-        else:
-            points.append((target.rect.x, line + arrival.height))
-        return points
-
-    def _y(self, number: int, height: float) -> float:
-        return self.places.row_of(self.skeleton.items[number].column).line + height
-
-
-def texts_of(
-    skeleton: Skeleton,
-    heights: Mapping[int, float],
-    nets: Mapping[int, Sequence[Net]],
-    arriving: Mapping[int, Arrival],
-) -> list[Text]:
-    """Return the texts above inputs and outputs."""
-    standing = _standing(skeleton, heights, arriving)
-    lines = {
-        column: [(net.top, net.bottom) for net in found if not net.is_straight]
-        for column, found in nets.items()
-    }
-    after = max(standing, default=0) + 1
-    leaving = {chain[0] for chain in skeleton.chains}
-    found = []
-    for item in skeleton.items:
-        if not item.room.text:
-            continue
-        is_before = item.number not in leaving
-        line = heights[item.number]
-
-        def is_free(column: int, channel: int, line: float = line) -> bool:
-            """Tell whether there is nothing from a line to the upper end of the text above it."""
-            return not any(
-                top < line - 1 and bottom > line - ABOVE_LINE
-                for top, bottom in (*standing[column], *lines.get(channel, ()))
-            )
-
-        ways = range(item.column - 1, -1, -1) if is_before else range(item.column + 1, after)
-        stop = next(
-            (each for each in ways if not is_free(each, each + 1 if is_before else each)),
-            -1 if is_before else after,
-        )
-        found.append(Text(item.column, item.room.text, is_before, stop))
-    return found
-
-
-def _standing(
-    skeleton: Skeleton, heights: Mapping[int, float], arriving: Mapping[int, Arrival]
-) -> dict[int, list[tuple[float, float]]]:
-    """Return from where to where something stands in each column, or a line goes to a sign."""
-    found: dict[int, list[tuple[float, float]]] = {}
-    for item in skeleton.items:
-        height, room = heights[item.number], item.room
-        ends = (height - room.above, height + room.below) if item.key else (height, height)
-        found.setdefault(item.column, []).append(ends)
-    for number, chain in enumerate(skeleton.chains):
-        arrival = arriving[number]
-        if arrival.beyond:
-            height, other = arrival.height, heights[chain[-1]]
-            ends = min(height, other), max(height, other)
-            found[skeleton.items[chain[-1]].column].append(ends)
-    return found

@@ -1,9 +1,6 @@
-"""The feed-forward's shape: it widens, bends and narrows, and a gate multiplies.
+"""Size and labels of a node's shape, before it has a position."""
 
-How large a node's shape is and what stands in it, before it has a place.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil
 
 from msgspec import Struct
@@ -24,147 +21,40 @@ from bertviewer.charts.graph.node_labels import (
     SIGNS,
     NodeLabel,
     elided,
-    named,
+    name_labels,
     widths_text,
 )
 from bertviewer.charts.parts import NORMS
 from bertviewer.core.schema.flow import Node
 
-NARROW, WIDE, GATED_WIDE = 56.0, 128.0, 148.0
-"""How high the shape is at its ends and in the middle."""
-
-LEAST_WIDTH, BAR, GATE_ROOM, BETWEEN = 70.0, 20.0, 32.0, 2.0
-HALF_GAP = 3.0
-_MOST_NAME = 120.0
-
-
-def is_feed_forward(node: Node) -> bool:
-    """Tell whether a node is a feed-forward whose two or three layers are known."""
-    return node.operation in ("feed-forward", "gated feed-forward") and len(layers_of(node)) > 1
-
-
-def layers_of(node: Node) -> tuple[Node, ...]:
-    """Return the linear layers of a feed-forward, a gate before what it gates."""
-    layers = [each for each in node.nodes or () if each.operation == "linear"]
-    if len(layers) != 3:
-        return tuple(layers)
-    bent = {
-        edge.source
-        for edge in node.edges
-        if any(
-            each.id == edge.target and each.operation == "activation" for each in node.nodes or ()
-        )
-    }
-    return (*sorted(layers[:2], key=lambda layer: layer.id not in bent), layers[2])
-
-
-def feed_forward(node: Node, words: NodeLabel, letters: Typography) -> DrawnNode:
-    """Return the shape of a feed-forward, plain or gated."""
-    layers = layers_of(node)
-    name = str(node.details.get("activation") or _inner_activation(node))
-    if node.operation == "gated feed-forward":
-        return _gated(node, words, layers, name, letters)
-    height = WIDE
-    first, last = layers[0], layers[-1]
-    left, right = (_width(each, letters) for each in (first, last))
-    splits = (left, left + BETWEEN, left + BETWEEN + BAR, left + 2 * BETWEEN + BAR)
-    width = splits[-1] + right
-    labels = (
-        *_named(first, left / 2 + 4, height / 2, letters),
-        _bar(name, splits[1] + BAR / 2, height / 2, height - 12, letters),
-        *_named(last, splits[-1] + right / 2 - 4, height / 2, letters),
-    )
-    rect = Rect(0, 0, width, height)
-    return DrawnNode(node, "feed-forward", words.part, rect, labels, splits=splits)
-
-
-def _gated(
-    node: Node, words: NodeLabel, layers: Sequence[Node], name: str, letters: Typography
-) -> DrawnNode:
-    height = GATED_WIDE
-    down = layers[-1]
-    left = max(_width(each, letters) for each in layers[:-1])
-    right = _width(down, letters)
-    splits = (left, left + BETWEEN, left + BETWEEN + BAR, left + BETWEEN + BAR + GATE_ROOM)
-    upper, lower = height * 0.27, height * 0.73
-    if len(layers) == 3:
-        written = (
-            *_named(layers[0], left / 2 + 5, upper + 8, letters),
-            *_named(layers[1], left / 2 + 5, lower - 8, letters),
-        )
-    else:
-        # One layer makes both, side by side.
-        written = (
-            *_named(layers[0], left / 2 + 5, upper + 8, letters, "1"),
-            *_named(layers[0], left / 2 + 5, lower - 8, letters, "2"),
-        )
-    labels = (
-        *written,
-        _bar(name, splits[1] + BAR / 2, (height / 2 - HALF_GAP) / 2, height / 2 - 14, letters),
-        *_named(down, splits[-1] + right / 2 - 4, height / 2, letters),
-    )
-    rect = Rect(0, 0, splits[-1] + right, height)
-    return DrawnNode(node, "gated feed-forward", words.part, rect, labels, splits=splits)
-
-
-def _width(layer: Node, letters: Typography) -> float:
-    name = letters.measure(_name(layer, letters), "strong", letters.normal)
-    sizes = letters.measure(_sizes(layer, letters), "mono", letters.small)
-    return max(LEAST_WIDTH, name + 22, sizes + 20)
-
-
-def _name(layer: Node, letters: Typography) -> str:
-    room = _MOST_NAME * letters.growth
-    return elided(layer.name, room, letters.measure, "strong", letters.normal)
-
-
-def _sizes(layer: Node, letters: Typography, parts: int = 1) -> str:
-    return "" if letters.is_brief else widths_text(layer, ARROW, parts)
-
-
-def _named(
-    layer: Node, x: float, y: float, letters: Typography, subscript: str = ""
-) -> tuple[Label, ...]:
-    name, sizes = _name(layer, letters), _sizes(layer, letters, 2 if subscript else 1)
-    if not sizes:
-        return named(name, subscript, x, y, letters)
-    size = Label(sizes, x, y + 8, "mono", letters.small, ink="muted")
-    return *named(name, subscript, x, y - 8, letters), size
-
-
-def _bar(name: str, x: float, y: float, room: float, letters: Typography) -> Label:
-    size = letters.normal - 1
-    if letters.measure(name, "strong", size) > room:
-        # "GELU (tanh)" is one of GELU's forms; which one is told where one points at it.
-        name = name.partition(" (")[0]
-    text = elided(name, room, letters.measure, "strong", size)
-    return Label(text, x, y, "strong", size, is_turned=True)
-
-
-def _inner_activation(node: Node) -> str:
-    found = (each for each in node.nodes or () if each.operation == "activation")
-    return next((str(each.details.get("activation") or each.name) for each in found), "")
-
-
-DOT, SIGN, ARROW_ROOM = 10.0, 22.0, 28.0
-SIDE_PILL, PILL_HEIGHT, NORM_HEIGHT, BOX_HEIGHT, LOW_BOX = 22.0, 28.0, 30.0, 42.0, 34.0
-BRIEF_BOX = 30.0
-LEAST_BOX, MOST_TEXT, LINE = 58.0, 170.0, 15.0
-TILE_GAP, TILES_WIDE, TILES_HIGH, BRIEF_TILES, MARGIN, CAPTION = 4.0, 180.0, 114.0, 96.0, 9.0, 24.0
-MOST_TILES = 160
-_LAYERS = ("linear", "embedding", "convolution", POSITION_BIAS)
 ABOVE_LINE = 24.0
-"""How far above its line a text of an input or an output reaches."""
+"""How far the label of an input or output reaches above its line."""
+
+NARROW, HALF_GAP = 56.0, 3.0
+"""Height of a feed-forward shape at its ends; half the gap between a gate and what it gates."""
+
+_DOT, _SIGN, _ARROW = 10.0, 22.0, 28.0
+_SIDE_PILL, _PILL, _NORM = 22.0, 28.0, 30.0
+_BOX, _BOX_WITHOUT_REMARK, _BRIEF_BOX, _MIN_BOX, _LINE = 42.0, 34.0, 30.0, 58.0, 15.0
+_DECK, _MIN_DECK, _MAX_CARDS = 58.0, 96.0, 4
+_MAX_TEXT, _MAX_LAYER_NAME = 170.0, 120.0
+_TILES_WIDE, _TILES_HIGH, _BRIEF_TILES, _MAX_TILES = 180.0, 114.0, 96.0, 160
+_MARGIN, _CAPTION = 9.0, 24.0
+_WIDE, _GATED_WIDE, _MIN_LAYER, _BAR, _GATE, _GAP = 128.0, 148.0, 70.0, 20.0, 32.0, 2.0
 
 
 class Glyph(Struct, frozen=True):
-    """How a node is drawn, with its upper left corner at 0, and the room that it takes.
+    """A node's shape with its upper left corner at (0, 0).
 
-    ``line`` is where the tensors' line meets it; ``above`` and ``below`` are counted from there,
-    texts beside the shape included. ``text`` is how wide the text above an input or an output is.
+    Attributes:
+        drawn: the shape.
+        width: its width.
+        line: the y coordinate at which edges meet it.
+        above, below: the extent from there, labels included.
+        text: the width of the label above an input or output.
     """
 
-    placed: DrawnNode
+    drawn: DrawnNode
     width: float
     line: float
     above: float
@@ -172,175 +62,165 @@ class Glyph(Struct, frozen=True):
     text: float = 0.0
 
     @classmethod
-    def of(cls, placed: DrawnNode) -> "Glyph":
-        """Return the glyph of a shape that has no texts beside it."""
-        half = placed.rect.height / 2
-        return cls(placed, placed.rect.width, half, half, half)
+    def of(cls, drawn: DrawnNode) -> "Glyph":
+        """Return the glyph of a shape whose labels are all inside."""
+        half = drawn.rect.height / 2
+        return cls(drawn, drawn.rect.width, half, half, half)
 
 
-def glyph_of(node: Node, words: NodeLabel, letters: Typography) -> Glyph:
-    """Return how a node is drawn."""
+def glyph_of(node: Node, label: NodeLabel, texts: Typography) -> Glyph:
+    """Return the shape of a node on the path of data."""
     if node.kind in ("input", "output"):
-        return _end(node, words, letters)
+        return _end(node, label, texts)
     if node.repeat is not None:
-        return _deck(node, words, letters)
+        return _deck(node, label, texts)
     if node.kind in ("constant", "parameter"):
-        return _pill(node, words, letters, "dashed pill" if node.kind == "constant" else "pill")
-    if node.operation == "attention":
-        return _attention(node, words, letters)
-    if is_feed_forward(node):
-        return Glyph.of(feed_forward(node, words, letters))
-    if node.operation == "experts":
-        return _deck(node, words, letters)
-    if node.operation in NORMS:
-        return _norm(node, words, letters)
+        return _pill(node, label, texts, "dashed pill" if node.kind == "constant" else "pill")
     if node.operation in SIGNS and node.kind != "module":
-        return _sign(node, words, letters)
-    if node.operation in _LAYERS:
-        return Glyph.of(_box(node, words, letters))
-    if node.operation in ("rotary", "activation") or node.kind == "operation":
-        return _pill(node, words, letters, "pill")
-    return Glyph.of(_box(node, words, letters))
+        return _sign(node, label, texts)
+    if _is_feed_forward(node):
+        return Glyph.of(_feed_forward(node, label, texts))
+    if node.operation in _GLYPHS:
+        return _GLYPHS[node.operation](node, label, texts)
+    if node.kind == "operation":
+        return _pill(node, label, texts)
+    return _box_glyph(node, label, texts)
 
 
-def side_pill(node: Node, words: NodeLabel, letters: Typography) -> Glyph:
-    """Return the small pill of what hangs beside a node: masks, tables, further outputs."""
+def side_pill(node: Node, label: NodeLabel, texts: Typography) -> Glyph:
+    """Return the small shape of a side node."""
     form: NodeForm = "pill"
     if node.kind == "output":
         form = "exit"
     elif node.kind in ("constant", "input"):
         form = "dashed pill"
-    return _pill(node, words, letters, form, SIDE_PILL)
+    return _pill(node, label, texts, form, _SIDE_PILL)
 
 
-def _end(node: Node, words: NodeLabel, letters: Typography) -> Glyph:
-    size = letters.small + 0.5
-    text = _cut(words.title, letters, "caption", size)
+def _end(node: Node, label: NodeLabel, texts: Typography) -> Glyph:
+    size = texts.small + 0.5
+    text = _cut(label.title, texts, "caption", size)
     is_input = node.kind == "input"
-    room = DOT if is_input else ARROW_ROOM
-    label = Label(
-        text,
-        0.0 if is_input else room,
-        DOT / 2 - 9.3 - 0.7 * size,
-        "caption",
-        size,
-        "start" if is_input else "end",
-        "muted",
-    )
-    placed = DrawnNode(
-        node, "input" if is_input else "output", words.part, Rect(0, 0, room, DOT), (label,)
-    )
-    width = letters.measure(text, "caption", size)
-    return Glyph(placed, room, DOT / 2, ABOVE_LINE * letters.growth, DOT, width)
+    width, x = (_DOT, 0.0) if is_input else (_ARROW, _ARROW)
+    y = _DOT / 2 - 9.3 - 0.7 * size
+    title = Label(text, x, y, "caption", size, "start" if is_input else "end", "muted")
+    form: NodeForm = "input" if is_input else "output"
+    drawn = DrawnNode(node, form, label.part, Rect(0, 0, width, _DOT), (title,))
+    text_width = texts.measure(text, "caption", size)
+    return Glyph(drawn, width, _DOT / 2, ABOVE_LINE * texts.growth, _DOT, text_width)
 
 
-def _sign(node: Node, words: NodeLabel, letters: Typography) -> Glyph:
-    sign = SIGNS[node.operation or ""]
-    labels = () if sign in "+×" else (Label(sign, SIGN / 2, SIGN / 2, "strong", letters.normal),)
-    return Glyph.of(DrawnNode(node, "sign", words.part, Rect(0, 0, SIGN, SIGN), labels))
+def _sign(node: Node, label: NodeLabel, texts: Typography) -> Glyph:
+    sign, half = SIGNS[node.operation or ""], _SIGN / 2
+    # Plus and times are drawn as lines.
+    labels = () if sign in "+×" else (Label(sign, half, half, "strong", texts.normal),)
+    return Glyph.of(DrawnNode(node, "sign", label.part, Rect(0, 0, _SIGN, _SIGN), labels))
 
 
-def _norm(node: Node, words: NodeLabel, letters: Typography) -> Glyph:
-    size = letters.normal - 0.5
-    width = letters.measure(words.title, "strong", size) + 16
-    label = Label(words.title, width / 2, NORM_HEIGHT / 2, "strong", size)
-    rect = Rect(0, 0, width, NORM_HEIGHT)
-    return Glyph.of(DrawnNode(node, "norm", "norm", rect, (label,)))
+def _norm(node: Node, label: NodeLabel, texts: Typography) -> Glyph:
+    size = texts.normal - 0.5
+    width = texts.measure(label.title, "strong", size) + 16
+    title = Label(label.title, width / 2, _NORM / 2, "strong", size)
+    return Glyph.of(DrawnNode(node, "norm", "norm", Rect(0, 0, width, _NORM), (title,)))
 
 
 def _pill(
-    node: Node, words: NodeLabel, letters: Typography, form: NodeForm, height: float = PILL_HEIGHT
+    node: Node,
+    label: NodeLabel,
+    texts: Typography,
+    form: NodeForm = "pill",
+    height: float = _PILL,
 ) -> Glyph:
-    size = letters.small + 0.5
-    text = _cut(words.title, letters, "text", size)
-    is_small = form == "dashed pill" or height < PILL_HEIGHT
-    width = letters.measure(text, "text", size) + (24 if is_small else 28)
-    label = Label(text, width / 2, height / 2, "text", size, ink="muted" if is_small else "text")
-    return Glyph.of(DrawnNode(node, form, words.part, Rect(0, 0, width, height), (label,)))
+    size = texts.small + 0.5
+    text = _cut(label.title, texts, "text", size)
+    is_small = form == "dashed pill" or height < _PILL
+    width = texts.measure(text, "text", size) + (24 if is_small else 28)
+    title = Label(text, width / 2, height / 2, "text", size, ink="muted" if is_small else "text")
+    return Glyph.of(DrawnNode(node, form, label.part, Rect(0, 0, width, height), (title,)))
 
 
-def _box(node: Node, words: NodeLabel, letters: Typography, form: NodeForm = "box") -> DrawnNode:
-    """Return a title, and a remark below it, in a box."""
-    title = _cut(words.title, letters, "strong", letters.normal)
-    name = named(title, words.subscript, 0, 0, letters)
-    width = sum(letters.measure(label.text, "strong", label.size) for label in name)
-    if not words.remark or letters.is_brief:
-        height = BRIEF_BOX if letters.is_brief else LOW_BOX
-        rect = Rect(0, 0, max(LEAST_BOX, width + 16), height)
-        labels = tuple(label.moved(rect.width / 2, rect.height / 2) for label in name)
-        return DrawnNode(node, form, words.part, rect, labels)
-    style: TextStyle = "mono" if words.remark[:1].isdigit() else "caption"
-    remark = _cut(words.remark, letters, style, letters.small)
-    width = max(width, letters.measure(remark, style, letters.small))
-    rect = Rect(0, 0, max(LEAST_BOX, width + 16), BOX_HEIGHT)
-    x, y = rect.width / 2, rect.height / 2
-    labels = tuple(label.moved(x, y - LINE / 2) for label in name)
-    below = Label(remark, x, y + LINE / 2, style, letters.small, ink="muted")
-    return DrawnNode(node, form, words.part, rect, (*labels, below))
+def _box(node: Node, label: NodeLabel, texts: Typography) -> DrawnNode:
+    """Return a box with a title and a remark."""
+    title = _cut(label.title, texts, "strong", texts.normal)
+    name = name_labels(title, label.subscript, 0, 0, texts)
+    width = sum(texts.measure(each.text, "strong", each.size) for each in name)
+    style: TextStyle = "mono" if label.remark[:1].isdigit() else "caption"
+    remark = ""
+    if label.remark and not texts.is_brief:
+        remark = _cut(label.remark, texts, style, texts.small)
+        width = max(width, texts.measure(remark, style, texts.small))
+    height = _BOX if remark else _BRIEF_BOX if texts.is_brief else _BOX_WITHOUT_REMARK
+    rect = Rect(0, 0, max(_MIN_BOX, width + 16), height)
+    x, y = rect.middle
+    up = _LINE / 2 if remark else 0.0
+    labels = [each.moved(x, y - up) for each in name]
+    if remark:
+        labels.append(Label(remark, x, y + up, style, texts.small, ink="muted"))
+    return DrawnNode(node, "box", label.part, rect, tuple(labels))
 
 
-def _deck(node: Node, words: NodeLabel, letters: Typography) -> Glyph:
-    """Equal layers, or experts: cards behind one another, and how many there are."""
-    copies = 4 if node.operation == "experts" else min(4, node.repeat.count if node.repeat else 1)
+def _box_glyph(node: Node, label: NodeLabel, texts: Typography) -> Glyph:
+    return Glyph.of(_box(node, label, texts))
+
+
+def _deck(node: Node, label: NodeLabel, texts: Typography) -> Glyph:
+    """Return identical layers, or experts: cards behind one another, with their number."""
+    layers = 0 if node.repeat is None else node.repeat.count
+    copies = _MAX_CARDS if node.operation == "experts" else min(_MAX_CARDS, layers or 1)
     out = CARD * (copies - 1)
-    front = _box(node, words, letters)
-    rect = front.rect
-    height = max(rect.height + 12, 58.0)
-    count = "" if node.repeat is None else f"×{node.repeat.count}"
-    chip = letters.measure(count, "strong", letters.normal) + 14 if count else 0.0
-    width = max(rect.width, 96.0) + chip
-    shift = ((width - chip - rect.width) / 2, out + (height - rect.height) / 2)
-    labels = [label.moved(*shift) for label in front.labels]
+    front = _box(node, label, texts)
+    height = max(front.rect.height + 12, _DECK)
+    count = f"×{layers}" if layers else ""
+    chip = texts.measure(count, "strong", texts.normal) + 14 if count else 0.0
+    width = max(front.rect.width, _MIN_DECK) + chip
+    x = (width - chip - front.rect.width) / 2
+    y = out + (height - front.rect.height) / 2
+    labels = [each.moved(x, y) for each in front.labels]
     if count:
-        chips = Label(
-            count, width - 12, out + height / 2, "strong", letters.normal, "end", ink="part"
-        )
-        labels.append(chips)
-    whole = Rect(0, 0, width + out, height + out)
-    placed = replace(front, form="deck", rect=whole, labels=tuple(labels), copies=copies)
-    # Lines meet the front card: its middle is the glyph's.
-    return Glyph(placed, whole.width, height / 2 + out, height / 2 + out, height / 2)
+        middle = out + height / 2
+        size = texts.normal
+        labels.append(Label(count, width - 12, middle, "strong", size, "end", ink="part"))
+    rect = Rect(0, 0, width + out, height + out)
+    drawn = replace(front, form="deck", rect=rect, labels=tuple(labels), copies=copies)
+    # Edges meet the front card.
+    return Glyph(drawn, rect.width, height / 2 + out, height / 2 + out, height / 2)
 
 
-def _attention(node: Node, words: NodeLabel, letters: Typography) -> Glyph:
+def _attention(node: Node, label: NodeLabel, texts: Typography) -> Glyph:
     heads = node.details.get("heads")
     count = heads if isinstance(heads, int) and heads > 0 else 1
-    drawn = min(count, MOST_TILES)
-    gap = TILE_GAP if drawn <= 24 else 2.5
-    high = BRIEF_TILES if letters.is_brief else TILES_HIGH
-    across, tile = _grid(drawn, gap, high)
+    drawn = min(count, _MAX_TILES)
+    gap = 4.0 if drawn <= 24 else 2.5
+    high = _BRIEF_TILES if texts.is_brief else _TILES_HIGH
+    across, tile = _tile_grid(drawn, gap, high)
     down = ceil(drawn / across)
-    caption, size = "" if letters.is_brief else _heads_text(node, count), letters.small
-    inner = max(across * tile + (across - 1) * gap, letters.measure(caption, "caption", size))
-    # As high as Q, K and V are together, so that they go straight into it.
-    top = MARGIN + (high - down * tile - (down - 1) * gap) / 2
-    left = MARGIN + (inner - across * tile - (across - 1) * gap) / 2
+    caption, size = "" if texts.is_brief else _heads_text(node, count), texts.small
+    inner = max(across * tile + (across - 1) * gap, texts.measure(caption, "caption", size))
+    # As high as Q, K and V together, so that their edges are straight.
+    top = _MARGIN + (high - down * tile - (down - 1) * gap) / 2
+    left = _MARGIN + (inner - across * tile - (across - 1) * gap) / 2
     tiles = tuple(
-        Rect(
-            left + (number % across) * (tile + gap),
-            top + (number // across) * (tile + gap),
-            tile,
-            tile,
-        )
-        for number in range(drawn)
+        Rect(left + column * (tile + gap), top + row * (tile + gap), tile, tile)
+        for row, column in (divmod(number, across) for number in range(drawn))
     )
-    bottom = MARGIN + high
-    rect = Rect(0, 0, inner + 2 * MARGIN, bottom + (CAPTION if caption else MARGIN))
-    label = Label(caption, MARGIN, bottom + CAPTION / 2 + 0.5, "caption", size, "start", "muted")
-    labels = (label,) if caption else ()
-    causal = bool(node.details.get("causal"))
-    placed = DrawnNode(node, "attention", words.part, rect, labels, tiles=tiles, is_causal=causal)
-    return Glyph.of(placed)
+    bottom = _MARGIN + high
+    rect = Rect(0, 0, inner + 2 * _MARGIN, bottom + (_CAPTION if caption else _MARGIN))
+    y = bottom + _CAPTION / 2 + 0.5
+    labels = (Label(caption, _MARGIN, y, "caption", size, "start", "muted"),) if caption else ()
+    is_causal = bool(node.details.get("causal"))
+    return Glyph.of(
+        DrawnNode(node, "attention", label.part, rect, labels, tiles=tiles, is_causal=is_causal)
+    )
 
 
-def _grid(count: int, gap: float, high: float) -> tuple[int, float]:
-    """Return how many tiles stand side by side, and their size: the largest that fit.
+def _tile_grid(count: int, gap: float, high: float) -> tuple[int, float]:
+    """Return the number of tiles side by side, and their size: as large as possible.
 
-    Rows that are all full go before slightly larger tiles.
+    Full rows are preferred to slightly larger tiles.
     """
     sizes = {
         across: min(
-            (TILES_WIDE - gap * (across - 1)) / across,
+            (_TILES_WIDE - gap * (across - 1)) / across,
             (high - gap * (ceil(count / across) - 1)) / ceil(count / across),
         )
         for across in range(1, count + 1)
@@ -351,10 +231,6 @@ def _grid(count: int, gap: float, high: float) -> tuple[int, float]:
     return across, sizes[across]
 
 
-def _cut(text: str, letters: Typography, style: TextStyle, size: float) -> str:
-    return elided(text, MOST_TEXT * letters.growth, letters.measure, style, size)
-
-
 def _heads_text(node: Node, count: int) -> str:
     text = "1 head" if count == 1 else f"{count} heads"
     shared = node.details.get("key_value_heads")
@@ -362,3 +238,106 @@ def _heads_text(node: Node, count: int) -> str:
         return f"{text}, {shared} for K and V"
     size = node.details.get("head_size")
     return f"{text} of {size}" if size else text
+
+
+def _cut(text: str, texts: Typography, style: TextStyle, size: float) -> str:
+    return elided(text, _MAX_TEXT * texts.growth, texts.measure, style, size)
+
+
+def _is_feed_forward(node: Node) -> bool:
+    """Tell whether a node is a feed-forward network with known linear layers."""
+    return node.operation in ("feed-forward", "gated feed-forward") and len(_layers(node)) > 1
+
+
+def _layers(node: Node) -> Sequence[Node]:
+    """Return the linear layers of a feed-forward network, a gate before what it gates."""
+    nodes = node.nodes or ()
+    layers = [each for each in nodes if each.operation == "linear"]
+    if len(layers) == 3:
+        activations = {each.id for each in nodes if each.operation == "activation"}
+        gates = {edge.source for edge in node.edges if edge.target in activations}
+        layers[:2] = sorted(layers[:2], key=lambda layer: layer.id not in gates)
+    return layers
+
+
+def _feed_forward(node: Node, label: NodeLabel, texts: Typography) -> DrawnNode:
+    """Return the shape of a feed-forward network, plain or gated: wide in the middle."""
+    first, *rest = _layers(node)
+    last = rest[-1]
+    is_gated = node.operation == "gated feed-forward"
+    height = _GATED_WIDE if is_gated else _WIDE
+    before = (first, *rest[:-1]) if is_gated else (first,)
+    left = max(_layer_width(each, texts) for each in before)
+    splits = (left, left + _GAP, left + _GAP + _BAR)
+    middle = height / 2
+    labels: tuple[Label, ...]
+    if not is_gated:
+        end = left + 2 * _GAP + _BAR
+        labels = _layer_labels(first, left / 2 + 4, middle, texts)
+        bar = middle, height - 12
+    else:
+        end = left + _GAP + _BAR + _GATE
+        upper, lower = height * 0.27 + 8, height * 0.73 - 8
+        # A fused layer computes both halves.
+        is_fused = len(rest) != 2
+        second, names = (first, ("1", "2")) if is_fused else (rest[0], ("", ""))
+        labels = (
+            *_layer_labels(first, left / 2 + 5, upper, texts, names[0]),
+            *_layer_labels(second, left / 2 + 5, lower, texts, names[1]),
+        )
+        bar = (middle - HALF_GAP) / 2, middle - 14
+    right = _layer_width(last, texts)
+    labels = (
+        *labels,
+        _activation_label(node, splits[1] + _BAR / 2, *bar, texts),
+        *_layer_labels(last, end + right / 2 - 4, middle, texts),
+    )
+    form: NodeForm = "gated feed-forward" if is_gated else "feed-forward"
+    rect = Rect(0, 0, end + right, height)
+    return DrawnNode(node, form, label.part, rect, labels, splits=(*splits, end))
+
+
+def _layer_width(layer: Node, texts: Typography) -> float:
+    name = texts.measure(_layer_name(layer, texts), "strong", texts.normal)
+    sizes = "" if texts.is_brief else widths_text(layer, ARROW)
+    return max(_MIN_LAYER, name + 22, texts.measure(sizes, "mono", texts.small) + 20)
+
+
+def _layer_name(layer: Node, texts: Typography) -> str:
+    width = _MAX_LAYER_NAME * texts.growth
+    return elided(layer.name, width, texts.measure, "strong", texts.normal)
+
+
+def _layer_labels(
+    layer: Node, x: float, y: float, texts: Typography, subscript: str = ""
+) -> tuple[Label, ...]:
+    """Return the name and sizes of a layer; with a subscript, of half of it."""
+    name = _layer_name(layer, texts)
+    sizes = "" if texts.is_brief else widths_text(layer, ARROW, 2 if subscript else 1)
+    if not sizes:
+        return name_labels(name, subscript, x, y, texts)
+    size = Label(sizes, x, y + 8, "mono", texts.small, ink="muted")
+    return *name_labels(name, subscript, x, y - 8, texts), size
+
+
+def _activation_label(node: Node, x: float, y: float, room: float, texts: Typography) -> Label:
+    """Return the rotated name of the activation."""
+    inner = [each for each in node.nodes or () if each.operation == "activation"]
+    names = [str(each.details.get("activation") or each.name) for each in inner]
+    name = str(node.details.get("activation") or (names[0] if names else ""))
+    size = texts.normal - 1
+    if texts.measure(name, "strong", size) > room:
+        # "GELU (tanh)": the tooltip has the approximation.
+        name = name.partition(" (")[0]
+    text = elided(name, room, texts.measure, "strong", size)
+    return Label(text, x, y, "strong", size, is_turned=True)
+
+
+_GLYPHS: dict[str | None, Callable[[Node, NodeLabel, Typography], Glyph]] = {
+    "attention": _attention,
+    "experts": _deck,
+    **dict.fromkeys(NORMS, _norm),
+    **dict.fromkeys(("linear", "embedding", "convolution", POSITION_BIAS), _box_glyph),
+    "rotary": _pill,
+    "activation": _pill,
+}

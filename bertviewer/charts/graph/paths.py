@@ -1,113 +1,147 @@
-"""What can be reached along edges, in which order, and what cannot be passed by.
+"""Graph algorithms: topological order, reachable nodes, the main path, the encoder's subgraph."""
 
-A second main line: the encoder, whose states a decoder reads, stands above it as one more.
-
-.
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import TopologicalSorter
+from typing import TypeVar
 
 from msgspec import Struct
 
 from bertviewer.core.schema.flow import Edge, Node
 
+Key = TypeVar("Key")
+
 SIDE_ROLES = ("mask", "position", "bias")
+"""Roles of edges that only adjust an attention."""
+
+_CHANGES_FIRST = ("div", "sub", "matmul")
+"""Operations of which the main path follows the first operand."""
+
+_MIN_MODULES = 2
+"""An encoder with fewer modules is not drawn apart."""
 
 
-class CycleError(ValueError):
-    """A flow goes in a circle."""
-
-
-def topological_order(keys: Iterable[str], edges: Iterable[Edge]) -> list[str]:
-    """Return nodes' ids, each after all those that lead to it.
-
-    Raises:
-        CycleError: the flow goes in a circle.
-    """
-    waits = dict.fromkeys(keys, 0)
-    out: dict[str, list[str]] = {}
+def successors(edges: Iterable[Edge]) -> dict[str, list[str]]:
+    """Return the targets of each node's edges."""
+    found: dict[str, list[str]] = {}
     for edge in edges:
-        waits[edge.target] += 1
-        out.setdefault(edge.source, []).append(edge.target)
-    found = [key for key, count in waits.items() if not count]
-    for key in found:
-        for target in out.get(key, ()):
-            waits[target] -= 1
-            if not waits[target]:
-                found.append(target)
-    if len(found) < len(waits):
-        raise CycleError("the data flow has a cycle")
+        found.setdefault(edge.source, []).append(edge.target)
     return found
 
 
-def depths(order: Iterable[str], edges: Iterable[Edge]) -> dict[str, int]:
-    """Return how many edges the longest way to each node has."""
-    out: dict[str, list[str]] = {}
+def topological_order(keys: Iterable[str], edges: Iterable[Edge]) -> list[str]:
+    """Return node ids, each after its predecessors.
+
+    Raises:
+        graphlib.CycleError: the graph has a cycle.
+    """
+    sorter = TopologicalSorter[str](dict.fromkeys(keys, ()))
     for edge in edges:
-        out.setdefault(edge.source, []).append(edge.target)
-    depths = dict.fromkeys(order, 0)
-    for key in depths:
+        sorter.add(edge.target, edge.source)
+    return list(sorter.static_order())
+
+
+def depths(order: Iterable[str], edges: Iterable[Edge]) -> dict[str, int]:
+    """Return the number of edges of the longest path to each node; ``order`` is topological."""
+    out = successors(edges)
+    found = dict.fromkeys(order, 0)
+    for key, depth in found.items():
         for target in out.get(key, ()):
-            depths[target] = max(depths[target], depths[key] + 1)
-    return depths
+            found[target] = max(found[target], depth + 1)
+    return found
 
 
 def reached(start: Iterable[str], edges: Iterable[Edge]) -> set[str]:
-    """Return the nodes that can be reached, the first ones included."""
-    out: dict[str, list[str]] = {}
-    for edge in edges:
-        out.setdefault(edge.source, []).append(edge.target)
+    """Return all reachable nodes, the first ones included."""
+    out = successors(edges)
     waiting = list(start)
     found = set(waiting)
     while waiting:
-        for target in out.get(waiting.pop(), ()):
-            if target not in found:
-                found.add(target)
-                waiting.append(target)
+        new = set(out.get(waiting.pop(), ())) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def components(keys: Iterable[Key], neighbours: Mapping[Key, Iterable[Key]]) -> list[list[Key]]:
+    """Return the connected components of an undirected graph, each from its first key on."""
+    left = dict.fromkeys(keys)
+    found = []
+    for start in list(left):
+        if start not in left:
+            continue
+        del left[start]
+        component = [start]
+        for key in component:
+            for other in neighbours.get(key, ()):
+                if other in left:
+                    del left[other]
+                    component.append(other)
+        found.append(component)
     return found
 
 
 def common_path_nodes(
-    first: str, last: str, order: Sequence[str], edges: Iterable[Edge]
+    first: str, last: str, order: Sequence[str], edges: Sequence[Edge]
 ) -> list[str]:
-    """Return the nodes that every way from the first to the last passes, both included.
-
-    ``order`` has each node after all those that lead to it: a node is passed by if an edge between
-    nodes on such ways begins before it and ends after it.
-    """
-    known = list(edges)
-    back = [Edge(edge.target, edge.source) for edge in known]
-    inside = reached([first], known) & reached([last], back)
-    place = {key: number for number, key in enumerate(order) if key in inside}
+    """Return the nodes on all paths from the first to the last; ``order`` is topological."""
+    back = [Edge(edge.target, edge.source) for edge in edges]
+    inside = reached([first], edges) & reached([last], back)
+    at = {key: number for number, key in enumerate(order) if key in inside}
+    out = successors(edges)
     found, farthest = [], -1
-    ends: dict[str, int] = {}
-    for edge in known:
-        if edge.source in place and edge.target in place:
-            ends[edge.source] = max(ends.get(edge.source, -1), place[edge.target])
-    for key in order:
-        if key in place:
-            if farthest <= place[key]:
-                found.append(key)
-            farthest = max(farthest, ends.get(key, -1))
+    for key, number in at.items():
+        # No edge from before the node ends after it.
+        if farthest <= number:
+            found.append(key)
+        farthest = max([farthest, *(at[target] for target in out.get(key, ()) if target in at)])
     return found
 
 
-_LEAST = 2
-"""So many modules make a line of their own; one input or table only hangs on another line."""
+def main_path(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[str, ...]:
+    """Return the nodes of the main path, from an input to the first output.
+
+    It is followed backwards: along the residual, the query, the first or the deepest operand.
+
+    Raises:
+        graphlib.CycleError: the graph has a cycle.
+    """
+    depth = depths(topological_order([node.id for node in nodes], edges), edges)
+    if not nodes:
+        return ()
+    into: dict[str, list[Edge]] = {}
+    for edge in edges:
+        into.setdefault(edge.target, []).append(edge)
+    by_key = {node.id: node for node in nodes}
+    outputs = [node.id for node in nodes if node.kind == "output"]
+    key = outputs[0] if outputs else max(depth, key=lambda each: depth[each])
+    found = [key]
+    while key in into:
+        node = by_key[key]
+        is_block = node.kind in ("module", "group") and node.operation != "residual"
+        has_depth = not is_block and node.operation not in _CHANGES_FIRST
+
+        def rank(edge: Edge, has_depth: bool = has_depth) -> tuple[bool, bool, bool, int]:
+            return (
+                edge.role == "residual",
+                edge.role == "query",
+                edge.role not in SIDE_ROLES,
+                depth[edge.source] if has_depth else 0,
+            )
+
+        key = max(into[key], key=rank).source
+        found.append(key)
+    return tuple(reversed(found))
 
 
 class EncoderSubgraph(Struct, frozen=True):
-    """A flow in two: what reads its own input and ends in one node, and the rest.
+    """A graph in two: an encoder whose last node the rest reads, and the rest.
 
     Attributes:
-        nodes: of the tower.
-        edges: between those.
-        end: the node from which lines lead to the rest.
-        crossing: those lines.
-        rest: all other nodes.
-        rest_edges: between those.
-        name: the module that the tower is in, empty where paths do not say it.
-        rest_name: of the rest.
+        nodes, edges: of the encoder.
+        end: the id of its last node.
+        crossing: the edges from there to the rest.
+        rest, rest_edges: everything else.
+        name, rest_name: the modules of both; "" if paths do not tell them.
     """
 
     nodes: tuple[Node, ...]
@@ -121,80 +155,58 @@ class EncoderSubgraph(Struct, frozen=True):
 
     @property
     def keys(self) -> frozenset[str]:
-        """The ids of its nodes."""
+        """Ids of the encoder's nodes."""
         return frozenset(node.id for node in self.nodes)
 
 
 def encoder_subgraph(nodes: Sequence[Node], edges: Sequence[Edge]) -> EncoderSubgraph | None:
-    """Return the largest part that stands as a line of its own, ``None`` if there is none.
+    """Return the largest part with its own input and one exit, ``None`` without any.
 
     Raises:
-        CycleError: the flow goes in a circle.
+        graphlib.CycleError: the graph has a cycle.
     """
-    spine = main_path(nodes, edges)
-    early = reached(spine[:1], edges)
-    fixed = (
-        set(
-            common_path_nodes(
-                spine[0], spine[-1], topological_order([node.id for node in nodes], edges), edges
-            )
-        )
-        if spine
-        else set()
-    )
-    found: EncoderSubgraph | None = None
-    for inside in _pieces([node.id for node in nodes if node.id not in early], edges):
-        crossing = tuple(e for e in edges if e.source in inside and e.target not in inside)
-        ends = {edge.source for edge in crossing}
-        tower = tuple(node for node in nodes if node.id in inside)
-        if (
-            sum(node.kind == "module" for node in tower) < _LEAST
-            or len(ends) != 1
-            or not {edge.target for edge in crossing} <= fixed
-            or any(e.source in ends and e.target in inside for e in edges)
-        ):
-            continue
-        if found is None or len(tower) > len(found.nodes):
-            rest = tuple(node for node in nodes if node.id not in inside)
-            found = EncoderSubgraph(
-                tower,
-                tuple(e for e in edges if e.source in inside and e.target in inside),
-                ends.pop(),
-                crossing,
-                rest,
-                tuple(e for e in edges if e.source not in inside and e.target not in inside),
-                *_names(tower, rest),
-            )
-    return found
-
-
-def _pieces(keys: Sequence[str], edges: Sequence[Edge]) -> list[set[str]]:
-    left = set(keys)
+    path = main_path(nodes, edges)
+    if not path:
+        return None
+    early = reached(path[:1], edges)
+    order = topological_order([node.id for node in nodes], edges)
+    common = set(common_path_nodes(path[0], path[-1], order, edges))
+    late = [node.id for node in nodes if node.id not in early]
     near: dict[str, list[str]] = {}
     for edge in edges:
-        if edge.source in left and edge.target in left:
-            near.setdefault(edge.source, []).append(edge.target)
-            near.setdefault(edge.target, []).append(edge.source)
-    found = []
-    for start in keys:
-        if start not in left:
+        near.setdefault(edge.source, []).append(edge.target)
+        near.setdefault(edge.target, []).append(edge.source)
+    found: EncoderSubgraph | None = None
+    for inside in map(set, components(late, near)):
+        encoder = tuple(node for node in nodes if node.id in inside)
+        crossing = tuple(e for e in edges if e.source in inside and e.target not in inside)
+        ends = {edge.source for edge in crossing}
+        if (
+            sum(node.kind == "module" for node in encoder) < _MIN_MODULES
+            or len(ends) != 1
+            or not {edge.target for edge in crossing} <= common
+            or any(e.source in ends and e.target in inside for e in edges)
+            or (found is not None and len(encoder) <= len(found.nodes))
+        ):
             continue
-        left.discard(start)
-        piece = [start]
-        for key in piece:
-            for other in near.get(key, ()):
-                if other in left:
-                    left.discard(other)
-                    piece.append(other)
-        found.append(set(piece))
+        rest = tuple(node for node in nodes if node.id not in inside)
+        found = EncoderSubgraph(
+            encoder,
+            tuple(e for e in edges if e.source in inside and e.target in inside),
+            ends.pop(),
+            crossing,
+            rest,
+            tuple(e for e in edges if e.source not in inside and e.target not in inside),
+            *_names(encoder, rest),
+        )
     return found
 
 
-def _names(tower: Sequence[Node], rest: Sequence[Node]) -> tuple[str, str]:
-    """Return the modules that both are in, by the first name of paths in which most differ."""
+def _names(encoder: Sequence[Node], rest: Sequence[Node]) -> tuple[str, str]:
+    """Return the first path components in which most of the nodes of both differ."""
     paths, others = (
         [node.path.split(".") for node in nodes if node.path and "." in node.path]
-        for nodes in (tower, rest)
+        for nodes in (encoder, rest)
     )
     for depth in range(min(map(len, (*paths, *others)), default=0)):
         names = [path[depth] for path in paths], [path[depth] for path in others]
@@ -204,42 +216,3 @@ def _names(tower: Sequence[Node], rest: Sequence[Node]) -> tuple[str, str]:
         if found != other:
             return found, other
     return "", ""
-
-
-_FIRST = ("div", "sub", "matmul")
-"""Operations whose first operand is what they change."""
-
-
-def main_path(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[str, ...]:
-    """Return the main line, from what comes in to the first output.
-
-    It is walked from its end: by the skip, the query, the first or the deepest operand.
-
-    Raises:
-        CycleError: the flow goes in a circle.
-    """
-    depth = depths(topological_order([node.id for node in nodes], edges), edges)
-    if not nodes:
-        return ()
-    into: dict[str, list[Edge]] = {}
-    for edge in edges:
-        into.setdefault(edge.target, []).append(edge)
-    by_key = {node.id: node for node in nodes}
-    outputs = [node.id for node in nodes if node.kind == "output"]
-    key = outputs[0] if outputs else max(depth, key=lambda each: depth[each])
-    found = [key]
-    while options := into.get(key):
-        node = by_key[key]
-
-        def worth(edge: Edge, node: Node = node) -> tuple[bool, bool, bool, int]:
-            is_block = node.kind in ("module", "group") and node.operation != "residual"
-            return (
-                edge.role == "residual",
-                edge.role == "query",
-                edge.role not in SIDE_ROLES,
-                0 if is_block or node.operation in _FIRST else depth[edge.source],
-            )
-
-        key = max(options, key=worth).source
-        found.append(key)
-    return tuple(reversed(found))

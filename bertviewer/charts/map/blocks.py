@@ -1,11 +1,12 @@
 """The whole model as blocks in the order of execution, equal layers side by side."""
 
 from collections.abc import Iterator, Sequence
+from graphlib import CycleError
 
 from msgspec import Struct
 
 from bertviewer.charts.graph.node_labels import node_labels
-from bertviewer.charts.graph.paths import CycleError, encoder_subgraph
+from bertviewer.charts.graph.paths import encoder_subgraph
 from bertviewer.charts.graph.side_nodes import split_graph
 from bertviewer.charts.map.part_graphs import Scope
 from bertviewer.charts.theme import Part as Hue

@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from bertviewer.charts.labels import MAX_TOKEN, cell_text, names_of_states, shortened, visible
+from bertviewer.charts.labels import MAX_TOKEN, names_of_states, shortened, visible
+from bertviewer.charts.tensor_charts import cell_text
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.tensors.reduction import Corner, ends_of

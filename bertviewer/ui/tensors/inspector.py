@@ -6,8 +6,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from bertviewer.charts.labels import position_text
 from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.tensor_charts import position_text
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.heads import HeadLayout
 from bertviewer.core.expressions.symbols import shape_text

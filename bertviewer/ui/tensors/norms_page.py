@@ -8,8 +8,8 @@ from PySide6.QtCore import QModelIndex, QObject, Qt
 from PySide6.QtWidgets import QComboBox, QHeaderView, QPushButton, QWidget
 from typing_extensions import override
 
-from bertviewer.charts.labels import cell_text
 from bertviewer.charts.table import Rows
+from bertviewer.charts.tensor_charts import cell_text
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.tensors.scan import MatrixStatistics, Norms, scan
 from bertviewer.ui.state.workspace import Workspace

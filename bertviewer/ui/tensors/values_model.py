@@ -7,7 +7,8 @@ from PySide6.QtCore import QAbstractTableModel, QObject, QSize, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QWidget
 from typing_extensions import override
 
-from bertviewer.charts.labels import cell_text, visible
+from bertviewer.charts.labels import visible
+from bertviewer.charts.tensor_charts import cell_text
 from bertviewer.core.checkpoints.reading import Values
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError

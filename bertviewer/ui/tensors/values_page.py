@@ -5,7 +5,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QCompleter, QLineEdit
 from typing_extensions import override
 
-from bertviewer.charts.labels import exact_text, position_text
+from bertviewer.charts.tensor_charts import exact_text, position_text
 from bertviewer.core.tensors.axes import NO_TOKENS, Axis
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.util.errors import UserError

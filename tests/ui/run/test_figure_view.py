@@ -16,9 +16,9 @@ from bertviewer.charts.table import (
     DataTable,
     TableCell,
     TableColumn,
-    comparison_columns,
     logit_cell,
     probability_cell,
+    runs_field,
     text_cell,
 )
 from bertviewer.ui.jobs.worker import Worker
@@ -53,7 +53,9 @@ def test_rows_are_a_model(qtmodeltester: ModelTester, qapp: QApplication) -> Non
 
 def test_a_short_title_tells_in_its_tip_and_in_data_what_it_is(qapp: QApplication) -> None:
     rows = FigureModel()
-    b, a, less = comparison_columns("<s> end", "bar", "End ")
+    b, a, less = runs_field(
+        "<s> end", lambda _: (None, None), is_compared=True, kind="bar", prefix="End "
+    ).columns
     rows.show_table(DataTable((TableColumn("#"), b, a, less), ()))
     across = Qt.Orientation.Horizontal
     assert rows.headerData(1, across) == "End B"

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.labels import cell_text
+from bertviewer.charts.tensor_charts import cell_text
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow

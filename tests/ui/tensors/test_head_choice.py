@@ -12,8 +12,8 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import load_file
 
-from bertviewer.charts.labels import cell_text
 from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.tensor_charts import cell_text
 from bertviewer.core.analysis.heads import HeadLayout
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow

@@ -15,8 +15,8 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 from safetensors import safe_open
 
-from bertviewer.charts.labels import cell_text
 from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.charts.tensor_charts import cell_text
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import load_file
 
-from bertviewer.charts.labels import cell_text
+from bertviewer.charts.tensor_charts import cell_text
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import SpectrumPlot

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from pytestqt.modeltest import ModelTester
 from safetensors.numpy import save_file
 
-from bertviewer.charts.labels import cell_text, exact_text
+from bertviewer.charts.tensor_charts import cell_text, exact_text
 from bertviewer.core.checkpoints.reading import Span, Values
 from bertviewer.core.tensors.axes import Axis, TokenIndex
 from bertviewer.core.tensors.matrix import Matrix, TensorPart
