@@ -80,7 +80,7 @@ def _on_screen(architecture: Architecture, rounds: int) -> dict[str, float]:
 
     def show() -> None:
         workspace.selection.set_tree(fold(architecture))
-        workspace.architecture_changed.emit()
+        workspace.architecture_changed.emit(workspace.architecture)
         workspace.selection.row_changed.emit()
         view.viewport().repaint()
 

@@ -52,14 +52,14 @@ def _cancel(application: QApplication, shown: MainWindow, times: int) -> float:
     chance = random.Random(1)
     seconds: list[float] = []
     ended: list[str] = []
-    workspace.scheduler.cancelled.connect(ended.append)
+    workspace.jobs.cancelled.connect(ended.append)
     while len(seconds) < times:
         ended.clear()
         workspace.run_sentence(LONG, random_weights=True)
         turn(application, chance.random() * length * 0.9)
         start = time.perf_counter()
-        workspace.scheduler.cancel()
-        wait(application, lambda: not workspace.scheduler.activity)
+        workspace.jobs.cancel()
+        wait(application, lambda: not workspace.jobs.activity)
         if ended:
             seconds.append(time.perf_counter() - start)
     return float(np.percentile(seconds, 95))

@@ -98,7 +98,7 @@ class Monkey:
     def _start(self) -> None:
         self.worker = Worker()
         self.window = make_window(self.worker)
-        self.window.workspace.scheduler.errored.connect(self._on_error)
+        self.window.workspace.jobs.errored.connect(self._on_error)
         Session(self.window, self.window.workspace).restore()
         self.window.show()
         self.window.open_named(self.models[0])
@@ -134,7 +134,7 @@ class Monkey:
         while not self._is_at_rest():
             self.wait(0.02)
             if time.monotonic() > until:
-                self.fault(f"the worker does not end: {workspace.scheduler.activity!r}")
+                self.fault(f"the worker does not end: {workspace.jobs.activity!r}")
                 faulthandler.dump_traceback(all_threads=True)
                 return
         self.wait(0.1)
@@ -143,8 +143,8 @@ class Monkey:
 
     def _is_at_rest(self) -> bool:
         workspace = self.window.workspace
-        is_working = self.worker.busy or workspace.scheduler.activity
-        return not is_working and not workspace.draw_queue.pending
+        is_working = self.worker.busy or workspace.jobs.activity
+        return not is_working and not workspace.deferred.pending
 
     def _look_at_truths(self) -> None:
         if self._is_at_rest():

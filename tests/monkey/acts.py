@@ -19,8 +19,7 @@ from shiboken6 import isValid
 
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.ui.actions.action import Action, why_not
-from bertviewer.ui.shell.action_table import ENTRIES
+from bertviewer.ui.actions.action import Action, disabled_reason
 
 if TYPE_CHECKING:
     from tests.monkey.__main__ import Monkey
@@ -48,19 +47,19 @@ LEFT, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
 
 def action(monkey: "Monkey") -> str:
     """Do one thing of the table of actions, if it can be done now."""
-    entry = monkey.choose(ENTRIES)
-    if entry.name == "quit" or why_not(entry, monkey.window.workspace):
+    entry = monkey.choose(monkey.window.action_set.entries)
+    if entry.name == "quit" or disabled_reason(entry, monkey.window.workspace):
         return f"{entry.name}, which cannot be done"
     if isinstance(entry, Action):
         monkey.say(entry.name)
-        entry.call(monkey.window)
+        entry.call()
         return entry.name
-    options = entry.options(monkey.window)
+    options = entry.options()
     if not options:
         return f"{entry.name}, without options"
     option = monkey.choose(options)
     monkey.say(f"{entry.name} {option.name}")
-    entry.choose(monkey.window, option.name)
+    entry.choose(option.name)
     return f"{entry.name} {option.name}"
 
 
@@ -191,7 +190,7 @@ def resize(monkey: "Monkey") -> str:
 
 def cancel(monkey: "Monkey") -> str:
     """Cancel whatever goes on."""
-    monkey.window.workspace.scheduler.cancel()
+    monkey.window.workspace.jobs.cancel()
     return ""
 
 

@@ -72,7 +72,7 @@ class Guide:
         until = time.monotonic() + REST
         self.wait(
             lambda: (
-                time.monotonic() > until and not self.workspace.draw_queue.pending
+                time.monotonic() > until and not self.workspace.deferred.pending
                 and (self.is_held or not self.worker.busy)
             )
         )  # fmt: skip

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.ui.docks.dock import PaneName
-from bertviewer.ui.shell.action_table import action_of
+from bertviewer.ui.state.pages import Page
 from tests.screenshots.chapter import Size, Step
 from tests.screenshots.guide import Guide
 
@@ -76,14 +76,14 @@ def at(path: str, token: int | None = None, head: int | None = None) -> Step:
 
 def shown(title: str) -> Step:
     """Bring a tab or a view into sight."""
-    return lambda guide: guide.workspace.page_wanted.emit(title)
+    return lambda guide: guide.workspace.show_page(Page(title))
 
 
 def does(name: str) -> Step:
     """Do what stands in the menus."""
 
     def step(guide: Guide) -> None:
-        action_of(name).call(guide.window)
+        guide.window.action_set.entry(name).call()
 
     return step
 
@@ -247,7 +247,7 @@ def torn_off(name: PaneName, place: tuple[int, int], size: Size) -> Step:
     """Make a pane a window of its own."""
 
     def step(guide: Guide) -> None:
-        guide.window.panes.tear_off(name)
+        guide.window.panes.undock(name)
         dock = guide.window.panes.dock(name)
         dock.move(guide.window.pos() + QPoint(*place))
         dock.resize(*size)

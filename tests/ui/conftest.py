@@ -17,9 +17,8 @@ from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.ui.app.application import configure, make_window
-from bertviewer.ui.jobs import draw_queue
+from bertviewer.ui.jobs import deferred_calls, prefetcher
 from bertviewer.ui.jobs import model_jobs as jobs
-from bertviewer.ui.jobs import preload_qt_types as qt_classes
 from bertviewer.ui.jobs.worker import Job, Worker
 from bertviewer.ui.module.inspector_page import InspectorPage
 from bertviewer.ui.shell.main_window import MainWindow
@@ -61,7 +60,7 @@ def _late(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         return start(self, later, *ends, **named)
 
     monkeypatch.setattr(Worker, "start", start_late)
-    for module in (draw_queue, qt_classes):
+    for module in (deferred_calls, prefetcher):
         monkeypatch.setattr(module, "QTimer", LateTimer)
 
 

@@ -69,6 +69,6 @@ def is_drawn(window: MainWindow) -> bool:
     workspace = window.workspace
     return (
         workspace.runs.run is not None
-        and not workspace.scheduler.activity
-        and not workspace.draw_queue.pending
+        and not workspace.jobs.activity
+        and not workspace.deferred.pending
     )

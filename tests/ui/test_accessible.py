@@ -17,11 +17,10 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.docks.pane_title import PaneTitle
+from bertviewer.ui.docks.dock import PaneTitle
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.run.views import VIEWS
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.shell.tabs import TABS
+from bertviewer.ui.state.pages import MODULE_PAGES, RUN_PAGES
 from tests.ui.finding import find, is_drawn
 
 CONTROLS = (
@@ -81,8 +80,8 @@ def test_every_tab_and_view(demo_window: MainWindow, worker: Worker, qtbot: QtBo
     qtbot.waitUntil(lambda: is_drawn(demo_window))
     demo_window.workspace.runs.keep()
     without_name, unreached = nameless(demo_window), out_of_reach(demo_window)
-    for title in [kind.title for kind in (*TABS, *VIEWS)]:
-        demo_window.workspace.page_wanted.emit(title)
+    for page in (*MODULE_PAGES, *RUN_PAGES):
+        demo_window.workspace.show_page(page)
         qtbot.waitUntil(lambda: is_drawn(demo_window) and not worker.busy)
         without_name |= nameless(demo_window)
         unreached |= out_of_reach(demo_window)

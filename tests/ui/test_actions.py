@@ -7,42 +7,38 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QMenu, QTabWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.actions.action import Action, keys_of, plain_title, tip_of, title_of
-from bertviewer.ui.shell.action_table import ENTRIES, MENUS
+from bertviewer.ui.actions.action import Action, plain_title
+from bertviewer.ui.shell.action_table import menu_titles
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import activate, find, last_run
 
-ACTIONS = [entry for entry in ENTRIES if isinstance(entry, Action)]
 
-
-def named(name: str) -> Action:
-    return next(action for action in ACTIONS if action.name == name)
-
-
-def test_no_name_and_no_keys_stand_twice() -> None:
-    names = Counter(entry.name for entry in ENTRIES)
-    keys = Counter(QKeySequence(each).toString() for action in ACTIONS for each in action.keys)
+def test_no_name_and_no_keys_are_used_twice(window: MainWindow) -> None:
+    entries = window.action_set.entries
+    names = Counter(entry.name for entry in entries)
+    actions = [entry for entry in entries if isinstance(entry, Action)]
+    keys = Counter(QKeySequence(each).toString() for action in actions for each in action.keys)
     assert "" not in keys, "keys that Qt does not know"
     assert set((names | keys).values()) == {1}
 
 
-def test_no_letter_chooses_two_things_of_a_menu() -> None:
-    for menu in MENUS:
+def test_no_mnemonic_is_used_twice_in_a_menu(window: MainWindow) -> None:
+    for menu in menu_titles():
         letters = Counter(
             entry.title[entry.title.index("&") + 1].lower()
-            for entry in ENTRIES
+            for entry in window.action_set.entries
             if entry.menu == menu and "&" in entry.title
         )
         assert set(letters.values()) == {1}, menu
 
 
-def test_tips_have_the_keys_in_them() -> None:
-    assert tip_of(named("keepAsA")) == "Compare later runs (B) with this run (Ctrl+Shift+K)"
-    assert (
-        tip_of(named("copyPython")) == "Python expression for this module, such as model.layer[3]"
-    )
-    assert keys_of(named("exportPdf")) == "Ctrl+E"
-    assert plain_title(named("openFolder")) == "Open folder"
+def test_tooltips_have_the_shortcuts_in_them(window: MainWindow) -> None:
+    entry = window.action_set.entry
+    assert entry("keepAsA").tooltip == "Compare later runs (B) with this run (Ctrl+Shift+K)"
+    tooltip = "Python expression for this module, such as model.layer[3]"
+    assert entry("copyPython").tooltip == tooltip
+    assert entry("exportPdf").shortcut == "Ctrl+E"
+    assert plain_title(entry("openFolder")) == "Open folder"
 
 
 def menu_texts(menu: QMenu) -> list[str]:
@@ -51,15 +47,15 @@ def menu_texts(menu: QMenu) -> list[str]:
 
 def test_menus_are_the_table(window: MainWindow) -> None:
     bar = window.menuBar().actions()
-    assert [action.text() for action in bar] == list(MENUS)
-    for above, title in zip(bar, MENUS, strict=True):
+    assert [action.text() for action in bar] == list(menu_titles())
+    for above, title in zip(bar, menu_titles(), strict=True):
         menu = above.menu()
         assert isinstance(menu, QMenu)
-        entries = [entry for entry in ENTRIES if entry.menu == title]
+        entries = [entry for entry in window.action_set.entries if entry.menu == title]
         expected = [
             text
             for entry in entries
-            for text in (["—"] if entry.begins_group else []) + [title_of(entry)]
+            for text in (["—"] if entry.begins_group else []) + [entry.title]
         ]
         # Qt shows no line above the first thing in a menu.
         assert menu_texts(menu) == expected
@@ -90,7 +86,7 @@ def test_conditions_follow_the_window(demo_window: MainWindow, qtbot: QtBot) -> 
     demo_window.run()
     assert is_enabled("cancel")
     assert not is_enabled("exportPdf")
-    qtbot.waitUntil(lambda: not demo_window.workspace.scheduler.activity)
+    qtbot.waitUntil(lambda: not demo_window.workspace.jobs.activity)
     assert last_run(demo_window).tokens
     assert is_enabled("keepAsA")
     assert is_enabled("checkModule")

@@ -133,7 +133,7 @@ def hook(window, worker):
         print(name, window.welcome.isVisible(), len(boxes), note.text() if note else "")
         window.close()
     def later():
-        if not window.workspace.scheduler.activity:
+        if not window.workspace.jobs.activity:
             timer.stop()
             QTimer.singleShot(0, look)
     timer = QTimer(window, interval=20, timeout=later)

@@ -74,8 +74,8 @@ def loaded(window: MainWindow, may_import: threading.Event, worker: Worker, qtbo
 def is_at_rest(window: MainWindow, worker: Worker) -> bool:
     return (
         not worker.busy
-        and not window.workspace.scheduler.activity
-        and not window.workspace.draw_queue.pending
+        and not window.workspace.jobs.activity
+        and not window.workspace.deferred.pending
     )
 
 
@@ -143,7 +143,7 @@ def test_a_run_waits_is_announced_and_comes(
     assert message(opened) == FOLLOWS
     # What the worker tells of its waiting does not take its place.
     labels: list[str] = []
-    opened.workspace.scheduler.progressed.connect(lambda _done, _total, label: labels.append(label))
+    opened.workspace.jobs.progressed.connect(lambda _done, _total, label: labels.append(label))
     qtbot.waitUntil(lambda: libraries.LABEL in labels, timeout=OPEN_TIMEOUT)
     assert message(opened) == FOLLOWS
     assert opened.workspace.runs.run is None
@@ -160,7 +160,7 @@ def test_waiting_can_be_cancelled(
     opened.set_sentence("the cat", None)
     find(opened, QPushButton, "runButton").click()
     find(opened, QPushButton, "cancelButton").click()
-    qtbot.waitUntil(lambda: not opened.workspace.scheduler.activity, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not opened.workspace.jobs.activity, timeout=OPEN_TIMEOUT)
     assert not libraries.are_loaded()
     assert message(opened) == ""
     find(opened, QPushButton, "runButton").click()
@@ -228,7 +228,7 @@ def test_libraries_that_cannot_be_imported_are_told_and_the_rest_stays(
     seen: Path, window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     failures: list[BaseException] = []
-    window.workspace.scheduler.errored.connect(failures.append)
+    window.workspace.jobs.errored.connect(failures.append)
     window.open_named(str(seen))
     qtbot.waitUntil(lambda: bool(failures), timeout=OPEN_TIMEOUT)
     assert "cannot open shared object file" in str(failures[0])

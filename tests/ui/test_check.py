@@ -33,7 +33,7 @@ def ready(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
 
 
 def idle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not window.workspace.scheduler.activity and not worker.busy)
+    qtbot.waitUntil(lambda: not window.workspace.jobs.activity and not worker.busy)
 
 
 def panel(window: MainWindow) -> CheckPanel:
@@ -48,7 +48,7 @@ def inside(window: MainWindow, kind: type[Any], name: str) -> Any:
 
 def press(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     inside(window, QPushButton, "checkButton").click()
-    assert window.workspace.scheduler.activity == "check"
+    assert window.workspace.jobs.activity == "check"
     idle(window, worker, qtbot)
 
 
@@ -106,7 +106,7 @@ def test_the_button_beside_the_module_keeps_the_keys(
     assert pill.isHidden()
     button.setFocus()
     qtbot.keyClick(button, Qt.Key.Key_Space)
-    assert ready.workspace.scheduler.activity == "check"
+    assert ready.workspace.jobs.activity == "check"
     assert button.hasFocus()
     qtbot.keyClick(button, Qt.Key.Key_Space)  # it is not begun a second time
     idle(ready, worker, qtbot)

@@ -280,7 +280,7 @@ def test_a_report_that_is_given_up_is_told(
     demo_window: MainWindow, worker: Worker, qtbot: QtBot, tmp_path: Path
 ) -> None:
     cancelled: list[str] = []
-    demo_window.workspace.scheduler.cancelled.connect(cancelled.append)
+    demo_window.workspace.jobs.cancelled.connect(cancelled.append)
     demo_window.set_sentence("a test", None)
     demo_window.run()  # the worker is busy for a moment, and the report waits
     demo_window.exporting.write_report(tmp_path / "report.pdf")

@@ -20,7 +20,7 @@ def stuck(progress):
     threading.Event().wait()  # as inside a library, where nobody hears of a cancel
 def hook(window, worker):
     def close_at(words):
-        window.workspace.scheduler.progressed.connect(
+        window.workspace.jobs.progressed.connect(
             lambda done, total, label: words in label and window.close())
     def opened():
         if moment == "running":
@@ -29,7 +29,7 @@ def hook(window, worker):
             window.run()
         elif moment == "stuck":
             close_at("stuck")
-            window.workspace.scheduler.start("save", stuck, print)
+            window.workspace.jobs.start("save", stuck, print)
     if moment == "painted":
         window.painted.connect(window.close)
     elif moment == "importing":
@@ -68,9 +68,9 @@ def hook(window, worker):
         if label == "writing":
             print(len(list(folder.iterdir())))
             window.close()
-    window.workspace.scheduler.progressed.connect(look)
+    window.workspace.jobs.progressed.connect(look)
     work = lambda progress: write_atomically(folder / "a", pieces(progress))
-    window.painted.connect(lambda: window.workspace.scheduler.start("save", work, print))
+    window.painted.connect(lambda: window.workspace.jobs.start("save", work, print))
 sys.argv[1:] = []
 sys.exit(app.main())
 """

@@ -10,6 +10,7 @@ from bertviewer.core.comparison.comparison import Change, Comparison, compare_ar
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.state.pages import Page
 from bertviewer.ui.tree.columns import CHANGE
 from bertviewer.ui.tree.header import TreeHeader
 from bertviewer.ui.tree.model import ModuleTreeModel
@@ -61,7 +62,7 @@ def test_the_tree_has_a_column_of_changes(demo_window: MainWindow) -> None:
 def test_the_map_is_coloured_by_changes(demo_window: MainWindow, qtbot: QtBot, other: str) -> None:
     del qtbot
     kept = demo_window.workspace.comparison
-    demo_window.workspace.page_wanted.emit("Map")
+    demo_window.workspace.show_page(Page.MAP)
     choice = find(demo_window, MeasureChoice, "mapMeasure")
     action = find(choice, QAction, "measure-change")
     assert not action.isVisible()

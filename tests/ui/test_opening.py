@@ -279,7 +279,7 @@ def test_what_was_asked_for_before_a_model_came_is_not_done_with_the_last_one(
     demo_window.set_sentence("a test", None)
     demo_window.run()
     qtbot.waitUntil(lambda: workspace.runs.run is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not workspace.scheduler.activity, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not workspace.jobs.activity, timeout=OPEN_TIMEOUT)
     assert workspace.source is not None
     assert workspace.architecture is not None
     assert workspace.source.name == workspace.architecture.source.name == "demo"

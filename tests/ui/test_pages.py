@@ -62,7 +62,7 @@ def test_a_page_is_built_when_it_is_first_seen_and_refreshed_in_sight_only(
     for _ in range(3):
         workspace.selection.token_changed.emit()
     assert first.count == 1
-    qtbot.waitUntil(lambda: not workspace.draw_queue.pending)
+    qtbot.waitUntil(lambda: not workspace.deferred.pending)
     assert first.count == 2
     pages.show(1)
     workspace.selection.row_changed.emit()

@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.state.pages import Page
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.rich_label import RichLabel, rich_html
 from tests.core.opened import plain
@@ -53,8 +54,8 @@ def test_a_link_goes_to_its_module(worker: Worker, qtbot: QtBot) -> None:
     qtbot.keyClick(label, Qt.Key.Key_Tab)  # to the first of the links
     qtbot.keyClick(label, Qt.Key.Key_Return)
     assert workspace.selection.place.path == "encoder.layer.3.attention.self"
-    with qtbot.waitSignal(workspace.tensor_wanted) as wanted:
+    with qtbot.waitSignal(workspace.page_requested) as wanted:
         label.linkActivated.emit("pooler.dense.bias")
-    assert wanted.args == ["pooler.dense.bias"]
+    assert wanted.args == [Page.TENSORS, "pooler.dense.bias"]
     label.show_text("nothing to go to")
     assert label.focusPolicy() == Qt.FocusPolicy.NoFocus

@@ -27,11 +27,7 @@ def height(window: MainWindow) -> int:
 def settle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     def rests() -> bool:
         workspace = window.workspace
-        return (
-            not workspace.scheduler.activity
-            and not workspace.draw_queue.pending
-            and not worker.busy
-        )
+        return not workspace.jobs.activity and not workspace.deferred.pending and not worker.busy
 
     qtbot.waitUntil(rests, timeout=OPEN_TIMEOUT)
 
@@ -68,7 +64,7 @@ def test_it_stays_open_while_the_sentence_is_run_again(
     monkeypatch.setattr(jobs, "run_sentence_job", wait_and_run)
     workspace = window.workspace
     # As the button "Open with …" of the predictions does.
-    workspace.architecture_changed.connect(lambda: workspace.draw_queue.later(workspace.run_next))
+    workspace.architecture_changed.connect(lambda: workspace.deferred.add(workspace.run_next))
     before = workspace.architecture
     window.workspace.open_head("masked-lm")
     qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)

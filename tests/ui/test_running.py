@@ -27,7 +27,7 @@ LONG = "word " * 500
 
 
 def idle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not window.workspace.scheduler.activity and not worker.busy)
+    qtbot.waitUntil(lambda: not window.workspace.jobs.activity and not worker.busy)
 
 
 def test_cancel_works_in_the_middle_of_the_forward_pass(
@@ -55,7 +55,7 @@ def test_cancel_works_in_the_middle_of_the_forward_pass(
             pressed.set()
 
     monkeypatch.setattr(jobs, "run_sentence_job", run_to_a_layer)
-    window.workspace.scheduler.progressed.connect(press)
+    window.workspace.jobs.progressed.connect(press)
     window.set_sentence(LONG, None)
     window.run()
     idle(window, worker, qtbot)
@@ -145,7 +145,7 @@ def test_the_event_loop_goes_on_during_a_run(
     # A window that waits for the worker would get no turn at all until the run is over.
     turns: list[str] = []
     beat = QTimer(window, interval=1)
-    beat.timeout.connect(lambda: turns.append(window.workspace.scheduler.activity))
+    beat.timeout.connect(lambda: turns.append(window.workspace.jobs.activity))
     beat.start()
     qtbot.waitUntil(lambda: len(turns) >= 10)
     beat.stop()

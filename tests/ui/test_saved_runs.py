@@ -127,7 +127,7 @@ def test_they_are_marked_as_read_and_say_what_they_cannot_show(
 
 def test_no_view_of_them_fails(opened: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     failures: list[object] = []
-    opened.workspace.scheduler.errored.connect(failures.append)
+    opened.workspace.jobs.errored.connect(failures.append)
     for view in ("Token", "Similarity", "Attention", "Histogram", "Predictions", "Layers"):
         bring_view(opened, view)
         qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
@@ -206,7 +206,7 @@ def test_their_report_is_that_of_the_run(
     opened: MainWindow, tmp_path: Path, worker: Worker, qtbot: QtBot
 ) -> None:
     failures: list[object] = []
-    opened.workspace.scheduler.errored.connect(failures.append)
+    opened.workspace.jobs.errored.connect(failures.append)
     opened.exporting.write_report(tmp_path / "report.pdf")
     qtbot.waitUntil(
         lambda: bool(failures) or (tmp_path / "report.pdf").is_file(), timeout=OPEN_TIMEOUT

@@ -33,7 +33,7 @@ def test_without_weights_that_is_said_first(window: MainWindow, qtbot: QtBot) ->
     window.open_source(parse_source("bert-base-uncased"))
     workspace = window.workspace
     qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not workspace.scheduler.activity, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not workspace.jobs.activity, timeout=OPEN_TIMEOUT)
     assert button.toolTip() == "This model has no weights. Select random weights to run it."
     find(window, QCheckBox, "randomWeightsCheck").setChecked(True)
     assert not button.isEnabled()
@@ -49,7 +49,7 @@ def test_enter_without_weights_says_what_to_do(
     window.open_source(parse_source("gpt2"))
     workspace = window.workspace
     qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not workspace.scheduler.activity, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not workspace.jobs.activity, timeout=OPEN_TIMEOUT)
     ran: list[tuple[Sentence, bool]] = []
     monkeypatch.setattr(workspace, "run_sentence", lambda *asked: ran.append(asked))
     field, offer = find(window, QLineEdit, "sentenceEdit"), find(window, QPushButton, "runOnRandom")
@@ -96,7 +96,7 @@ def test_typing_during_a_run_leaves_its_progress(demo_window: MainWindow, qtbot:
     window.set_sentence("a test", None)
     window.run()
     workspace, bar = window.workspace, find(window, QProgressBar, "runProgress")
-    workspace.scheduler.progressed.emit(3, 7, "running")
+    workspace.jobs.progressed.emit(3, 7, "running")
     find(window, QLineEdit, "sentenceEdit").setText("another one")
     assert (bar.value(), bar.maximum()) == (3, 7)
     assert not find(window, QPushButton, "runButton").isEnabled()
@@ -159,7 +159,7 @@ def test_enter_in_an_empty_field_does_nothing(demo_window: MainWindow, qtbot: Qt
     edit = find(demo_window, QLineEdit, "sentenceEdit")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     demo_window.run()
-    assert demo_window.workspace.scheduler.activity == ""
+    assert demo_window.workspace.jobs.activity == ""
     assert not has_error(demo_window)
     assert find(demo_window, QPushButton, "runButton").toolTip() == "Type a sentence first."
 

@@ -217,9 +217,9 @@ def test_an_error_of_ours_is_told_once(
     opened: Open, tiny_bert_folder: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = opened(tiny_bert_folder)
-    window.workspace.scheduler.errored.disconnect()
+    window.workspace.jobs.errored.disconnect()
     errors: list[BaseException] = []
-    window.workspace.scheduler.errored.connect(errors.append)
+    window.workspace.jobs.errored.connect(errors.append)
 
     def broken(_self: CountingTokenizer, _sentence: Sentence, _progress: Progress) -> None:
         raise RuntimeError("broken on purpose")

@@ -18,11 +18,10 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.actions.action import shortcut_keys
-from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
-from bertviewer.ui.shell.action_table import ENTRIES
+from bertviewer.ui.actions.action_set import ShortcutOverride
+from bertviewer.ui.palette.results import ROW_ROLE, HitRow
+from bertviewer.ui.shell.exporting import Exporting
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.shell.window_shortcuts import WindowShortcuts
 from tests.ui.finding import activate, find, show_tab
 
 KINDS = (QLineEdit, QAbstractSpinBox, QPlainTextEdit, QTreeView, QComboBox, QTabBar)
@@ -49,22 +48,28 @@ def test_no_place_keeps_a_shortcut(demo_window: MainWindow, qtbot: QtBot) -> Non
     for place in places:
         if place.isVisible() and place.isEnabled():
             place.setFocus()
-            keys = (each for each in shortcut_keys(ENTRIES) if claimed(place, each))
+            keys = (each for each in demo_window.action_set.shortcuts if claimed(place, each))
             kept |= {(place.objectName(), each) for each in keys}
     assert kept <= KEPT
 
 
+@pytest.fixture
+def exports(monkeypatch: pytest.MonkeyPatch) -> list[Exporting]:
+    """Return who was called to export a report; asked for before the window is made."""
+    called: list[Exporting] = []
+    monkeypatch.setattr(Exporting, "choose_report", called.append)
+    return called
+
+
 def test_a_report_is_exported_from_the_sentence(
-    demo_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    exports: list[Exporting], demo_window: MainWindow, qtbot: QtBot
 ) -> None:
-    asked: list[bool] = []
-    monkeypatch.setattr(demo_window.exporting, "choose_report", lambda: asked.append(True))
     activate(demo_window, qtbot)
     for name in ("sentenceEdit", "treeFilter"):
         field = find(demo_window, QLineEdit, name)
         field.setFocus()
         qtbot.keyClick(field, Qt.Key.Key_E, Qt.KeyboardModifier.ControlModifier)
-    assert asked == [True, True]
+    assert exports == [demo_window.exporting] * 2
 
 
 @pytest.mark.parametrize(
@@ -99,7 +104,7 @@ def test_text_fields_leave_the_keys_of_their_window_alone(qtbot: QtBot) -> None:
     lines.addWidget(spin)
     dialog = QDialog(window)
     own = QLineEdit(dialog)
-    WindowShortcuts(window, ("Ctrl+A",))
+    ShortcutOverride(window, {"Ctrl+A"})
     qtbot.addWidget(window)
     for each in (window, dialog):
         each.show()

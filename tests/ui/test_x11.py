@@ -53,7 +53,7 @@ def hook(window, worker):
             say("filtered", place.x(), place.y())
         if workspace.selection.row is not None and workspace.selection.row.node.name == "query":
             say("selected", "torch" in sys.modules)
-        if workspace.scheduler.activity == "run" and not may_import.is_set():
+        if workspace.jobs.activity == "run" and not may_import.is_set():
             message = window.findChild(QStatusBar).currentMessage()
             if message:
                 say("asked:", message)

@@ -94,7 +94,7 @@ class Watcher(QObject):
             "selected": None if row is None else row.key,
             "token": workspace.selection.token,
             "tokens": 0 if run is None else len(run.tokens),
-            "rests": not workspace.scheduler.activity and not workspace.draw_queue.pending,
+            "rests": not workspace.jobs.activity and not workspace.deferred.pending,
             "kept": workspace.runs.watched_a is not None,
             "written": self._written,
             "shown": {

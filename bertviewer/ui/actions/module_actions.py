@@ -8,6 +8,7 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.state.pages import Page
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views import links
 
@@ -76,7 +77,7 @@ def show_values(workspace: Workspace) -> None:
 def check(workspace: Workspace) -> None:
     """Check what it gave in the last run, and show what comes of it."""
     if (row := workspace.selection.row) is not None:
-        workspace.page_wanted.emit("Formula")
+        workspace.show_page(Page.FORMULA)
         workspace.check(row.node.path)
 
 

@@ -200,7 +200,7 @@ def make_window(worker: Worker) -> MainWindow:
     workspace = Workspace(worker)
     window = MainWindow(workspace, icon)
     workspace.setParent(window)
-    workspace.scheduler.errored.connect(lambda error: tell(window, error))
+    workspace.jobs.errored.connect(lambda error: tell(window, error))
     return window
 
 
@@ -228,7 +228,7 @@ def _remedies(window: MainWindow, error: UserError) -> list[Remedy]:
     if isinstance(error, TooLongError):
         cut = translate("Application", "Truncate the sentence and run it")
         return [(cut, window.run_area.bar.run_truncated)]
-    retry = window.workspace.scheduler.retry
+    retry = window.workspace.jobs.retry
     return [] if retry is None else [(translate("Application", "Try again"), retry)]
 
 

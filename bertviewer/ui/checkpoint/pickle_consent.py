@@ -39,7 +39,7 @@ class WeightsConsent(QObject):
         from bertviewer.core.pickles.consent import review
 
         work = partial(review, source.path)
-        self._workspace.scheduler.start("examine", work, partial(self._on_reviewed, source))
+        self._workspace.jobs.start("examine", work, partial(self._on_reviewed, source))
 
     def _on_reviewed(self, source: ModelSource, pickle: "PickleReview") -> None:
         if not pickle.refusal and pickle.key in _allowed():

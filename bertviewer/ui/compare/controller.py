@@ -62,8 +62,8 @@ class ComparisonController(QObject):
         self._waits_for_run = False
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.comparison.window_wanted.connect(self._show_again)
-        workspace.scheduler.errored.connect(self._on_errored)
-        workspace.scheduler.cancelled.connect(self._on_errored)
+        workspace.jobs.errored.connect(self._on_errored)
+        workspace.jobs.cancelled.connect(self._on_errored)
         workspace.runs.run_changed.connect(self._on_run)
 
     def choose_folder(self) -> None:
@@ -104,7 +104,7 @@ class ComparisonController(QObject):
 
     def _start(self, sides: Sides) -> None:
         work = partial(compare, sides)
-        self._workspace.scheduler.start("compare", work, partial(self._show, sides))
+        self._workspace.jobs.start("compare", work, partial(self._show, sides))
 
     def _show(
         self, sides: Sides, compared: "tuple[Comparison, tuple[ModelSource, ModelSource]]"

@@ -96,7 +96,7 @@ class ComparisonWindow(QDialog):
             button.setAutoDefault(False)
             button.clicked.connect(signal)
         self._workspace.next_run.changed.connect(self._update_run)
-        self._workspace.scheduler.activity_changed.connect(self._update_run)
+        self._workspace.jobs.activity_changed.connect(self._update_run)
         self._update_run()
         top = Qt.AlignmentFlag.AlignTop
         return hbox((sides, 1), (run, top), (swap, top), spacing=8)
@@ -106,7 +106,7 @@ class ComparisonWindow(QDialog):
         lacking = self._refusal or self._workspace.next_run.lacking
         if not self._is_linked:
             lacking = self.tr("Another model has been opened since.")
-        elif self._workspace.scheduler.activity:
+        elif self._workspace.jobs.activity:
             lacking = self.tr("Another task is running. Wait for it or cancel it.")
         what = self.tr(
             "Run the sentence in the main window on both: the open model as B, the other as A"

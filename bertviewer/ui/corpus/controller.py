@@ -60,7 +60,7 @@ class CorpusController(QObject):
     def open_dialog(self) -> None:
         """Open the dialog that runs the model over a corpus."""
         architecture = self._workspace.architecture
-        if architecture is None or self._workspace.scheduler.activity:
+        if architecture is None or self._workspace.jobs.activity:
             return
         from bertviewer.ui.corpus.dialog import CorpusDialog
 
@@ -76,7 +76,7 @@ class CorpusController(QObject):
             show_error(self._window, text.format(folder))
             return
         work = partial(read, Path(folder), architecture)
-        self._workspace.scheduler.start("open", work, partial(self._show, architecture, folder))
+        self._workspace.jobs.start("open", work, partial(self._show, architecture, folder))
 
     def compare(self, folder: str) -> None:
         """Compare the shown corpus with the one in a folder."""
@@ -88,7 +88,7 @@ class CorpusController(QObject):
                 shown.show_comparison(comparison, Path(folder).name)
 
         work = partial(compare, shown.corpus, Path(folder))
-        self._workspace.scheduler.start("compare", work, show)
+        self._workspace.jobs.start("compare", work, show)
 
     def _choose_other(self) -> None:
         folder = QFileDialog.getExistingDirectory(

@@ -113,7 +113,7 @@ class CorpusDialog(QDialog):
         close_tooltip = self.tr("Close the dialog (Esc). Your settings are kept.")
         self._start = self._button("corpusStart", self.tr("&Run"), self._on_start)
         self._cancel = self._button(
-            "corpusCancel", self.tr("Cancel"), workspace.scheduler.cancel, cancel_tooltip
+            "corpusCancel", self.tr("Cancel"), workspace.jobs.cancel, cancel_tooltip
         )
         self._close = self._button("corpusClose", self.tr("Close"), self.close, close_tooltip)
         self._lay_out()
@@ -132,12 +132,12 @@ class CorpusDialog(QDialog):
 
     @property
     def _is_running(self) -> bool:
-        return self._workspace.scheduler.activity == "corpus"
+        return self._workspace.jobs.activity == "corpus"
 
     @override
     def reject(self) -> None:
         if self._is_running:
-            self._workspace.scheduler.cancel()
+            self._workspace.jobs.cancel()
         else:
             super().reject()
 
@@ -165,7 +165,7 @@ class CorpusDialog(QDialog):
         return button
 
     def _connect(self) -> None:
-        scheduler = self._workspace.scheduler
+        scheduler = self._workspace.jobs
         self._form.changed.connect(self._on_changed)
         self._form.folder_changed.connect(
             lambda: self._folder.read(self.task.folder, is_typing=True)
@@ -273,7 +273,7 @@ class CorpusDialog(QDialog):
             return self.tr("Add a sentence file first")
         if not task.folder:
             return self.tr("Choose an output folder first")
-        if self._workspace.scheduler.activity:
+        if self._workspace.jobs.activity:
             return self.tr("Another task is running")
         if self._folder.message.is_warning:
             return self._folder.message.text

@@ -21,7 +21,7 @@ from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.progress import Progress
 from bertviewer.core.util.text import as_sentence, printable
 from bertviewer.ui.corpus.options import CorpusTask, options_from
-from bertviewer.ui.jobs.requests import Request
+from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
@@ -177,7 +177,7 @@ class FolderLine(QWidget):
         self._reads = 0
         self.is_new_folder = False
         self.message = FolderMessage()
-        self._request = Request[FolderState](workspace.requests, self, needs_torch=False)
+        self._request = Request[FolderState](workspace.jobs, self, needs_torch=False)
         self._request.finished.connect(self.state_changed)
         self._text = named(plain_label(""), "corpusState")
         self._button = named(

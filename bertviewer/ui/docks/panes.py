@@ -1,27 +1,27 @@
-"""The panes around the middle: Qt's docks, closed, moved, torn off, and put back."""
+"""Panes around the central widget: opened, closed, undocked, maximized and placed by width."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QMainWindow, QWidget
+from typing_extensions import override
 
 from bertviewer.plots.fonts import type_scale
 from bertviewer.ui.docks.dock import Dock, Pane, PaneName
-from bertviewer.ui.docks.focus_keeper import LentKeys, focused
-from bertviewer.ui.docks.maximized_pane import AllRoom
+from bertviewer.ui.docks.focus import FocusKeeper, focus_first, focused_widget
 
-LEAST_WIDTHS: dict[PaneName, int] = {"structure": 760, "module": 1100}
-"""In a window narrower than that, with type as it is usually, a pane at the side is a drawer."""
+MIN_WINDOW_WIDTHS: dict[PaneName, int] = {"structure": 760, "module": 1100}
+"""A side pane is hidden at first in a window narrower than this, at the normal text size."""
 
 WIDE = 1900
-"""From this width on a run stands beside the middle."""
+"""From this width on a run is next to the central widget."""
 
-SIDE, NARROW_SIDE, RUN_BESIDE = 330, 240, 0.40
-"""How wide a pane at a side is; in a narrow window with both of them, so that the middle has room;
-and the run's part of a wide window."""
-RUN_BELOW, LEAST_RUN = 0.42, 340
-"""The run's part of the height, and so many pixels in a low window: its plots are to be seen."""
+SIDE_WIDTH, NARROW_SIDE_WIDTH, RUN_WIDTH = 330, 240, 0.40
+"""Width of a side pane, also in a narrow window with both of them, and the run's part of a wide
+window."""
+RUN_HEIGHT, MIN_RUN_HEIGHT = 0.42, 340
+"""The run's part of the height, and its least height in pixels: its plots must be readable."""
 
 _LEFT, _RIGHT = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
 _BOTTOM = Qt.DockWidgetArea.BottomDockWidgetArea
@@ -31,16 +31,18 @@ _AREAS: dict[PaneName, Qt.DockWidgetArea] = {"structure": _LEFT, "module": _RIGH
 class Panes(QObject):
     """Arranges docks around a window's central widget.
 
-    ``maximised`` says which pane has all the room, "" for none; ``shown_changed`` that a pane was
-    shown or hidden. When a window becomes narrow or wide, panes at the sides are hidden or shown
-    and the run is placed below or next to the middle, except for what the user has chosen.
+    When the window becomes narrow or wide, side panes are hidden or shown and the run is placed
+    below or next to the central widget, except for what the user has chosen. Qt's own
+    ``toggleViewAction`` knows neither that nor maximized panes.
+
+    Signals:
+        shown_changed: a pane was shown or hidden.
 
     Attributes:
-        moved: panes that the user has put somewhere.
-        wished: whether a pane is shown, where the user wants it otherwise than the window's width.
+        moved: panes that the user has moved or undocked.
+        wished: whether a pane is shown, where the user chose otherwise than the window's width.
     """
 
-    maximised = Signal(str)
     shown_changed = Signal()
 
     def __init__(self, window: QMainWindow, panes: Iterable[Pane]) -> None:
@@ -50,9 +52,10 @@ class Panes(QObject):
         self.moved: set[PaneName] = set()
         self.wished: dict[PaneName, bool] = {}
         self._is_arranging = self._is_run_open = self._is_shown = self._are_sides_due = False
-        self._run_height = 0  # that it had when it was open last
-        self._keys = LentKeys()
-        self._room = AllRoom(window, self._docks, self._keys, self.maximised.emit)
+        self._run_height = 0  # when it was last open
+        self._focus = FocusKeeper()
+        self._hidden: list[QWidget] = []  # for the maximized pane
+        self._sizes: dict[Dock, QSize] = {}  # before that
         window.setDockOptions(
             QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks
         )
@@ -60,7 +63,7 @@ class Panes(QObject):
         window.setCorner(Qt.Corner.BottomRightCorner, _BOTTOM)
         for pane in panes:
             self._add(pane)
-        self._width = window.width() / type_scale()  # in pixels of usual type
+        self._width = window.width() / type_scale()  # in pixels at the normal text size
         self._arrange()
         window.installEventFilter(self)
 
@@ -74,19 +77,19 @@ class Panes(QObject):
         return self._docks[name]
 
     def toggle(self, name: PaneName) -> None:
-        """Close a pane that is in sight, or open it again."""
-        self._room.share()
-        had, is_wanted = focused(self._window), self._docks[name].isHidden()
+        """Close a visible pane, or open it again."""
+        self._restore_maximized()
+        focused, is_wanted = focused_widget(self._window), self._docks[name].isHidden()
         self._wish(name, is_wanted)
         self._docks[name].setVisible(is_wanted)
-        if name in LEAST_WIDTHS and not self._has_room("module"):
+        if name in MIN_WINDOW_WIDTHS and not self._has_room("module"):
             self._set_sides()
-        self._keys.follow(had, self._middle)
+        self._focus.update(focused, self._middle)
 
-    def tear_off(self, name: PaneName) -> None:
-        """Make a pane a window of its own, or put it back; the keys stay where they are."""
-        self._room.share()
-        dock, had = self._docks[name], focused(self._window)
+    def undock(self, name: PaneName) -> None:
+        """Make a pane a window, or dock it again; the focus stays where it is."""
+        self._restore_maximized()
+        dock, focused = self._docks[name], focused_widget(self._window)
         dock.setFloating(not dock.isFloating())
         dock.show()
         self._wish(name, True)
@@ -94,21 +97,51 @@ class Panes(QObject):
             self.moved.add(name)
         else:
             self.moved.discard(name)
-        if had is not None and dock.isAncestorOf(had):
-            # Where the desktop gives a new window no keys, they are not left to chance.
-            self._keys.lend(self._middle)
+        if focused is not None and dock.isAncestorOf(focused):
+            # Not every desktop activates a new window.
+            focus_first(self._middle)
             dock.activateWindow()
-            had.setFocus(Qt.FocusReason.OtherFocusReason)
+            focused.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def maximise(self, name: PaneName | None) -> None:
-        """Give a pane all the room, ``None`` the middle; a second time all are there again."""
-        if not self._room.share():
-            self._room.give(name)
+    def maximize(self, name: PaneName | None) -> None:
+        """Hide everything but a pane, or the central widget for ``None``; if so, show all again."""
+        if self._restore_maximized():
+            return
+        self._sizes = {dock: dock.size() for dock in self._docks.values()}
+        kept, focused = self._place(name), focused_widget(self._window)
+        others = [dock for dock in self._docks.values() if not dock.isFloating()]
+        for widget in (self._middle, *others):
+            if widget is not kept and widget.isVisible():
+                self._hidden.append(widget)
+                widget.hide()
+        self._focus.update(focused, kept)
+        for pane, dock in self._docks.items():
+            dock.title.show_maximized(pane == name)
+
+    def _restore_maximized(self) -> bool:
+        """Show what was hidden for a maximized pane; return whether anything was."""
+        hidden, self._hidden = self._hidden, []
+        focused = focused_widget(self._window)
+        for widget in hidden:
+            widget.show()
+        self._focus.update(focused, self._window)
+        if not hidden:
+            return False
+        docks, sizes = list(self._sizes), self._sizes.values()
+        widths, heights = [size.width() for size in sizes], [size.height() for size in sizes]
+        self._window.resizeDocks(docks, widths, Qt.Orientation.Horizontal)
+        self._window.resizeDocks(docks, heights, Qt.Orientation.Vertical)
+        for dock in self._docks.values():
+            dock.title.show_maximized(False)
+        return True
+
+    def _place(self, name: PaneName | None) -> QWidget:
+        return self._middle if name is None else self._docks[name]
 
     def bring(self, name: PaneName | None) -> None:
-        """Show a pane, ``None`` for the middle, if it is closed or another has all the room."""
-        if self._room.hides(name):
-            self._room.share()
+        """Show a pane, or the central widget for ``None``, if it is hidden or closed."""
+        if self._place(name) in self._hidden:
+            self._restore_maximized()
         if name is not None and self._is_shown and self._docks[name].isHidden():
             self.toggle(name)
 
@@ -119,8 +152,8 @@ class Panes(QObject):
                 self.bring(name)
 
     def set_shown(self, shown: bool) -> None:
-        """Show the panes that are open, or none: there is nothing in them without a model."""
-        self._room.share()
+        """Show the open panes, or none: without a model they are empty."""
+        self._restore_maximized()
         self._is_shown, self._is_arranging = shown, True
         for name, dock in self._docks.items():
             dock.setVisible(shown and self._is_wanted(name))
@@ -128,18 +161,18 @@ class Panes(QObject):
             self._set_sides()
         self._is_arranging = False
         if shown and not self._is_run_open:
-            # The session before may have ended with one.
-            self._leave_run_a_line()
+            # The session before may have ended with a run.
+            self._shrink_run()
 
     def restore(
         self, restore_layout: Callable[[], object], moved: Iterable[str], wished: Mapping[str, bool]
     ) -> None:
-        """Restore an earlier session's layout, as far as it suits this window.
+        """Restore the layout of an earlier session as far as it suits this window.
 
         Which panes are shown follows from the window's width and what the user wished, not from
-        the layout: in a narrow window a pane is hidden because it has no room.
+        the layout: in a narrow window a pane is hidden for lack of room.
         """
-        self._is_arranging = True  # what Qt moves now is not moved by the user
+        self._is_arranging = True  # what moves now is not moved by the user
         restore_layout()
         self.moved = {name for name in self._docks if name in moved}
         self.wished = {name: wished[name] for name in self._docks if name in wished}
@@ -148,13 +181,13 @@ class Panes(QObject):
             self._place_run()
         for name, dock in self._docks.items():
             dock.setVisible(self._is_shown and self._is_wanted(name))
-            if name in hidden and name in LEAST_WIDTHS:
-                self._window.resizeDocks([dock], [SIDE], Qt.Orientation.Horizontal)
+            if name in hidden and name in MIN_WINDOW_WIDTHS:
+                self._window.resizeDocks([dock], [SIDE_WIDTH], Qt.Orientation.Horizontal)
         self._is_arranging = self._are_sides_due = False
 
     def reset(self) -> None:
-        """Put every pane where it stands at first."""
-        self._room.share()
+        """Restore the initial layout."""
+        self._restore_maximized()
         self.moved.clear()
         self.wished.clear()
         for dock in self._docks.values():
@@ -162,10 +195,7 @@ class Panes(QObject):
         self._arrange()
 
     def set_run_open(self, is_open: bool) -> None:
-        """Give a run that has come its part of the room, and leave it a line when it is gone.
-
-        One that has a quarter of the room already keeps that.
-        """
+        """Enlarge the pane of a new run, unless it is large enough, or shrink it to a line."""
         run = self._docks["run"]
         self._is_run_open = is_open
         if is_open and self.wished.get("run") is False:
@@ -177,14 +207,14 @@ class Panes(QObject):
         if is_open and run.height() < self._window.height() // 4:
             self._set_run_height(self._run_height or self._run_part)
         elif not is_open:
-            self._leave_run_a_line()
+            self._shrink_run()
 
     @property
     def _run_part(self) -> int:
-        """How high a run is that has come for the first time."""
-        return max(round(self._window.height() * RUN_BELOW), LEAST_RUN)
+        """Height of the run when it is first opened."""
+        return max(round(self._window.height() * RUN_HEIGHT), MIN_RUN_HEIGHT)
 
-    def _leave_run_a_line(self) -> None:
+    def _shrink_run(self) -> None:
         # Later: until then the layouts know its old least height.
         run = self._docks["run"]
         QTimer.singleShot(0, self, lambda: self._set_run_height(run.minimumSizeHint().height()))
@@ -194,27 +224,27 @@ class Panes(QObject):
         if not run.isFloating() and self._window.dockWidgetArea(run) == _BOTTOM:
             self._window.resizeDocks([run], [height], Qt.Orientation.Vertical)
 
+    @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Arrange the panes anew for a narrow or a wide window, or larger type; Qt calls it."""
         if watched is self._window and event.type() == QEvent.Type.Resize:
             self._follow_room()
         elif watched is self._window and event.type() == QEvent.Type.FontChange:
-            QTimer.singleShot(0, self, self._follow_room)  # Qt is still giving it to all
+            QTimer.singleShot(0, self, self._follow_room)  # once Qt has set the font everywhere
         elif event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
             self.shown_changed.emit()
         return super().eventFilter(watched, event)
 
     def _follow_room(self) -> None:
         before, self._width = self._width, self._window.width() / type_scale()
-        limits = (*LEAST_WIDTHS.values(), WIDE)
+        limits = (*MIN_WINDOW_WIDTHS.values(), WIDE)
         if any((before < limit) != (self._width < limit) for limit in limits):
             self._arrange()
 
     def _has_room(self, name: PaneName) -> bool:
-        return self._width >= LEAST_WIDTHS.get(name, 0)
+        return self._width >= MIN_WINDOW_WIDTHS.get(name, 0)
 
     def _wish(self, name: PaneName, shown: bool) -> None:
-        """Remember what the user wants of a pane, unless the window's width says the same."""
+        """Remember what the user chose for a pane, unless the window's width implies it."""
         self.wished.pop(name, None)
         if shown != self._is_wanted(name):
             self.wished[name] = shown
@@ -229,7 +259,7 @@ class Panes(QObject):
 
     @property
     def _is_run_beside(self) -> bool:
-        """Whether there is a run, and room for it beside the middle."""
+        """Whether there is a run, and room for it next to the central widget."""
         return self._is_wide and self._is_run_open
 
     @property
@@ -240,8 +270,8 @@ class Panes(QObject):
 
     def _add(self, pane: Pane) -> None:
         dock = Dock(pane, self._window)
-        dock.title.tear_off.clicked.connect(partial(self.tear_off, pane.name))
-        dock.title.maximise.clicked.connect(partial(self.maximise, pane.name))
+        dock.title.undock.clicked.connect(partial(self.undock, pane.name))
+        dock.title.maximize.clicked.connect(partial(self.maximize, pane.name))
         dock.title.close_button.clicked.connect(partial(self.toggle, pane.name))
         dock.installEventFilter(self)
         dock.dockLocationChanged.connect(partial(self._on_moved, pane.name))
@@ -249,7 +279,7 @@ class Panes(QObject):
         self._window.addDockWidget(_AREAS[pane.name], dock)
 
     def _arrange(self) -> None:
-        """Put what a person has not moved into its place for the window's width."""
+        """Place the panes that the user has not moved by the window's width."""
         self._is_arranging = True
         run = self._docks["run"]
         if "run" not in self.moved:
@@ -258,18 +288,18 @@ class Panes(QObject):
             dock.setVisible(self._is_shown and self._is_wanted(name))
         self._set_sides()
         if self._is_run_beside:
-            width = round(self._window.width() * RUN_BESIDE)
+            width = round(self._window.width() * RUN_WIDTH)
             self._window.resizeDocks([run], [width], Qt.Orientation.Horizontal)
         self._is_arranging = False
 
     def _set_sides(self) -> None:
-        """Make the panes at the sides as wide as is usual for the window, once they are shown."""
+        """Set the width of the side panes, once they are shown."""
         self._are_sides_due = not self._is_shown
         if not self._is_shown:
             return
-        docks = [self._docks[name] for name in LEAST_WIDTHS]
+        docks = [self._docks[name] for name in MIN_WINDOW_WIDTHS]
         are_both = not any(dock.isHidden() or dock.isFloating() for dock in docks)
-        width = NARROW_SIDE if are_both and not self._has_room("module") else SIDE
+        width = NARROW_SIDE_WIDTH if are_both and not self._has_room("module") else SIDE_WIDTH
         for dock in docks:
             self._window.resizeDocks([dock], [width], Qt.Orientation.Horizontal)
 

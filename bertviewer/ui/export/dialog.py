@@ -81,7 +81,7 @@ class ReportDialog(QDialog):
         self._typed.timeout.connect(self._make)
         self._export = self._button("reportExport", self.tr("&Export…"), self._on_export)
         self._export.setToolTip(self.tr("Choose a file name and export the report"))
-        self._cancel = self._button("reportCancel", self.tr("Cancel"), workspace.scheduler.cancel)
+        self._cancel = self._button("reportCancel", self.tr("Cancel"), workspace.jobs.cancel)
         self._cancel.setToolTip(
             self.tr("Cancel the export (Esc). An existing file is not changed.")
         )
@@ -105,7 +105,7 @@ class ReportDialog(QDialog):
     @property
     def _is_written(self) -> bool:
         """Whether a file is being written."""
-        return self._workspace.scheduler.activity == "export"
+        return self._workspace.jobs.activity == "export"
 
     def begin(self) -> None:
         """Have the pages made."""
@@ -119,7 +119,7 @@ class ReportDialog(QDialog):
     def reject(self) -> None:
         """Give up what is written, and else close; Qt calls it for Esc and the window's cross."""
         if self._is_written:
-            self._workspace.scheduler.cancel()
+            self._workspace.jobs.cancel()
         else:
             super().reject()
 
@@ -131,7 +131,7 @@ class ReportDialog(QDialog):
         super().done(result)
 
     def _connect(self) -> None:
-        workspace, scheduler = self._workspace, self._workspace.scheduler
+        workspace, jobs = self._workspace, self._workspace.jobs
         self._choosing.changed.connect(self._make)
         self._choosing.typed.connect(self._typed.start)
         self._preview.changed.connect(self._on_pages)
@@ -142,9 +142,9 @@ class ReportDialog(QDialog):
             signal.connect(self._gather)
         for signal in (workspace.runs.run_changed, workspace.runs.check_changed):
             signal.connect(self._gather)
-        scheduler.activity_changed.connect(self._update)
-        scheduler.progressed.connect(self._on_progress)
-        scheduler.cancelled.connect(self._on_cancelled)
+        jobs.activity_changed.connect(self._update)
+        jobs.progressed.connect(self._on_progress)
+        jobs.cancelled.connect(self._on_cancelled)
         workspace.exported.connect(self._on_exported)
 
     def _lay_out(self) -> None:
@@ -225,7 +225,7 @@ class ReportDialog(QDialog):
         self._bar.setVisible(is_written or self._preview.is_waiting)
         self._cancel.setVisible(is_written)
         self._export.setVisible(not is_written)
-        self._export.setEnabled(not self._workspace.scheduler.activity)
+        self._export.setEnabled(not self._workspace.jobs.activity)
         self._close.setEnabled(not is_written)
         self._choosing.setEnabled(not is_written)
         if has_focus:

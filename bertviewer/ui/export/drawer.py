@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 from bertviewer.charts.theme import Theme
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.ui.jobs.draw_queue import DrawQueue
+from bertviewer.ui.jobs.deferred_calls import DeferredCalls
 
 if TYPE_CHECKING:
     from bertviewer.report.pictures import Picture
@@ -40,7 +40,7 @@ class Drawer(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         # Drawn as they are heard of, one would follow the other without a turn for mouse and keys.
-        self._queue = DrawQueue(self)
+        self._queue = DeferredCalls(self)
         self._wanted.connect(self._on_wanted, Qt.ConnectionType.QueuedConnection)
 
     def draw(self, sheet: Sheet, go_on: Callable[[], None]) -> str:
@@ -65,7 +65,7 @@ class Drawer(QObject):
             drawing.cancel()
 
     def _on_wanted(self, wish: _Wish) -> None:
-        self._queue.later(partial(self._draw, wish))
+        self._queue.add(partial(self._draw, wish))
 
     def _draw(self, wish: _Wish) -> None:
         from bertviewer.report.drawing import draw_pictures

@@ -9,7 +9,7 @@ from PySide6.QtGui import QImage
 
 from bertviewer.core.util.progress import Progress
 from bertviewer.ui.export.maker import Order, Pages, ReportMaker
-from bertviewer.ui.jobs.requests import Request
+from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.state.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Preview(QObject):
 
     def __init__(self, workspace: Workspace, parent: QObject) -> None:
         super().__init__(parent)
-        queue = workspace.requests
+        queue = workspace.jobs
         self._wanted: tuple[ReportMaker, Order] | None = None
         self._look: Request[None] = Request(queue, self)
         self._pages: Request[Pages] = Request(queue, self)

@@ -33,22 +33,22 @@ class HubBar(QWidget):
         )
         self._download.clicked.connect(self._on_download)
         workspace.architecture_changed.connect(self._update)
-        workspace.scheduler.activity_changed.connect(self._update)
-        workspace.scheduler.progressed.connect(self._on_progress)
+        workspace.jobs.activity_changed.connect(self._update)
+        workspace.jobs.progressed.connect(self._on_progress)
         self._update()
 
     def _on_download(self) -> None:
         if (remote := self._workspace.remote) is not None:
             arrived = self._workspace.weights_arrived
-            self._workspace.scheduler.start("download", remote.fetch, lambda _: arrived.emit())
+            self._workspace.jobs.start("download", remote.fetch, lambda _: arrived.emit())
 
     def _update(self) -> None:
         remote = self._workspace.remote
         missing = 0 if remote is None else remote.missing_bytes()
         self.setVisible(missing > 0 or bool(remote and remote.why_no_weights))
-        is_downloading = self._workspace.scheduler.activity == "download"
+        is_downloading = self._workspace.jobs.activity == "download"
         self._download.setVisible(missing > 0)
-        self._download.setEnabled(not self._workspace.scheduler.activity)
+        self._download.setEnabled(not self._workspace.jobs.activity)
         self._progress.setVisible(is_downloading)
         self._progress.setRange(0, 0)
         if missing:
@@ -62,7 +62,7 @@ class HubBar(QWidget):
 
     def _on_progress(self, done: int, total: int, label: str) -> None:
         # A run downloads missing weights, too.
-        if self.isVisible() and self._workspace.scheduler.activity in ("download", "run"):
+        if self.isVisible() and self._workspace.jobs.activity in ("download", "run"):
             self._progress.setRange(0, total)
             self._progress.setValue(done)
             self._show(label)

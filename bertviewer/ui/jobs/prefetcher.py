@@ -1,26 +1,44 @@
-"""What is done with a model once it is open and nobody waits: imports, formulas, a second look."""
+"""Prefetcher: imports, formulas and checks of a new model, while the worker has nothing else."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, Signal
+from msgspec import Struct
+from PySide6 import QtCore, QtGui, QtSvg, QtWidgets
+from PySide6.QtCore import QObject, QTimer, Signal
 
-from bertviewer.ui.jobs import model_jobs as jobs
-from bertviewer.ui.jobs.idle_work import IdleWork, Step
-from bertviewer.ui.jobs.scheduler import Scheduler
+from bertviewer.core.util.progress import Progress
+from bertviewer.ui.jobs import model_jobs
+from bertviewer.ui.jobs.job_queue import JobQueue
+from bertviewer.ui.jobs.worker import Job, Priority
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
 
+SLICE = 0.006  # seconds of the GUI thread at a time; all of it takes 0.15
+PAUSE = 30  # milliseconds before the first slice
 
-class Preparing(QObject):
-    """Does it step by step, whenever the worker has nothing else.
 
-    ``overview_ready``: what describes a module is imported; ``views_ready``: all is there that
-    views are drawn with; ``libraries_ready`` carries the devices; ``confirmed`` a structure that is
-    another one than the first, or ``None``; ``derived`` formulas and flows as they come;
-    ``failed``: a step ended with an error, and what needs its result will not come.
+class _Step(Struct, frozen=True):
+    """A job and who takes its result; ``is_needed``: if it fails, those after it are dropped."""
+
+    work: Callable[[Progress], Any]
+    returned: Callable[[Any], None]
+    is_needed: bool = True
+
+
+class Prefetcher(QObject):
+    """Runs the steps for a new model one by one, at the lowest priority.
+
+    Signals:
+        overview_ready: the description of modules is imported.
+        views_ready: the views of runs are imported.
+        libraries_ready: torch is imported; carries the devices.
+        confirmed: the model is built; carries its structure if it differs from the cached one.
+        derived: more formulas or data flows.
+        failed: a step has failed, and what depends on it will not come.
     """
 
     overview_ready = Signal()
@@ -30,44 +48,133 @@ class Preparing(QObject):
     derived = Signal(object)
     failed = Signal()
 
-    def __init__(self, scheduler: Scheduler, parent: QObject) -> None:
+    def __init__(self, jobs: JobQueue, parent: QObject) -> None:
         super().__init__(parent)
-        self._steps = IdleWork(scheduler, self)
-        self._steps.failed.connect(self.failed)
-        self._on_derived: Callable[[jobs.Derived], None] = self.derived.emit
+        self._jobs = jobs
+        self._job: Job | None = None
+        self._steps: list[_Step] = []
+        self._is_held = True
+        self._emit_derived: Callable[[model_jobs.Derived], None] = self.derived.emit
+        self._qt_types = QtTypes(self)
 
     @property
     def is_deriving(self) -> bool:
         """Whether formulas are still to come."""
-        return self._steps.awaits(self._on_derived)
+        return any(step.returned == self._emit_derived for step in self._steps)
 
     def begin(self, model: "LoadedModel") -> None:
-        """Prepare another model; nothing is begun until ``release()``."""
-        self._steps.hold()
-        self._steps.add(
-            (
-                Step(
-                    jobs.prepare_overview_job, lambda _: self.overview_ready.emit(), is_needed=False
-                ),
-                # At once, before the worker goes on: it would take turns with what is built now.
-                Step(jobs.prepare_views_job, lambda _: self.views_ready.emit(), is_needed=False),
-                Step(partial(jobs.load_libraries_job, model), self.libraries_ready.emit),
-                Step(partial(jobs.confirm_job, model), self.confirmed.emit),
-            )
-        )
+        """Replace the steps by those of a new model; none runs before ``start()``."""
+        if self._job is not None:
+            self._jobs.worker.discard(self._job)
+            self._job = None
+        self._steps = [
+            _Step(model_jobs.prepare_overview_job, lambda _: self.overview_ready.emit(), False),
+            # Before torch: it would share the interpreter with what is drawn now.
+            _Step(model_jobs.prepare_views_job, lambda _: self.views_ready.emit(), False),
+            _Step(partial(model_jobs.load_libraries_job, model), self.libraries_ready.emit),
+            _Step(partial(model_jobs.confirm_job, model), self.confirmed.emit),
+        ]
+        self._is_held = True
 
     def derive(self, model: "LoadedModel") -> None:
-        """Have what a model lacks of flows and formulas derived, unless that is going on."""
+        """Derive the data flows and formulas that a model lacks, unless that is going on."""
         if self.is_deriving:
             return
-        # Flows come first: they are there at once, and put the walk in order.
+        # Data flows come first: they take no time, and put the walkthrough in order.
         if model.architecture.flows is None:
-            flows = partial(jobs.derive_flows_job, model)
-            self._steps.add([Step(flows, self._on_derived, is_needed=False)])
+            flows = partial(model_jobs.derive_flows_job, model)
+            self._steps.append(_Step(flows, self._emit_derived, False))
         if model.architecture.costs is None:
-            for work in (jobs.derive_counts_job, jobs.derive_costs_job):
-                self._steps.add([Step(partial(work, model), self._on_derived)])
+            for work in (model_jobs.derive_counts_job, model_jobs.derive_costs_job):
+                self._steps.append(_Step(partial(work, model), self._emit_derived))
 
-    def release(self) -> None:
-        """Begin, once the worker is idle."""
-        self._steps.release()
+    def start(self) -> None:
+        """Run the steps once all Qt types are loaded."""
+        self._qt_types.load_then(self._release)
+
+    def load_qt_types(self) -> None:
+        """Load all Qt types now: a job is about to import what uses them."""
+        self._qt_types.load()
+
+    def _release(self) -> None:
+        self._is_held = False
+        self._start_next()
+
+    def _start_next(self) -> None:
+        if self._is_held or self._job is not None or not self._steps:
+            return
+        step = self._steps[0]
+        self._job = self._jobs.worker.start(
+            step.work,
+            partial(self._on_returned, step),
+            partial(self._on_errored, step),
+            priority=Priority.IDLE,
+        )
+
+    def _on_returned(self, step: _Step, result: Any) -> None:
+        self._end(step)
+        step.returned(result)
+        self._start_next()
+
+    def _on_errored(self, step: _Step, error: BaseException) -> None:
+        self._end(step)
+        if step.is_needed:
+            self._steps = []
+        self.failed.emit()
+        self._jobs.errored.emit(error)
+        self._start_next()
+
+    def _end(self, step: _Step) -> None:
+        self._job = None
+        self._steps = [other for other in self._steps if other is not step]
+
+
+class QtTypes(QObject):
+    """Loads all types of PySide6, a few per event-loop turn.
+
+    PySide6 makes a type when it is first used, which is not documented to be safe in two threads.
+    pyqtgraph uses nearly all of them when the worker imports it, so they are made here before.
+    """
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._left = _load_types()
+        self._is_loaded = False
+        self._then: Callable[[], None] | None = None
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._load_slice)
+
+    def load_then(self, then: Callable[[], None]) -> None:
+        """Call a function, instead of any given before, when all types are loaded."""
+        self._then = then
+        if self._is_loaded:
+            self._finish()
+        else:
+            # The tree, which has come in this turn, is painted first.
+            QTimer.singleShot(PAUSE, self, self._timer.start)
+
+    def load(self) -> None:
+        """Load what is left in one go."""
+        for _ in self._left:
+            pass
+        self._finish()
+
+    def _load_slice(self) -> None:
+        until = time.monotonic() + SLICE
+        for _ in self._left:
+            if time.monotonic() > until:
+                return
+        self._finish()
+
+    def _finish(self) -> None:
+        self._is_loaded = True
+        self._timer.stop()
+        then, self._then = self._then, None
+        if then is not None:
+            then()
+
+
+def _load_types() -> Iterator[object]:
+    for module in (QtCore, QtGui, QtWidgets, QtSvg):
+        for name in dir(module):
+            yield getattr(module, name)

@@ -9,8 +9,8 @@ from PySide6.QtGui import QImage
 
 from bertviewer.charts.map.part_graphs import PartGraphs, Scope
 from bertviewer.charts.theme import Theme
+from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.jobs.recorded_run import RecordedRun
-from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.map.jobs import heads_job
 from bertviewer.ui.state.workspace import Workspace
 
@@ -35,7 +35,7 @@ class HeadPictures(QObject):
         self.images: dict[tuple[Scope, str], tuple[QImage, ...]] = {}
         """One image for each head, by the part and the node of an attention."""
         self._workspace = workspace
-        self._request = Request[Heads](workspace.requests, self)
+        self._request = Request[Heads](workspace.jobs, self)
         self._request.finished.connect(self._on_finished)
         self._of: RecordedRun | None = None
         self._values: dict[Scope, Heads] = {}

@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from bertviewer.charts.graph.drawing import Rect
 from bertviewer.charts.theme import RADIUS
+from bertviewer.ui.actions.action_set import add_module_actions
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.widgets.labels import plain_tooltip
@@ -30,12 +31,10 @@ Entry = tuple[str, str, Callable[[], object]]
 class Pointed(QWidget):
     """A picture that keys go to; ``_hovered`` is what the pointer is on.
 
-    ``menu_wanted`` brings a menu to which others add what can be done with what is selected;
     ``picture_wanted`` says that the picture shall be taken along: into a file, or else to the
     clipboard.
     """
 
-    menu_wanted = Signal(object)
     picture_wanted = Signal(bool)
 
     def __init__(self, name: str, title: str) -> None:
@@ -80,7 +79,7 @@ class Pointed(QWidget):
         self.hover(None)
 
     def show_menu(self, place: QPoint, entries: Sequence[Entry]) -> None:
-        """Offer these, the picture, and what others add."""
+        """Show a menu with these entries, the image, and the actions of the selected module."""
         menu = named(QMenu(self), "mapMenu")
         menu.aboutToHide.connect(menu.deleteLater)
         copy, save = translate("map", "Copy image"), translate("map", "Save image…")
@@ -91,7 +90,7 @@ class Pointed(QWidget):
         for name, title, call in (*entries, *own):
             menu.addAction(title, call).setObjectName(name)
         menu.addSeparator()
-        self.menu_wanted.emit(menu)
+        add_module_actions(menu)
         menu.popup(place)
 
     def hover(self, found: object | None) -> None:

@@ -90,9 +90,7 @@ class MapTab(MapFrame):
         self._canvas.explored.connect(self._on_explored)
         self._canvas.picked.connect(self._on_picked)
         for picture in (self._canvas, self._treemap.view):
-            picture.menu_wanted.connect(self._workspace.menu_wanted)
             picture.picture_wanted.connect(self._take_picture)
-        self._workspace.map_picture_wanted.connect(lambda: self._take_picture(is_saved=True))
         self._canvas.selection_wanted.connect(lambda: self.open_path(self._own))
         self._canvas.treemap_wanted.connect(self._head.treemap.toggle)
         self._head.treemap_wanted.connect(self._on_treemap)
@@ -177,6 +175,10 @@ class MapTab(MapFrame):
         if self._atlas is not None:
             self._heads.want(self._atlas, self._canvas.part, theme_of(self))
         self._canvas.show_heads(self._heads.images, self._workspace.selection.head)
+
+    def export_image(self) -> None:
+        """Ask for a file and save the map as an image."""
+        self._take_picture(is_saved=True)
 
     def _take_picture(self, is_saved: bool) -> None:
         """Take a picture of what is shown along, in the colours for paper."""

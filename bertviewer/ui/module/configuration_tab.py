@@ -9,6 +9,7 @@ from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.sources.config_keys import KEY_MEANINGS, Effect, effect_of
 from bertviewer.plots.fonts import grown
+from bertviewer.ui.state.pages import PageSubject
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.widgets.layouts import vbox
 from bertviewer.ui.widgets.tables import Column, Row, TableModel, make_sortable, make_table
@@ -40,7 +41,6 @@ class ConfigurationTab(QWidget):
         header.setSectionResizeMode(VALUE_COLUMN, QHeaderView.ResizeMode.Interactive)
         self._table = table
         layout.addWidget(table)
-        workspace.config_key_wanted.connect(self._show_key)
 
     def refresh(self) -> None:
         """List the configuration of the open model."""
@@ -72,11 +72,11 @@ class ConfigurationTab(QWidget):
         width = min(grown(MAX_VALUE_WIDTH), self._table.columnWidth(VALUE_COLUMN))
         self._table.setColumnWidth(VALUE_COLUMN, width)
 
-    def _show_key(self, key: str) -> None:
+    def show_subject(self, subject: PageSubject) -> None:
         """Select the row of a key."""
         rows = self._table.model()
         for number in range(rows.rowCount()):
-            if rows.index(number, 0).data() == key:
+            if rows.index(number, 0).data() == subject:
                 self._table.setCurrentIndex(rows.index(number, 0))
                 self._table.scrollTo(rows.index(number, 0))
 

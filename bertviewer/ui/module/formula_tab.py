@@ -47,7 +47,7 @@ class FormulaTab(QScrollArea):
         if row is None or self._check is None or not self.isVisible():
             return
         if row.node.path in self._workspace.runs.checks:
-            self._workspace.draw_queue.later(self._scroll_to_check)
+            self._workspace.deferred.add(self._scroll_to_check)
 
     def _scroll_to_check(self) -> None:
         page = self.widget()

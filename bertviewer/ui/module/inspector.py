@@ -7,6 +7,7 @@ from PySide6.QtGui import QPalette, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 from typing_extensions import override
 
+from bertviewer.ui.state.pages import Page, PageSubject, Question
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.widgets.layouts import named, vbox
 
@@ -38,11 +39,11 @@ class Inspector(QWidget):
         self._layout = vbox((self._scroll, 1), parent=self, spacing=0)
         workspace.selection.row_changed.connect(self._on_change)
         workspace.formulas_changed.connect(self._on_change)
-        workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_change))
+        workspace.runs.run_changed.connect(lambda: workspace.deferred.add(self._on_change))
         workspace.overview_ready.connect(self._build)
-        workspace.question_wanted.connect(self._on_question)
+        workspace.page_requested.connect(self._on_page_requested)
         # Later: the views of the run are created first.
-        workspace.views_wanted.connect(lambda: workspace.draw_queue.later(self._on_views))
+        workspace.views_ready.connect(lambda: workspace.deferred.add(self._on_views))
 
     def refresh(self) -> None:
         """Show the selected row."""
@@ -67,15 +68,15 @@ class Inspector(QWidget):
             self._layout.addWidget(CheckSummary(self._workspace, self._page.stale))
             self._on_change()
 
-    def _on_question(self, view: str, name: str) -> None:
+    def _on_page_requested(self, page: Page, subject: PageSubject | None) -> None:
         """Open a question of the selected module, and scroll to its answer."""
-        if view or self._page is None:
+        if page != Page.MODULE or self._page is None or not isinstance(subject, Question):
             return
         if self._is_stale:
             self.refresh()
-        row = self._page.open_question(name)
+        row = self._page.open_question(subject.name)
         if row is not None:
-            self._workspace.draw_queue.later(lambda: self._scroll.ensureWidgetVisible(row))
+            self._workspace.deferred.add(lambda: self._scroll.ensureWidgetVisible(row))
 
     def _on_change(self) -> None:
         if self.isVisible():

@@ -109,7 +109,7 @@ class InspectorPage(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
-            self._workspace.draw_queue.later(self.refresh)
+            self._workspace.deferred.add(self.refresh)
 
     def _formula_group(self, formula: Formula | None) -> Iterator[FactGroup]:
         if formula is not None and self.can_set_formulas:

@@ -19,6 +19,9 @@ WHOLE = 6
 PHRASE = 6
 """For each further word where all follow one another as they were typed."""
 
+COMMANDS, TENSORS, TOKENS, SETTINGS, HELP = ">", "#", "@", ":", "?"
+"""First characters of a search that restrict it to one kind of results."""
+
 LONGEST_QUERY = 64
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _SIZES = re.compile(r"\[?(\d+)\s*[x×,]\s*(?=\d)|(?<=\d)\]")

@@ -1,15 +1,15 @@
-"""The field and the list below it, over the window for as long as something is looked for."""
+"""Popup of the palette: the search field and the results below it."""
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QListView, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.palette.hit_delegate import HitDelegate
-from bertviewer.ui.palette.hit_list import HitList
 from bertviewer.ui.palette.matching import LONGEST_QUERY
+from bertviewer.ui.palette.results import HitDelegate, HitList
 from bertviewer.ui.palette.search import Search
 from bertviewer.ui.palette.sources import Source
 from bertviewer.ui.widgets.card import CardPopup
@@ -18,8 +18,8 @@ from bertviewer.ui.widgets.layouts import named, vbox
 
 WIDTH, LINES = 640, 16
 """In pixels, and in lines of the list."""
-FIRST, PIECE = 0.006, 0.006
-"""Seconds until there is a first answer, and for each piece of work after it."""
+SLICE = 0.006
+"""Seconds of search per event-loop turn."""
 
 _STEPS: dict[int, int] = {
     Qt.Key.Key_Down: 1,
@@ -32,10 +32,14 @@ _STEPS: dict[int, int] = {
 
 
 class PalettePopup(CardPopup):
-    """Finds while one types.
+    """Searches while the user types.
 
-    ``chosen`` carries the item that a person chose; ``left`` whether the keys are to go where they
-    went before: they are not after a click elsewhere.
+    Not a QCompleter: it would complete one model in the GUI thread, while here several sources are
+    searched in slices and listed under headings.
+
+    Signals:
+        chosen: the item that the user chose.
+        left: whether the focus returns to where it was; it does not after a click elsewhere.
     """
 
     chosen = Signal(object)
@@ -49,8 +53,9 @@ class PalettePopup(CardPopup):
         self._sources: Sequence[Source] = ()
         self._at_first: Sequence[Source] = ()
         self._search: Search | None = None
-        says = self.tr("Search modules, tensors, commands")
-        self._field = named(QLineEdit(), "paletteEdit", accessible_name=says)
+        self._field = named(
+            QLineEdit(), "paletteEdit", accessible_name=self.tr("Search modules, tensors, commands")
+        )
         self._field.setMaxLength(LONGEST_QUERY)
         self._field.setPlaceholderText(
             self.tr("Search      > commands   # tensors   @ tokens   : settings   ? questions")
@@ -68,29 +73,29 @@ class PalettePopup(CardPopup):
             spacing=GRID,
         )
         self._timer = QTimer(self)
-        self._timer.timeout.connect(self._go_on)
-        self._field.textChanged.connect(self._look)
+        self._timer.timeout.connect(self._continue)
+        self._field.textChanged.connect(self._start)
         self._field.installEventFilter(self)
 
     @property
     def is_searching(self) -> bool:
-        """Whether there may be more than what is shown."""
+        """Whether more results may come."""
         return self._timer.isActive()
 
     def open_at(
         self, place: QPoint, sources: Sequence[Source], at_first: Sequence[Source], typed: str
     ) -> None:
-        """Come into sight from a place on, and show ``at_first`` until something is typed."""
+        """Show the popup below a point, with ``at_first`` until something is typed."""
         self._place, self._sources, self._at_first = place, sources, at_first
         self._field.blockSignals(True)
         self._field.setText(typed)
         self._field.blockSignals(False)
-        self._look()
+        self._start()
         self.show_popup()
         self._field.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def dismiss(self, *, restores_focus: bool = True) -> None:
-        """Go out of sight; what was found is forgotten."""
+        """Hide the popup and forget the results."""
         if self.isHidden():
             return
         self.hide_popup()
@@ -99,12 +104,12 @@ class PalettePopup(CardPopup):
         self._hits.show_groups(())
         self.left.emit(restores_focus)
 
+    @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take the field's keys; leave when a person turns to something else. Qt calls it."""
         if watched is self._field:
             if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-                return self._take(event.key())
-            if isinstance(event, QFocusEvent) and _is_gone(event):
+                return self._handle_key(event.key())
+            if isinstance(event, QFocusEvent) and _loses_focus(event):
                 self.dismiss(restores_focus=False)
             return False
         return super().eventFilter(watched, event)
@@ -117,12 +122,12 @@ class PalettePopup(CardPopup):
         view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         view.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         view.setMouseTracking(True)
-        view.entered.connect(self._point)
+        view.entered.connect(self._select)
         view.clicked.connect(self._choose)
         return view
 
-    def _take(self, key: int) -> bool:
-        """Carry out what a key does here; return whether it does anything."""
+    def _handle_key(self, key: int) -> bool:
+        """Handle a key; return whether it does anything here."""
         if key == Qt.Key.Key_Escape:
             self.dismiss()
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
@@ -137,14 +142,14 @@ class PalettePopup(CardPopup):
         number = self._list.currentIndex().row()
         for _ in range(abs(by)):
             number = self._hits.next(number, 1 if by > 0 else -1)
-        self._point(self._hits.index(number))
-        # With the first one its heading comes into sight too.
+        self._select(self._hits.index(number))
+        # Scroll to the heading above it, too.
         above = self._hits.row(number - 1)
         if above is not None and above.hit is None:
             self._list.scrollTo(self._hits.index(number - 1))
         self._list.scrollTo(self._hits.index(number))
 
-    def _point(self, index: QModelIndex) -> None:
+    def _select(self, index: QModelIndex) -> None:
         row = self._hits.row(index.row())
         if row is not None and row.hit is not None:
             self._list.setCurrentIndex(index)
@@ -152,30 +157,30 @@ class PalettePopup(CardPopup):
 
     def _choose(self, index: QModelIndex) -> None:
         row = self._hits.row(index.row())
-        if row is None or row.item is None or row.item.why_not:
+        if row is None or row.item is None or row.item.disabled_reason:
             return
         self.dismiss()
         self.chosen.emit(row.item)
 
-    def _look(self) -> None:
-        """Begin to look for what stands in the field."""
+    def _start(self) -> None:
+        """Start a search for the text of the field."""
         query = self._field.text()
         self._search = Search(query, self._sources if query.strip() else self._at_first)
-        self._search.work(FIRST)
+        self._search.work(SLICE)
         self._show()
         if not self._search.is_done:
             self._timer.start(0)
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         search = self._search
         if search is not None:
-            search.work(PIECE)
+            search.work(SLICE)
         if search is None or search.is_done:
             self._timer.stop()
             self._show()
 
     def _show(self) -> None:
-        """Show what was found, and point at the first of it, or at what was pointed at."""
+        """Show the results; the current one stays current if it is among them."""
         search = self._search
         if search is None:
             return
@@ -185,12 +190,12 @@ class PalettePopup(CardPopup):
         places = range(self._hits.rowCount())
         same = (n for n in places if is_later and row is not None and self._hits.row(n) == row)
         self._list.scrollToTop()
-        self._point(self._hits.index(next(same, self._hits.next(-1, 1))))
+        self._select(self._hits.index(next(same, self._hits.next(-1, 1))))
         self._nothing.setVisible(search.is_done and not self._hits.rowCount())
         self.fit()
 
     def fit(self) -> None:
-        """Be as high as what was found, as far as the window goes."""
+        """Fit the height to the results, within the window."""
         width = min(WIDTH, self._window.width() - 4 * GRID)
         lines = min(self._hits.rowCount(), LINES)
         height = self._list.sizeHintForRow(0) * lines if lines else 0
@@ -205,6 +210,6 @@ class PalettePopup(CardPopup):
         self.setGeometry(left, self._place.y(), width, layout.sizeHint().height())
 
 
-def _is_gone(event: QFocusEvent) -> bool:
-    """Tell whether the keys went elsewhere, not to the field's own menu, which gives them back."""
+def _loses_focus(event: QFocusEvent) -> bool:
+    """Return whether the focus goes elsewhere, and not to the field's own context menu."""
     return event.lostFocus() and event.reason() != Qt.FocusReason.PopupFocusReason

@@ -7,8 +7,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from bertviewer.ui.actions.action import HELP
-from bertviewer.ui.palette.matching import Match, begins, folded, match, words_of
+from bertviewer.ui.palette.matching import HELP, Match, begins, folded, match, words_of
 from bertviewer.ui.palette.search_index import Hit
 from bertviewer.ui.palette.sources import Source, name_of
 
@@ -81,7 +80,7 @@ class Search:
         def order(ranked: tuple[tuple[bool, bool, int, int], Group]) -> tuple[bool | int, ...]:
             (is_other, *rank, length), group = ranked
             is_answer = is_asked and group.source.prefix == HELP
-            is_figure = self._is_counted and group.source.has_figures
+            is_figure = self._is_counted and group.source.has_numbers
             return is_other, not is_figure, not is_answer, *rank, length if is_figure else 0
 
         return [group for _, group in sorted(groups, key=order)]
@@ -99,13 +98,13 @@ class Search:
 
     def _words_for(self, source: Source) -> tuple[str, ...]:
         """Return the words to look for: "why" finds all questions and says little."""
-        return tuple(w for w in self._words if w not in source.skipped) or self._words
+        return tuple(w for w in self._words if w not in source.stop_words) or self._words
 
     def _look(self) -> Iterator[None]:
         for source in self._sources:
             hits: list[Hit] = []
             self._found.append((source, hits))
-            yield from source.haystack.find(self._words_for(source), hits)
+            yield from source.index.find(self._words_for(source), hits)
         if not self.groups():
             yield from self._look_for_most()
 
@@ -114,7 +113,7 @@ class Search:
 
         What was numbered, as "layer 40", is not there: another number is no answer.
         """
-        skipped = frozenset[str]().union(*(source.skipped for source in self._sources))
+        skipped = frozenset[str]().union(*(source.stop_words for source in self._sources))
         words = [word for word in self._words if word not in skipped]
         if any(letter.isdigit() for word in words for letter in word):
             return
@@ -124,7 +123,7 @@ class Search:
             of_source: dict[int, list[Hit]] = {}
             for stem in stems:
                 hits: list[Hit] = []
-                yield from source.haystack.find((stem,), hits)
+                yield from source.index.find((stem,), hits)
                 for hit in hits:
                     if _begins_word(stem, hit.text):
                         of_source.setdefault(hit.number, []).append(hit)

@@ -33,7 +33,7 @@ class Hit(Struct, frozen=True):
         return -self.match.score, len(self.text)
 
 
-class Haystack:
+class SearchIndex:
     """Texts as they are shown and searched, numbered as they were given.
 
     Those that differ by their numbers alone, as the same part of all layers, are looked through

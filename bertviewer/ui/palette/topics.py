@@ -27,14 +27,13 @@ from bertviewer.core.sources.length_limits import position_table_length
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.costs import memory_sizes, size_text
 from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.state.pages import Page, Question
 from bertviewer.ui.state.workspace import Workspace
 
 MOST_HEADS = 20_000
 MOST_MODULES = 300
 """Modules of different classes or names that formulas and questions are asked of."""
 LONGEST_VALUE = 40
-VIEWS = ("Layers", "Token", "Similarity", "Attention", "Histogram", "Predictions", "Tokens")
-"""The titles of the views of a run, which is not imported before there is one."""
 
 _CALL = re.compile(r"op\(([^()]*)\)")
 
@@ -104,25 +103,25 @@ def figures(
     """Yield numbers and properties of the model as a whole."""
     root = architecture.root
     counted = tensors_text(architecture.parameters)
-    shown: list[tuple[str, str, str]] = [
-        (translate("palette", "parameters"), f"{root.parameters:,} · {counted}", "Formula"),
+    shown: list[tuple[str, str, Page]] = [
+        (translate("palette", "parameters"), f"{root.parameters:,} · {counted}", Page.FORMULA),
         (
             translate("palette", "trainable parameters"),
             f"{root.trainable:,} of {root.parameters:,}",
-            "Formula",
+            Page.FORMULA,
         ),
         (
             translate("palette", "memory of the weights"),
             " · ".join(
                 f"{dtypes}: {size_text(size)}" for dtypes, size in memory_sizes(root.parameters)
             ),
-            "Formula",
+            Page.FORMULA,
         ),
-        (translate("palette", "tensors"), counted, "Tensors"),
+        (translate("palette", "tensors"), counted, Page.TENSORS),
         (
             translate("palette", "modules"),
             count_text(len(architecture.modules), "1 module", "{0} modules"),
-            "Map",
+            Page.MAP,
         ),
     ]
     for name, about, page in shown:
@@ -132,7 +131,7 @@ def figures(
     if architecture.costs is None and workspace.is_deriving:
         for name in (_most_expensive(), _causal()):
             derived = translate("inspector", "being derived…")
-            yield Topic(name, derived, partial(_show_page, workspace, "", "Formula"))
+            yield Topic(name, derived, partial(_show_page, workspace, "", Page.FORMULA))
 
 
 def _costs(
@@ -173,7 +172,7 @@ def _attention(architecture: Architecture, workspace: Workspace) -> Iterator[Top
         yield Topic(
             translate("palette", "context length"),
             translate("palette", "at most {0} tokens in one text").format(f"{room:,}"),
-            partial(_show_page, workspace, "", "Configuration"),
+            partial(_show_page, workspace, "", Page.CONFIGURATION),
         )
     yes = translate("palette", "yes: no token sees a later one")
     no = translate("palette", "no: each token also sees later ones")
@@ -207,7 +206,7 @@ def questions(
         for answer in answers_for_module(architecture, node, run):
             if answer.name not in asked:
                 asked.add(answer.name)
-                choose = partial(_show_question, workspace, "", answer, node.path)
+                choose = partial(_show_question, workspace, Page.MODULE, answer, node.path)
                 yield Topic(answer.question, answer.text, choose)
     if run is None:
         return
@@ -215,7 +214,7 @@ def questions(
         for answer in answers_for_view(title, architecture, run):
             if answer.name not in asked:
                 asked.add(answer.name)
-                choose = partial(_show_question, workspace, title, answer, answer.path)
+                choose = partial(_show_question, workspace, Page(title), answer, answer.path)
                 yield Topic(answer.question, answer.text, choose)
 
 
@@ -242,25 +241,22 @@ def _layer_name(path: str) -> str:
 
 def _show_head(workspace: Workspace, path: str, head: int) -> None:
     workspace.selection.go(SelectionKey(path, head=head))
-    workspace.page_wanted.emit("Map" if workspace.runs.run is None else "Attention")
+    workspace.show_page(Page.MAP if workspace.runs.run is None else Page.ATTENTION)
 
 
-def _show_page(workspace: Workspace, path: str, page: str) -> None:
+def _show_page(workspace: Workspace, path: str, page: Page) -> None:
     workspace.selection.select(path)
-    workspace.page_wanted.emit(page)
+    workspace.show_page(page)
 
 
 def _show_formula(workspace: Workspace, path: str) -> None:
-    _show_page(workspace, path, "Formula")
+    _show_page(workspace, path, Page.FORMULA)
 
 
 def _show_key(workspace: Workspace, key: str) -> None:
-    workspace.page_wanted.emit("Configuration")
-    workspace.config_key_wanted.emit(key)
+    workspace.show_page(Page.CONFIGURATION, key)
 
 
-def _show_question(workspace: Workspace, view: str, answer: Answer, path: str) -> None:
+def _show_question(workspace: Workspace, page: Page, answer: Answer, path: str) -> None:
     workspace.selection.select(path)
-    if view:
-        workspace.page_wanted.emit(view)
-    workspace.question_wanted.emit(view, answer.name)
+    workspace.show_page(page, Question(answer.name))

@@ -22,6 +22,7 @@ from bertviewer.ui.run.attention_controls import (
 )
 from bertviewer.ui.run.head_panel import HeadPanel
 from bertviewer.ui.run.run_view import RunResults, RunView, ViewTopic, show_view_action
+from bertviewer.ui.state.pages import Page
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.data_view import Notice, Query
@@ -90,7 +91,7 @@ class AttentionView(RunView[RunResults[RunAttention]]):
             control.setVisible(self._layer is not None)
         if self._layer is None:
             text = self.tr("This model has no attention whose heads can be shown.")
-            action = show_view_action(self.workspace, "Layers", self.tr("Show the layers"))
+            action = show_view_action(self.workspace, Page.LAYERS, self.tr("Show the layers"))
             return Notice(text, action)
         self._choice.offer(self._layers, self._layer)
         if self._all.isChecked():
@@ -136,8 +137,8 @@ class AttentionView(RunView[RunResults[RunAttention]]):
 
     def _draw_later(self) -> None:
         # Each in its own event-loop turn: 512 tokens take a while to draw.
-        self.workspace.draw_queue.later(self._show_heads)
-        self.workspace.draw_queue.later(self._show_head)
+        self.workspace.deferred.add(self._show_heads)
+        self.workspace.deferred.add(self._show_head)
 
     def _forget_drawn(self) -> None:
         self._result = self._pair = self._large = None

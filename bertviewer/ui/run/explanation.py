@@ -10,9 +10,10 @@ from typing_extensions import override
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.explain.explanation import Answer
-from bertviewer.ui.jobs.requests import Request
+from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.run_view import EXPLAINED, ViewTopic
+from bertviewer.ui.state.pages import Page, PageSubject, Question
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.questions import Questions
 from bertviewer.ui.widgets.card import CardPopup, contains
@@ -30,7 +31,7 @@ class ExplainButton(QToolButton):
         self._workspace = workspace
         self._topic = topic
         self._popup: ExplanationPopup | None = None
-        self._request = Request[tuple[Answer, ...]](workspace.requests, self, needs_torch=False)
+        self._request = Request[tuple[Answer, ...]](workspace.jobs, self, needs_torch=False)
         self._request.finished.connect(self._on_finished)
         self.setObjectName("whyButton")
         self.setText(self.tr("Why?"))
@@ -39,7 +40,7 @@ class ExplainButton(QToolButton):
         self.setToolTip(self.tr("Common questions about this view, with answers"))
         self._opened = ""  # the question to open, "" for the first one
         self.clicked.connect(self._toggle)
-        workspace.question_wanted.connect(self._show_question)
+        workspace.page_requested.connect(self._on_page_requested)
         # It keeps its room, so that its neighbours never move.
         policy = self.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
@@ -52,11 +53,11 @@ class ExplainButton(QToolButton):
         if self._popup is not None:
             self._popup.dismiss()
 
-    def _show_question(self, view: str, name: str) -> None:
-        if view and view == self._topic().title:
+    def _on_page_requested(self, page: Page, subject: PageSubject | None) -> None:
+        if isinstance(subject, Question) and page == self._topic().title:
             if self._popup is not None:
                 self._popup.dismiss()
-            self._opened = name
+            self._opened = subject.name
             self._toggle()
 
     def _toggle(self) -> None:

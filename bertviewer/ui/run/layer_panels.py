@@ -21,8 +21,8 @@ from bertviewer.core.statistics.row_statistics import TokenStatistics
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.core.util.text import isolated
 from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.jobs.recorded_run import RecordedRun
-from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.run_view import RunCache
 from bertviewer.ui.state.workspace import Workspace
@@ -133,7 +133,7 @@ class OutlierBar(QWidget):
         super().__init__()
         self.setObjectName("outlierFeatures")
         self._workspace = workspace
-        self._request = Request[tuple[Features, Levels]](workspace.requests, self)
+        self._request = Request[tuple[Features, Levels]](workspace.jobs, self)
         self._features: Features = ()
         self._chips: list[QToolButton] = []
         self._labels: tuple[str, ...] = ()

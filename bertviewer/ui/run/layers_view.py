@@ -32,6 +32,7 @@ from bertviewer.ui.run.layer_panels import OutlierBar, TokenNormsPanel
 from bertviewer.ui.run.notes import equal_layers_note, not_finite_note
 from bertviewer.ui.run.run_view import RunCache, RunView, show_view_action
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.state.pages import Page, PageSubject
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.choice_box import ChoiceBox, offer
@@ -74,12 +75,16 @@ class LayersView(RunView[object]):
         escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         escape.activated.connect(workspace.selection.clear_feature)
         self._controls.changed.connect(self._show)
-        workspace.statistic_wanted.connect(self._controls.choose_statistic)
         self._outliers.changed.connect(self._on_outliers)
         self._statistics.changed.connect(self._show)
         self._statistics.late.connect(self._show_busy)
         self._statistics.failed.connect(self._show_failure)
         workspace.runs.run_changed.connect(self._norms.forget)
+
+    def show_subject(self, subject: PageSubject) -> None:
+        """Choose a statistic."""
+        if isinstance(subject, str):
+            self._controls.choose_statistic(subject)
 
     @property
     def statistic(self) -> str:
@@ -116,7 +121,7 @@ class LayersView(RunView[object]):
             self._statistics.cancel()
             self._show_feature(feature)
         # Drawing both charts in one event-loop turn would be noticeable.
-        self.workspace.draw_queue.later(self._show_grid)
+        self.workspace.deferred.add(self._show_grid)
 
     def _show_grid(self) -> None:
         current = self.workspace.runs.watched
@@ -160,7 +165,7 @@ class LayersView(RunView[object]):
             self._layers.set_title(title)
         charts = self._of_both(self._line_chart)
         if not series:
-            action = show_view_action(self.workspace, "Histogram", self.tr("Show the histogram"))
+            action = show_view_action(self.workspace, Page.HISTOGRAM, self.tr("Show the histogram"))
             self._layers.show_message(self.tr("This model has no sequence of layers."), action)
         elif not charts[0].lines:
             self._layers.show_message(

@@ -87,7 +87,7 @@ class PredictionsView(RunView[object]):
         workspace.runs.comparison_changed.connect(self._on_comparison)
         workspace.architecture_changed.connect(self._run_again)
         workspace.heads_known.connect(self._on_heads)
-        for signal in (workspace.scheduler.errored, workspace.scheduler.cancelled):
+        for signal in (workspace.jobs.errored, workspace.jobs.cancelled):
             signal.connect(self._cancel_rerun)
 
     @override
@@ -220,9 +220,7 @@ class PredictionsView(RunView[object]):
             return
         run = rerun[1]
         is_random = run.source.weights == "random"
-        self.workspace.draw_queue.later(
-            lambda: self.workspace.run_sentence(run.sentence, is_random)
-        )
+        self.workspace.deferred.add(lambda: self.workspace.run_sentence(run.sentence, is_random))
 
 
 class ClassesPanel(QWidget):
@@ -258,7 +256,7 @@ class ClassesPanel(QWidget):
         of_a = None if a is None else a[1]
         self._table.show_table(scores_table(run, scores, of_a, partners.in_a))
         self.mark_token()
-        self._workspace.draw_queue.later(self._show_chart)
+        self._workspace.deferred.add(self._show_chart)
 
     def _show_chart(self) -> None:
         if self._b is None:

@@ -35,9 +35,9 @@ class RunArea(QWidget):
         self._panel: RunPanel | None = None  # built before the first run
         self._runs_when_open = False
         self._layout = vbox(self.bar, parent=self, spacing=0)
-        workspace.views_wanted.connect(self._build_panel)
+        workspace.views_ready.connect(self._build_panel)
         workspace.architecture_changed.connect(self._on_architecture)
-        for signal in (workspace.scheduler.errored, workspace.scheduler.cancelled):
+        for signal in (workspace.jobs.errored, workspace.jobs.cancelled):
             signal.connect(self._cancel_run)
         self._set_open(False)
 
@@ -74,11 +74,11 @@ class RunArea(QWidget):
     def _on_architecture(self) -> None:
         runs, self._runs_when_open = self._runs_when_open, False
         if runs:
-            self._workspace.draw_queue.later(self._run_unless_busy)
+            self._workspace.deferred.add(self._run_unless_busy)
 
     def _run_unless_busy(self) -> None:
         """Run the sentence, unless the user has started something else in the meantime."""
-        if not self._workspace.scheduler.activity:
+        if not self._workspace.jobs.activity:
             self._workspace.run_next()
 
     def _cancel_run(self) -> None:

@@ -48,7 +48,7 @@ class RunPanel(QWidget):
         self._views.tabBar().installEventFilter(self)
         workspace.runs.run_changed.connect(self._on_run)
         workspace.runs.comparison_changed.connect(self._place_line)
-        workspace.scheduler.activity_changed.connect(self._on_activity)
+        workspace.jobs.activity_changed.connect(self._on_activity)
         self._line.stale_changed.connect(self._on_stale)
 
     @property
@@ -76,14 +76,14 @@ class RunPanel(QWidget):
             if watched is self._views:
                 self._place_line()
             else:
-                self._workspace.draw_queue.later(self._place_line)
+                self._workspace.deferred.add(self._place_line)
         return super().eventFilter(watched, event)
 
     @override
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
-            self._workspace.draw_queue.later(self._place_line)
+            self._workspace.deferred.add(self._place_line)
 
     def _on_run(self) -> None:
         if self._workspace.runs.run is not None:
@@ -96,22 +96,22 @@ class RunPanel(QWidget):
         self._views.clear()
         if not self.isHidden():
             # The same sentence may be run again at once, as with another head.
-            self._workspace.draw_queue.later(self._close)
+            self._workspace.deferred.add(self._close)
 
     def _on_stale(self) -> None:
         self._views.setAccessibleDescription(self._line.stale)
         self.update()
-        self._workspace.draw_queue.later(self._place_line)
+        self._workspace.deferred.add(self._place_line)
 
     def _on_activity(self) -> None:
         if self._pages.currentIndex() == 1 and not self.isHidden():
-            self._workspace.draw_queue.later(self._close)
+            self._workspace.deferred.add(self._close)
 
     def _close(self) -> None:
         """Hide the panel if there is no run, or show that one has been started."""
         if self._workspace.runs.run is not None or self.isHidden():
             return
-        if self._workspace.scheduler.activity == "run":
+        if self._workspace.jobs.activity == "run":
             self._pages.setCurrentIndex(1)
             return
         self._pages.setCurrentIndex(0)

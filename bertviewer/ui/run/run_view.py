@@ -10,9 +10,10 @@ from bertviewer.charts.comparison import Alignment
 from bertviewer.charts.table import DataTable
 from bertviewer.core.analysis.tokens import align
 from bertviewer.core.util.progress import Progress
+from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.jobs.recorded_run import FROM_FILE, RecordedRun, RunWork
-from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.state.pages import Page
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.data_view import DataView, Notice, Query
@@ -143,7 +144,7 @@ class RunView(DataView[Result]):
 class RunCache(QObject, Generic[Key, Value]):
     """Values of a run by key, computed in batches and kept as long as the runs are shown.
 
-    ``changed`` is emitted after each batch, when the draw queue has time for it; ``failed`` carries
+    ``changed`` is emitted after each batch, in a deferred call; ``failed`` carries
     a ``Notice``; ``late`` says that a batch takes a while.
     """
 
@@ -164,7 +165,7 @@ class RunCache(QObject, Generic[Key, Value]):
         self._job, self._batch = job, batch
         self._values: dict[RecordedRun, dict[Key, Value]] = {}
         self._keys: Sequence[Key] = ()
-        self._request = Request[RunResults[Mapping[Key, Value]]](view.workspace.requests, self)
+        self._request = Request[RunResults[Mapping[Key, Value]]](view.workspace.jobs, self)
         self._request.finished.connect(self._on_finished)
         self._request.late.connect(self.late)
         self._runs.run_changed.connect(self._on_run_changed)
@@ -220,9 +221,9 @@ class RunCache(QObject, Generic[Key, Value]):
             if run in self._runs.both:
                 self._values[run] = {**self.of(run), **found}
         # The next batch waits until this one is drawn, or the two would compete for the GIL.
-        queue = self._view.workspace.draw_queue
-        queue.later(self.changed.emit)
-        queue.later(self._continue)
+        queue = self._view.workspace.deferred
+        queue.add(self.changed.emit)
+        queue.add(self._continue)
 
     def _continue(self) -> None:
         if self._keys:
@@ -236,9 +237,9 @@ def from_file_notice(workspace: Workspace) -> Notice:
     return Notice(FROM_FILE, run_here)
 
 
-def show_view_action(workspace: Workspace, title: str, text: str) -> CallToAction:
-    """Return the action that opens the view of that title."""
-    return CallToAction(text, lambda: workspace.page_wanted.emit(title))
+def show_view_action(workspace: Workspace, page: Page, text: str) -> CallToAction:
+    """Return the action that shows a page."""
+    return CallToAction(text, lambda: workspace.show_page(page))
 
 
 def show_both_action(workspace: Workspace) -> CallToAction:

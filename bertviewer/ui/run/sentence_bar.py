@@ -86,11 +86,11 @@ class SentenceBar(QWidget):
         self._remove_pair.clicked.connect(self._hide_pair)
         self._random.toggled.connect(workspace.next_run.set_random_weights)
         self._use_random.clicked.connect(self._run_on_random_weights)
-        self._cancel.clicked.connect(workspace.scheduler.cancel)
+        self._cancel.clicked.connect(workspace.jobs.cancel)
         workspace.next_run.changed.connect(self._on_next_run)
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.scheduler.activity_changed.connect(self._on_activity)
-        workspace.scheduler.progressed.connect(self._on_progress)
+        workspace.jobs.activity_changed.connect(self._on_activity)
+        workspace.jobs.progressed.connect(self._on_progress)
         self._set_pair_shown(False)
         self._show_disabled_reason("")
         self._on_activity()
@@ -169,7 +169,7 @@ class SentenceBar(QWidget):
 
     def _on_return(self) -> None:
         # While something is running there is Cancel instead of Run.
-        if not self._workspace.scheduler.activity:
+        if not self._workspace.jobs.activity:
             self.run()
 
     def _run_on_random_weights(self) -> None:
@@ -225,7 +225,7 @@ class SentenceBar(QWidget):
         self._add_pair.setVisible(not is_shown)
 
     def _update(self) -> None:
-        activity, next_run = self._workspace.scheduler.activity, self._workspace.next_run
+        activity, next_run = self._workspace.jobs.activity, self._workspace.next_run
         has_model = self._workspace.architecture is not None
         self._random.setVisible(
             has_model and not next_run.is_trained and self._use_random.isHidden()
@@ -238,7 +238,7 @@ class SentenceBar(QWidget):
         self._count.set_ready(not disabled_reason and not activity)
 
     def _on_activity(self) -> None:
-        activity = self._workspace.scheduler.activity
+        activity = self._workspace.jobs.activity
         if activity:
             self._cancel.setEnabled(True)
             self._show_button(self._cancel, self._cancel)
@@ -260,7 +260,7 @@ class SentenceBar(QWidget):
             button.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_progress(self, done: int, total: int, _label: str) -> None:
-        if self._workspace.scheduler.activity:
+        if self._workspace.jobs.activity:
             self._progress.setRange(0, total)
             self._progress.setValue(done)
 

@@ -73,7 +73,7 @@ class ShownRunLine(QFrame):
             workspace.next_run.changed,
             workspace.device_chosen,
             workspace.devices_changed,
-            workspace.scheduler.activity_changed,
+            workspace.jobs.activity_changed,
             workspace.runs.run_changed,
             workspace.runs.comparison_changed,
         ):
@@ -140,7 +140,7 @@ class ShownRunLine(QFrame):
         self._row.setStretchFactor(self._shown, SENTENCE_STRETCH if is_alone else 0)
         disabled_reason = workspace.next_run.lacking
         self._again.setVisible(bool(stale))
-        self._again.setEnabled(not disabled_reason and not workspace.scheduler.activity)
+        self._again.setEnabled(not disabled_reason and not workspace.jobs.activity)
         self._again.setToolTip(
             disabled_reason
             or self.tr("Run the current sentence with the current settings (Ctrl+R)")

@@ -17,6 +17,7 @@ from bertviewer.core.util.text import isolated
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.pair_matrix import PairMatrix
 from bertviewer.ui.run.run_view import RunView, ViewTopic, show_both_action, show_view_action
+from bertviewer.ui.state.pages import Page
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.choice_box import ChoiceBox
@@ -80,12 +81,12 @@ class SimilarityView(RunView[object]):
             widget.setVisible(has_states)
         if not has_states:
             text = self.tr("This model has no hidden states of equal size to compare.")
-            action = show_view_action(self.workspace, "Histogram", self.tr("Show the histogram"))
+            action = show_view_action(self.workspace, Page.HISTOGRAM, self.tr("Show the histogram"))
             self._tokens.show_message(text, action)
             return
         self._state.follow(run, self.workspace.selection.place.path)
-        self.workspace.draw_queue.later(self._show_pair)
-        self.workspace.draw_queue.later(self._show_tokens)
+        self.workspace.deferred.add(self._show_pair)
+        self.workspace.deferred.add(self._show_tokens)
 
     def _redraw(self) -> None:
         self._drawn = None
@@ -107,7 +108,7 @@ class SimilarityView(RunView[object]):
         else:
             self._tokens.show_message(
                 self.tr("No cosine is defined here: the vectors are zero or not finite."),
-                show_view_action(self.workspace, "Layers", self.tr("Show the layers")),
+                show_view_action(self.workspace, Page.LAYERS, self.tr("Show the layers")),
             )
         self._mark_other()
 
@@ -118,8 +119,7 @@ class SimilarityView(RunView[object]):
             self._mark_other()
 
     def _show_sentences(self) -> None:
-        self.workspace.page_wanted.emit("Tokens")
-        self.workspace.sentences_wanted.emit()
+        self.workspace.show_page(Page.SENTENCE)
 
     def _make_grid(self) -> PairMatrix:
         self._grids.append(PairMatrix())
@@ -139,13 +139,13 @@ class SimilarityView(RunView[object]):
             return
         path = run.state_path(state, self.workspace.selection.token or 0)
         self.workspace.selection.go(SelectionKey(path or None))
-        self.workspace.draw_queue.later(self._show_tokens)
+        self.workspace.deferred.add(self._show_tokens)
 
     def _on_cell(self, row: int, column: int) -> None:
         """Compare the two tokens of a cell; the click selects the column's."""
         if row != column:
             self._pair.set_other(row)
-        self.workspace.draw_queue.later(self._show_pair)
+        self.workspace.deferred.add(self._show_pair)
 
 
 class StateSlider(QWidget):

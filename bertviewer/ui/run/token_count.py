@@ -140,7 +140,7 @@ class TokenCounter(QObject):
         if tokenizer is self._tokenizer:
             # Counting ends, or a bug would be reported with every key press.
             self._tokenizer = None
-            self._workspace.scheduler.errored.emit(error)
+            self._workspace.jobs.errored.emit(error)
 
 
 class TokenCountLabel(QWidget):

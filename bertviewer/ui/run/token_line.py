@@ -26,8 +26,8 @@ from bertviewer.core.analysis.attention_maps import Received
 from bertviewer.core.analysis.predictions import predicted_positions
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
+from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.jobs.recorded_run import RecordedRun
-from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.token_chips import TokenChips
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
@@ -55,8 +55,8 @@ class TokenLine(QWidget):
         self._workspace = workspace
         self._layers: tuple[AttentionLayer, ...] = ()
         self._layer: AttentionLayer | None = None
-        self._received = Request[Received](workspace.requests, self)
-        self._probabilities = Request[tuple[float | None, ...]](workspace.requests, self)
+        self._received = Request[Received](workspace.jobs, self)
+        self._probabilities = Request[tuple[float | None, ...]](workspace.jobs, self)
         self._requests: dict[MeasureName, Request[Any]] = {
             "attention": self._received,
             "probability": self._probabilities,
@@ -70,10 +70,10 @@ class TokenLine(QWidget):
         for request in self._requests.values():
             request.finished.connect(self._color)
             request.late.connect(self._show_busy)
-        queue, selection = workspace.draw_queue, workspace.selection
-        workspace.runs.run_changed.connect(lambda: queue.later(self._on_run))
-        selection.row_changed.connect(lambda: queue.later(self._color))
-        selection.head_changed.connect(lambda: queue.later(self._color))
+        queue, selection = workspace.deferred, workspace.selection
+        workspace.runs.run_changed.connect(lambda: queue.add(self._on_run))
+        selection.row_changed.connect(lambda: queue.add(self._color))
+        selection.head_changed.connect(lambda: queue.add(self._color))
 
     def _on_run(self) -> None:
         for request in self._requests.values():

@@ -14,6 +14,7 @@ from bertviewer.core.util.numbers import with_minus
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.run.run_view import RunView, show_both_action, show_view_action
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.state.pages import Page
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.widgets.buttons import tool_button
@@ -138,7 +139,7 @@ class TokenView(RunView[object]):
     def _show(self, wanted: list[_Content]) -> None:
         """Draw the panels that have changed, one per event-loop turn."""
         self._wanted = wanted
-        self.workspace.draw_queue.later(self._draw_next)
+        self.workspace.deferred.add(self._draw_next)
 
     def _draw_next(self) -> None:
         for number, wanted in enumerate(self._wanted):
@@ -151,9 +152,9 @@ class TokenView(RunView[object]):
                 self._panels[number].show_message(wanted, show_both_action(self.workspace))
             else:
                 title = self.tr("Show the histogram")
-                action = show_view_action(self.workspace, "Histogram", title)
+                action = show_view_action(self.workspace, Page.HISTOGRAM, title)
                 self._panels[number].show_message(wanted, action)
-            self.workspace.draw_queue.later(self._draw_next)
+            self.workspace.deferred.add(self._draw_next)
             return
 
     def _nearest_text(self, run: ActivationRun, token: int) -> str:
@@ -201,6 +202,9 @@ class TokenView(RunView[object]):
         else:
             self._pins.remove(token)
         self.refresh()
+
+    def _forget_pins(self) -> None:
+        self._pins.clear()
 
     def _on_unpin(self) -> None:
         self._pins.clear()

@@ -23,6 +23,7 @@ from bertviewer.ui.run import jobs
 from bertviewer.ui.run.run_view import RunView, ViewTopic, from_file_notice
 from bertviewer.ui.run.token_table import TokenTable
 from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.state.pages import Page, PageSubject
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.data_view import Notice, Query
 from bertviewer.ui.views.empty_state import CallToAction
@@ -62,7 +63,6 @@ class TokensView(RunView[object]):
         self._tabs.addTab(self.tr("Token list"))
         self._tabs.addTab(self.tr("Sentence vectors"))
         self._tabs.currentChanged.connect(self._on_tab)
-        workspace.sentences_wanted.connect(lambda: self._tabs.setCurrentIndex(1))
         vbox(
             (self._tabs, Qt.AlignmentFlag.AlignLeft),
             (self._pages, 1),
@@ -71,9 +71,14 @@ class TokensView(RunView[object]):
             spacing=GRID,
         )
 
+    def show_subject(self, subject: PageSubject) -> None:
+        """Show the sentence vectors."""
+        if subject == Page.SENTENCE:
+            self._tabs.setCurrentIndex(1)
+
     @override
     def topic(self, title: str) -> ViewTopic:
-        return ViewTopic(title if self._pages.currentIndex() == 0 else "Sentence")
+        return ViewTopic(title if self._pages.currentIndex() == 0 else Page.SENTENCE)
 
     @override
     def refresh(self) -> None:

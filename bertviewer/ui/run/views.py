@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from typing_extensions import override
+
 from bertviewer.ui.run.attention_view import AttentionView
 from bertviewer.ui.run.histogram_view import HistogramView
 from bertviewer.ui.run.layers_view import LayersView
@@ -10,22 +12,20 @@ from bertviewer.ui.run.run_view import RunView, ViewTopic
 from bertviewer.ui.run.similarity_view import SimilarityView
 from bertviewer.ui.run.token_view import TokenView
 from bertviewer.ui.run.tokens_view import TokensView
-from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.state.pages import Page, PageSubject
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.pages import PageKind, PageTabs, State
 
 RUNS: frozenset[State] = frozenset({"run", "comparison"})
 
 VIEWS: tuple[PageKind[RunView[Any]], ...] = (
-    PageKind(QT_TRANSLATE_NOOP("views", "Layers"), LayersView, RUNS | {"row", "feature"}),
-    PageKind(QT_TRANSLATE_NOOP("views", "Token"), TokenView, RUNS | {"row", "token"}),
-    PageKind(QT_TRANSLATE_NOOP("views", "Similarity"), SimilarityView, RUNS | {"row", "token"}),
-    PageKind(
-        QT_TRANSLATE_NOOP("views", "Attention"), AttentionView, RUNS | {"row", "token", "head"}
-    ),
-    PageKind(QT_TRANSLATE_NOOP("views", "Histogram"), HistogramView, RUNS | {"row"}),
-    PageKind(QT_TRANSLATE_NOOP("views", "Predictions"), PredictionsView, RUNS | {"row", "token"}),
-    PageKind(QT_TRANSLATE_NOOP("views", "Tokens"), TokensView, RUNS),
+    PageKind(Page.LAYERS, LayersView, RUNS | {"row", "feature"}),
+    PageKind(Page.TOKEN, TokenView, RUNS | {"row", "token"}),
+    PageKind(Page.SIMILARITY, SimilarityView, RUNS | {"row", "token"}),
+    PageKind(Page.ATTENTION, AttentionView, RUNS | {"row", "token", "head"}),
+    PageKind(Page.HISTOGRAM, HistogramView, RUNS | {"row"}),
+    PageKind(Page.PREDICTIONS, PredictionsView, RUNS | {"row", "token"}),
+    PageKind(Page.TOKENS, TokensView, RUNS),
 )
 
 
@@ -40,6 +40,13 @@ class RunViews(PageTabs[RunView[Any]]):
         view = self.pages.page(number)
         assert isinstance(view, LayersView)
         self.layers = view
+
+    @override
+    def show_page(self, page: Page, subject: PageSubject | None = None) -> None:
+        # The sentence vectors are on the page of tokens.
+        if page == Page.SENTENCE:
+            page, subject = Page.TOKENS, page
+        super().show_page(page, subject)
 
     def clear(self) -> None:
         """Show nothing: the model has changed."""

@@ -220,7 +220,7 @@ class LensPanel(QWidget):
         self._runs.setVisible(a is not None)
         self._show_table()
         # The chart takes as long as all the rest.
-        self._workspace.draw_queue.later(self._show_chart)
+        self._workspace.deferred.add(self._show_chart)
 
     def forget(self) -> None:
         """Keep no run alive; what is drawn stays."""

@@ -1,6 +1,9 @@
-"""The window's actions, as one table: what stands in its menus, and in the palette."""
+"""Table of the window's actions, for menus, palette, shortcuts and tooltips."""
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from bertviewer.core.schema.statistics import STATISTIC_NAMES
 from bertviewer.core.sources.model_source import TASKS
@@ -13,25 +16,26 @@ from bertviewer.ui.actions.action import (
     RAN,
     Action,
     Choice,
-    Commands,
     Condition,
     Entry,
     Option,
 )
-from bertviewer.ui.actions.action import COMMANDS as FIND_COMMANDS
-from bertviewer.ui.actions.action import SETTINGS as FIND_SETTINGS
-from bertviewer.ui.docks.dock import PaneName
+from bertviewer.ui.palette.matching import COMMANDS, SETTINGS
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.shell.tabs import TABS
+from bertviewer.ui.state.pages import MODULE_PAGES, Page
 from bertviewer.ui.theme.appearance import DARK_NAME, LIGHT_NAME, SYSTEM, stored_appearance
 
-FILE = QT_TRANSLATE_NOOP("actions", "&File")
-GO = QT_TRANSLATE_NOOP("actions", "&Go")
-MODULE = QT_TRANSLATE_NOOP("actions", "&Module")
-VIEW = QT_TRANSLATE_NOOP("actions", "&View")
-RUN = QT_TRANSLATE_NOOP("actions", "&Run")
-HELP = QT_TRANSLATE_NOOP("actions", "&Help")
-MENUS = (FILE, GO, MODULE, VIEW, RUN, HELP)
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bertviewer.ui.compare.controller import ComparisonController
+    from bertviewer.ui.corpus.controller import CorpusController
+    from bertviewer.ui.docks.dock import PaneName
+    from bertviewer.ui.docks.panes import Panes
+    from bertviewer.ui.palette.palette import Palette
+    from bertviewer.ui.shell.exporting import Exporting
+    from bertviewer.ui.shell.opening import Opening
+    from bertviewer.ui.state.workspace import Workspace
 
 BACK = Condition(
     lambda w: w.history.can_go_back, QT_TRANSLATE_NOOP("actions", "No earlier selection")
@@ -44,281 +48,276 @@ CALLED = Condition(
     QT_TRANSLATE_NOOP("actions", "The last run did not call this module"),
 )
 
-_RANDOM_HEAD = QT_TRANSLATE_NOOP("actions", "{0} (random: not in this checkpoint)")
-_WITHOUT_WEIGHTS = QT_TRANSLATE_NOOP("actions", "{0} (no weights)")
-_GONE = QT_TRANSLATE_NOOP("actions", "{0} (not found)")
-_APPEARANCES = (
-    Option(SYSTEM, QT_TRANSLATE_NOOP("actions", "Follow system")),
-    Option(LIGHT_NAME, QT_TRANSLATE_NOOP("actions", "Light")),
-    Option(DARK_NAME, QT_TRANSLATE_NOOP("actions", "Dark")),
-)
-_TAB_KEYS = {"Map": ("Ctrl+Return", "Ctrl+D"), "Tensors": ("Ctrl+I",)}
+_PAGE_KEYS = {Page.MAP: ("Ctrl+Return", "Ctrl+D"), Page.TENSORS: ("Ctrl+I",)}
 """Netron's keys: for a node's properties and attributes, and for weights.
 
-Ctrl with a number opens a recent model there, and Alt with a number brings a tab elsewhere.
+Ctrl with a number opens a recent model there, and Alt with a number shows a tab elsewhere.
 """
 
 
-def _models(_: Commands) -> Sequence[Option]:
-    return [Option("demo", "demo"), *map(_preset, preset_names())]
+class Window(Protocol):
+    """The main window, as far as actions use it."""
+
+    workspace: Workspace
+    opening: Opening
+    comparing: ComparisonController
+    corpora: CorpusController
+    exporting: Exporting
+    panes: Panes
+    finder: Palette
+
+    def show_welcome(self) -> None: ...  # noqa: D102
+    def run(self) -> None: ...  # noqa: D102
+    def export_map(self) -> None: ...  # noqa: D102
+    def focus(self, name: str) -> None: ...  # noqa: D102
+    def step_text_size(self, step: int) -> None: ...  # noqa: D102
+    def set_appearance(self, name: str) -> None: ...  # noqa: D102
+    def set_device(self, name: str) -> None: ...  # noqa: D102
+    def show_guide(self, address: str = "") -> None: ...  # noqa: D102
+    def show_about(self) -> None: ...  # noqa: D102
+    def close(self) -> bool: ...  # noqa: D102
+
+
+def menu_titles() -> tuple[str, ...]:
+    """Return the titles of the menus in the menu bar."""
+    return (
+        translate("actions", "&File"),
+        translate("actions", "&Go"),
+        translate("actions", "&Module"),
+        translate("actions", "&View"),
+        translate("actions", "&Run"),
+        translate("actions", "&Help"),
+    )
+
+
+def action_table(window: Window) -> tuple[Entry, ...]:
+    """Return the actions of a window, in the order of its menus."""
+    file, go, module, view, run, guide = menu_titles()
+    workspace, panes = window.workspace, window.panes
+    opening, comparing = window.opening, window.comparing
+    exporting, corpora = window.exporting, window.corpora
+    lists = _Lists(window)
+    return (
+        Choice("openModel", file, translate("actions", "Open &model"), lists.models,
+               opening.open_named, opens=True),
+        Action("openFolder", file, translate("actions", "&Open folder…"),
+               opening.choose_folder, ("Ctrl+O",)),
+        Action("openFile", file, translate("actions", "Open f&ile…"),
+               opening.choose_file, ("Ctrl+Alt+O",)),
+        Action("openHub", file, translate("actions", "Open from &Hugging Face…"),
+               opening.choose_hub, ("Ctrl+Shift+O",)),
+        Choice("openRecent", file, translate("actions", "Open &recent"), lists.recent,
+               opening.open_recent, opens=True, is_slow=True, keys="Ctrl"),
+        Action("openAgain", file, translate("actions", "Re&load"),
+               opening.open_again, ("F5",),
+               translate("actions", "Read the open model’s files again"), (MODEL,)),
+        Choice("head", file, translate("actions", "Task hea&d"), lists.heads,
+               workspace.open_head, lists.head, (MODEL,), begins_group=True),
+        Choice("compareWith", file, translate("actions", "Compare &with"), lists.compared,
+               comparing.compare_with, needs=(MODEL, IDLE), compares=True,
+               is_slow=True, begins_group=True),
+        Action("compareFolder", file, translate("actions", "&Compare with a model folder…"),
+               comparing.choose_folder, ("Ctrl+Shift+D",), needs=(MODEL, IDLE)),
+        Action("compareFile", file, translate("actions", "Com&pare with a model file…"),
+               comparing.choose_file, needs=(MODEL, IDLE)),
+        Action("compareHub", file, translate("actions", "Compare with a H&ugging Face model…"),
+               lambda: opening.choose_hub(comparing.compare_with), needs=(MODEL, IDLE)),
+        # A report of a run that is still going on would be one without it.
+        Action("exportPdf", file, translate("actions", "&Export report…"),
+               exporting.choose_report, ("Ctrl+E", "Ctrl+Shift+E"), needs=(MODEL, IDLE),
+               begins_group=True),
+        Action("exportModules", file, translate("actions", "Export modules as CS&V…"),
+               exporting.choose_modules, needs=(MODEL, IDLE)),
+        Action("saveMapPicture", file, translate("actions", "Export map as image…"),
+               window.export_map, needs=(MODEL,)),
+        Action("saveRuns", file, translate("actions", "&Save run as…"),
+               exporting.choose_runs, ("Ctrl+S",),
+               translate("actions", "Save to a file that bertviewer can "
+                         "open without the model"),
+               (RAN, IDLE)),
+        Action("showWelcome", file, translate("actions", "S&tart page"),
+               window.show_welcome, ("Alt+Home",),
+               translate("actions", "Models to open and questions to start with"),
+               begins_group=True),
+        Action("quit", file, translate("actions", "&Quit"),
+               window.close, ("Ctrl+Q",), begins_group=True),
+
+        Action("palette", go, translate("actions", "&Search…"),
+               window.finder.open, ("Ctrl+K", "Ctrl+P"),
+               translate("actions", "Find modules, heads, tensors, tokens, formula symbols, "
+                                 "questions, commands and settings")),
+        Action("findCommand", go, translate("actions", "Search co&mmands…"),
+               lambda: window.finder.open(COMMANDS), ("Ctrl+Shift+P",)),
+        Action("findSetting", go, translate("actions", "Search se&ttings…"),
+               lambda: window.finder.open(SETTINGS), ("Ctrl+,",)),
+        Action("goBack", go, translate("actions", "&Back"),
+               workspace.history.back, ("Alt+Left",), needs=(BACK,),
+               begins_group=True),
+        Action("goForward", go, translate("actions", "&Forward"),
+               workspace.history.forward, ("Alt+Right",), needs=(FORWARD,)),
+        Action("focusFilter", go, translate("actions", "F&ilter modules"),
+               lambda: window.focus("treeFilter"), ("Ctrl+F",), needs=(MODEL,), begins_group=True),
+        Action("focusSentence", go, translate("actions", "&Edit the sentence"),
+               lambda: window.focus("sentenceEdit"), ("Ctrl+L",), needs=(MODEL,)),
+
+        Action("copyPath", module, translate("actions", "&Copy path"),
+               partial(module_actions.copy_path, workspace), ("Ctrl+Alt+C",), needs=(MODEL,)),
+        Action("copyPython", module, translate("actions", "Copy as &Python"),
+               partial(module_actions.copy_python, workspace),
+               tip=translate("actions", "Python expression for this module, "
+                             "such as model.layer[3]"),
+               needs=(MODEL,)),
+        Action("copyRowCsv", module, translate("actions", "Copy row as CS&V"),
+               partial(module_actions.copy_csv, workspace), needs=(MODEL,)),
+        Action("copyRowMarkdown", module, translate("actions", "Copy row as &Markdown"),
+               partial(module_actions.copy_markdown, workspace), needs=(MODEL,)),
+        *_show_pages(workspace, module),
+        Action("showValues", module, translate("actions", "Show activ&ations"),
+               partial(module_actions.show_values, workspace),
+               tip=translate("actions", "All values of its inputs and output in the last run"),
+               needs=(MODEL, RAN, CALLED), begins_group=True),
+        Action("checkModule", module, translate("actions", "Verif&y"),
+               partial(module_actions.check, workspace),
+               tip=translate("actions", "Recompute its output of the last run and compare"),
+               needs=(MODEL, IDLE, RAN, CALLED)),
+
+        Action("enlargeViews", view, translate("actions", "Maximi&ze run panel"),
+               partial(panes.maximize, "run"), ("Ctrl+M",), needs=(RAN,)),
+        Action("toggleStructure", view, translate("actions", "S&tructure panel"),
+               partial(panes.toggle, "structure"), ("F6",),
+               translate("actions", "Show or hide this panel"), (MODEL,)),
+        Action("toggleModule", view, translate("actions", "&Module panel"),
+               partial(panes.toggle, "module"), ("F7",),
+               translate("actions", "Show or hide this panel"), (MODEL,)),
+        Action("maximiseMiddle", view, translate("actions", "&Focus mode"),
+               partial(panes.maximize, None), ("F11",),
+               translate("actions", "Show only the middle panel, or all panels again"), (MODEL,)),
+        *_undock_actions(panes, view),
+        Action("resetPanes", view, translate("actions", "&Reset layout"),
+               panes.reset, needs=(MODEL,)),
+        Choice("statistic", view, translate("actions", "&Statistic"), _statistics,
+               partial(workspace.show_page, Page.LAYERS), needs=(RAN,), begins_group=True),
+        Action("largerText", view, translate("actions", "&Larger text"),
+               lambda: window.step_text_size(1), ("Ctrl++", "Ctrl+="), begins_group=True),
+        Action("smallerText", view, translate("actions", "Smaller te&xt"),
+               lambda: window.step_text_size(-1), ("Ctrl+-",)),
+        Action("usualText", view, translate("actions", "R&eset text size"),
+               lambda: window.step_text_size(0), ("Ctrl+0",)),
+        Choice("appearance", view, translate("actions", "&Appearance"), _appearances,
+               window.set_appearance, stored_appearance,
+               begins_group=True),
+
+        Action("runSentence", run, translate("actions", "&Run the sentence"),
+               window.run, ("Ctrl+R",), needs=(MODEL, IDLE)),
+        Action("runCorpus", run, translate("actions", "Run a c&orpus…"),
+               corpora.open_dialog,
+               tip=translate("actions", "Collect statistics over text files; can "
+                             "be resumed if stopped"),
+               needs=(MODEL, IDLE)),
+        Action("cancel", run, translate("actions", "&Cancel"),
+               workspace.jobs.cancel, ("Ctrl+.",), needs=(BUSY,)),
+        Action("keepAsA", run, translate("actions", "&Pin as baseline (A)"),
+               workspace.runs.keep, ("Ctrl+Shift+K",),
+               translate("actions", "Compare later runs (B) with this run"), (RAN,)),
+        Choice("device", run, translate("actions", "&Device"), lists.devices,
+               window.set_device, lambda: workspace.device, begins_group=True),
+
+        Action("userGuide", guide, translate("actions", "&User guide"),
+               window.show_guide, ("F1",),
+               translate("actions", "Read and search the user guide")),
+        Action("keys", guide, translate("actions", "&Keyboard shortcuts"),
+               lambda: window.show_guide("shortcuts.md"), ("Ctrl+F1",),
+               translate("actions", "All keyboard shortcuts, by menu and by pane")),
+        Action("whatIsWhat", guide, translate("actions", "&Glossary"),
+               lambda: window.show_guide("glossary.md"), ("Shift+F1",),
+               translate("actions", "What the terms in the window mean")),
+        Action("about", guide, translate("actions", "&About bertviewer"),
+               window.show_about, begins_group=True),
+    )  # fmt: skip
+
+
+class _Lists:
+    """The options of choices, and which of them is chosen."""
+
+    def __init__(self, window: Window) -> None:
+        self._workspace, self._opening = window.workspace, window.opening
+
+    def models(self) -> Sequence[Option]:
+        return [Option("demo", "demo"), *map(_preset, preset_names())]
+
+    def recent(self) -> Sequence[Option]:
+        gone = translate("actions", "{0} (not found)")
+        presets = preset_names()
+        return [
+            _preset(name)
+            if name in presets
+            else Option(name, name if exists else gone.format(name))
+            for name, exists in self._opening.recent
+        ]
+
+    def compared(self) -> Sequence[Option]:
+        return (*self.models(), *self.recent())
+
+    def heads(self) -> Sequence[Option]:
+        random = translate("actions", "{0} (random: not in this checkpoint)")
+        is_random = self._workspace.has_random_head
+        titles = {task.name: translate("actions", task.title) for task in TASKS}
+        return [
+            Option(name, random.format(title) if is_random(name) else title)
+            for name, title in titles.items()
+        ]
+
+    def head(self) -> str:
+        architecture = self._workspace.architecture
+        return "" if architecture is None else architecture.source.task
+
+    def devices(self) -> Sequence[Option]:
+        return [Option(device.name, device.title) for device in self._workspace.devices]
 
 
 def _preset(name: str) -> Option:
-    return Option(name, translate("actions", _WITHOUT_WEIGHTS).format(name))
+    return Option(name, translate("actions", "{0} (no weights)").format(name))
 
 
-def _recent(commands: Commands) -> Sequence[Option]:
-    gone = translate("actions", _GONE)
-    presets = preset_names()
-    return [
-        _preset(name) if name in presets else Option(name, name if is_there else gone.format(name))
-        for name, is_there in commands.opening.recent
-    ]
+def _appearances() -> Sequence[Option]:
+    return (
+        Option(SYSTEM, translate("actions", "Follow system")),
+        Option(LIGHT_NAME, translate("actions", "Light")),
+        Option(DARK_NAME, translate("actions", "Dark")),
+    )
 
 
-def _compared(commands: Commands) -> Sequence[Option]:
-    """Return what the open model can be compared with, without a dialog."""
-    return (*_models(commands), *_recent(commands))
-
-
-def _heads(commands: Commands) -> Sequence[Option]:
-    random = translate("actions", _RANDOM_HEAD)
-    has_random_head = commands.workspace.has_random_head
-    titles = {task.name: translate("actions", task.title) for task in TASKS}
-    return [
-        Option(name, random.format(title) if has_random_head(name) else title)
-        for name, title in titles.items()
-    ]
-
-
-def _head(commands: Commands) -> str:
-    architecture = commands.workspace.architecture
-    return "" if architecture is None else architecture.source.task
-
-
-def _appearances(_: Commands) -> Sequence[Option]:
-    return [Option(each.name, translate("actions", each.title)) for each in _APPEARANCES]
-
-
-def _devices(commands: Commands) -> Sequence[Option]:
-    return [Option(device.name, device.title) for device in commands.workspace.devices]
-
-
-def _statistics(_: Commands) -> Sequence[Option]:
+def _statistics() -> Sequence[Option]:
     return [Option(name, name) for name in STATISTIC_NAMES]
 
 
-def _choose_statistic(commands: Commands, name: str) -> None:
-    commands.workspace.page_wanted.emit("Layers")
-    commands.workspace.statistic_wanted.emit(name)
-
-
-def _save_map(commands: Commands) -> None:
-    commands.workspace.page_wanted.emit("Map")
-    commands.workspace.map_picture_wanted.emit()
-
-
-def _show_tabs() -> Iterator[Action]:
-    for number, kind in enumerate(TABS):
-
-        def show(commands: Commands, title: str = kind.title) -> None:
-            commands.workspace.page_wanted.emit(title)
-
+def _show_pages(workspace: Workspace, menu: str) -> Iterator[Action]:
+    show = translate("actions", "Show {0}")
+    for number, page in enumerate(MODULE_PAGES):
         yield Action(
-            f"show{kind.title.title().replace(' ', '')}",
-            MODULE,
-            QT_TRANSLATE_NOOP("actions", "Show {0}"),
-            show,
-            (f"Alt+{number + 1}", *_TAB_KEYS.get(kind.title, ())),
+            f"show{page.title().replace(' ', '')}",
+            menu,
+            show.format(translate("tabs", page)),
+            partial(workspace.show_page, page),
+            (f"Alt+{number + 1}", *_PAGE_KEYS.get(page, ())),
             needs=(MODEL,),
             begins_group=number == 0,
-            tab=kind.title,
         )
 
 
-def _panes() -> Iterator[Action]:
-    """Yield what can be done to each pane."""
-    yield Action(
-        "toggleStructure",
-        VIEW,
-        QT_TRANSLATE_NOOP("actions", "S&tructure panel"),
-        lambda c: c.panes.toggle("structure"),
-        ("F6",),
-        _OPENS,
-        (MODEL,),
+def _undock_actions(panes: Panes, menu: str) -> Iterator[Action]:
+    titles: tuple[tuple[PaneName, str], ...] = (
+        ("structure", translate("actions", "Open Structure in its own window")),
+        ("module", translate("actions", "Open Module in its own window")),
+        ("run", translate("actions", "Open Run in its own window")),
     )
-    yield Action(
-        "toggleModule",
-        VIEW,
-        QT_TRANSLATE_NOOP("actions", "&Module panel"),
-        lambda c: c.panes.toggle("module"),
-        ("F7",),
-        _OPENS,
-        (MODEL,),
-    )
-    yield Action(
-        "maximiseMiddle",
-        VIEW,
-        QT_TRANSLATE_NOOP("actions", "&Focus mode"),
-        lambda c: c.panes.maximise(None),
-        ("F11",),
-        QT_TRANSLATE_NOOP("actions", "Show only the middle panel, or all panels again"),
-        (MODEL,),
-    )
-    for name, title in _TORN_OFF:
-
-        def tear_off(commands: Commands, name: PaneName = name) -> None:
-            commands.panes.tear_off(name)
-
+    for name, title in titles:
         yield Action(
             f"tearOff{name.title()}",
-            VIEW,
+            menu,
             title,
-            tear_off,
-            tip=QT_TRANSLATE_NOOP("actions", "Choose again to put it back"),
+            partial(panes.undock, name),
+            tip=translate("actions", "Choose again to put it back"),
             needs=(MODEL,),
             begins_group=name == "structure",
         )
-    yield Action("resetPanes", VIEW, QT_TRANSLATE_NOOP("actions", "&Reset layout"),
-                 lambda c: c.panes.reset(), needs=(MODEL,))  # fmt: skip
-
-
-_OPENS = QT_TRANSLATE_NOOP("actions", "Show or hide this panel")
-_TORN_OFF: tuple[tuple[PaneName, str], ...] = (
-    ("structure", QT_TRANSLATE_NOOP("actions", "Open Structure in its own window")),
-    ("module", QT_TRANSLATE_NOOP("actions", "Open Module in its own window")),
-    ("run", QT_TRANSLATE_NOOP("actions", "Open Run in its own window")),
-)
-
-
-ENTRIES: tuple[Entry, ...] = (
-    Choice("openModel", FILE, QT_TRANSLATE_NOOP("actions", "Open &model"), _models,
-           lambda c, name: c.opening.open_named(name), opens=True),
-    Action("openFolder", FILE, QT_TRANSLATE_NOOP("actions", "&Open folder…"),
-           lambda c: c.opening.choose_folder(), ("Ctrl+O",)),
-    Action("openFile", FILE, QT_TRANSLATE_NOOP("actions", "Open f&ile…"),
-           lambda c: c.opening.choose_file(), ("Ctrl+Alt+O",)),
-    Action("openHub", FILE, QT_TRANSLATE_NOOP("actions", "Open from &Hugging Face…"),
-           lambda c: c.opening.choose_hub(), ("Ctrl+Shift+O",)),
-    Choice("openRecent", FILE, QT_TRANSLATE_NOOP("actions", "Open &recent"), _recent,
-           lambda c, name: c.opening.open_recent(name), opens=True, is_slow=True, keys="Ctrl"),
-    Action("openAgain", FILE, QT_TRANSLATE_NOOP("actions", "Re&load"),
-           lambda c: c.opening.open_again(), ("F5",),
-           QT_TRANSLATE_NOOP("actions", "Read the open model’s files again"), (MODEL,)),
-    Choice("head", FILE, QT_TRANSLATE_NOOP("actions", "Task hea&d"), _heads,
-           lambda c, name: c.workspace.open_head(name), _head, (MODEL,), begins_group=True),
-    Choice("compareWith", FILE, QT_TRANSLATE_NOOP("actions", "Compare &with"), _compared,
-           lambda c, name: c.comparing.compare_with(name), needs=(MODEL, IDLE), compares=True,
-           is_slow=True, begins_group=True),
-    Action("compareFolder", FILE, QT_TRANSLATE_NOOP("actions", "&Compare with a model folder…"),
-           lambda c: c.comparing.choose_folder(), ("Ctrl+Shift+D",), needs=(MODEL, IDLE)),
-    Action("compareFile", FILE, QT_TRANSLATE_NOOP("actions", "Com&pare with a model file…"),
-           lambda c: c.comparing.choose_file(), needs=(MODEL, IDLE)),
-    Action("compareHub", FILE, QT_TRANSLATE_NOOP("actions", "Compare with a H&ugging Face model…"),
-           lambda c: c.opening.choose_hub(c.comparing.compare_with), needs=(MODEL, IDLE)),
-    # A report of a run that is still going on would be one without it.
-    Action("exportPdf", FILE, QT_TRANSLATE_NOOP("actions", "&Export report…"),
-           lambda c: c.exporting.choose_report(), ("Ctrl+E", "Ctrl+Shift+E"), needs=(MODEL, IDLE),
-           begins_group=True),
-    Action("exportModules", FILE, QT_TRANSLATE_NOOP("actions", "Export modules as CS&V…"),
-           lambda c: c.exporting.choose_modules(), needs=(MODEL, IDLE)),
-    Action("saveMapPicture", FILE, QT_TRANSLATE_NOOP("actions", "Export map as image…"),
-           _save_map, needs=(MODEL,)),
-    Action("saveRuns", FILE, QT_TRANSLATE_NOOP("actions", "&Save run as…"),
-           lambda c: c.exporting.choose_runs(), ("Ctrl+S",),
-           QT_TRANSLATE_NOOP("actions", "Save to a file that bertviewer can "
-"open without the model"),
-           (RAN, IDLE)),
-    Action("showWelcome", FILE, QT_TRANSLATE_NOOP("actions", "S&tart page"),
-           lambda c: c.show_welcome(), ("Alt+Home",),
-           QT_TRANSLATE_NOOP("actions", "Models to open and questions to start with"),
-           begins_group=True),
-    Action("quit", FILE, QT_TRANSLATE_NOOP("actions", "&Quit"),
-           lambda c: c.close(), ("Ctrl+Q",), begins_group=True),
-
-    Action("palette", GO, QT_TRANSLATE_NOOP("actions", "&Search…"),
-           lambda c: c.finder.open(), ("Ctrl+K", "Ctrl+P"),
-           QT_TRANSLATE_NOOP("actions", "Find modules, heads, tensors, tokens, formula symbols, "
-                             "questions, commands and settings")),
-    Action("findCommand", GO, QT_TRANSLATE_NOOP("actions", "Search co&mmands…"),
-           lambda c: c.finder.open(FIND_COMMANDS), ("Ctrl+Shift+P",)),
-    Action("findSetting", GO, QT_TRANSLATE_NOOP("actions", "Search se&ttings…"),
-           lambda c: c.finder.open(FIND_SETTINGS), ("Ctrl+,",)),
-    Action("goBack", GO, QT_TRANSLATE_NOOP("actions", "&Back"),
-           lambda c: c.workspace.history.back(), ("Alt+Left",), needs=(BACK,),
-           begins_group=True),
-    Action("goForward", GO, QT_TRANSLATE_NOOP("actions", "&Forward"),
-           lambda c: c.workspace.history.forward(), ("Alt+Right",), needs=(FORWARD,)),
-    Action("focusFilter", GO, QT_TRANSLATE_NOOP("actions", "F&ilter modules"),
-           lambda c: c.focus("treeFilter"), ("Ctrl+F",), needs=(MODEL,), begins_group=True),
-    Action("focusSentence", GO, QT_TRANSLATE_NOOP("actions", "&Edit the sentence"),
-           lambda c: c.focus("sentenceEdit"), ("Ctrl+L",), needs=(MODEL,)),
-
-    Action("copyPath", MODULE, QT_TRANSLATE_NOOP("actions", "&Copy path"),
-           lambda c: module_actions.copy_path(c.workspace), ("Ctrl+Alt+C",), needs=(MODEL,)),
-    Action("copyPython", MODULE, QT_TRANSLATE_NOOP("actions", "Copy as &Python"),
-           lambda c: module_actions.copy_python(c.workspace),
-           tip=QT_TRANSLATE_NOOP("actions", "Python expression for this module, "
-"such as model.layer[3]"),
-           needs=(MODEL,)),
-    Action("copyRowCsv", MODULE, QT_TRANSLATE_NOOP("actions", "Copy row as CS&V"),
-           lambda c: module_actions.copy_csv(c.workspace), needs=(MODEL,)),
-    Action("copyRowMarkdown", MODULE, QT_TRANSLATE_NOOP("actions", "Copy row as &Markdown"),
-           lambda c: module_actions.copy_markdown(c.workspace), needs=(MODEL,)),
-    *_show_tabs(),
-    Action("showValues", MODULE, QT_TRANSLATE_NOOP("actions", "Show activ&ations"),
-           lambda c: module_actions.show_values(c.workspace),
-           tip=QT_TRANSLATE_NOOP("actions", "All values of its inputs and output in the last run"),
-           needs=(MODEL, RAN, CALLED), begins_group=True),
-    Action("checkModule", MODULE, QT_TRANSLATE_NOOP("actions", "Verif&y"),
-           lambda c: module_actions.check(c.workspace),
-           tip=QT_TRANSLATE_NOOP("actions", "Recompute its output of the last run and compare"),
-           needs=(MODEL, IDLE, RAN, CALLED)),
-
-    Action("enlargeViews", VIEW, QT_TRANSLATE_NOOP("actions", "Maximi&ze run panel"),
-           lambda c: c.panes.maximise("run"), ("Ctrl+M",), needs=(RAN,)),
-    *_panes(),
-    Choice("statistic", VIEW, QT_TRANSLATE_NOOP("actions", "&Statistic"), _statistics,
-           _choose_statistic, needs=(RAN,), begins_group=True),
-    Action("largerText", VIEW, QT_TRANSLATE_NOOP("actions", "&Larger text"),
-           lambda c: c.step_text_size(1), ("Ctrl++", "Ctrl+="), begins_group=True),
-    Action("smallerText", VIEW, QT_TRANSLATE_NOOP("actions", "Smaller te&xt"),
-           lambda c: c.step_text_size(-1), ("Ctrl+-",)),
-    Action("usualText", VIEW, QT_TRANSLATE_NOOP("actions", "R&eset text size"),
-           lambda c: c.step_text_size(0), ("Ctrl+0",)),
-    Choice("appearance", VIEW, QT_TRANSLATE_NOOP("actions", "&Appearance"), _appearances,
-           lambda c, name: c.set_appearance(name), lambda _: stored_appearance(),
-           begins_group=True),
-
-    Action("runSentence", RUN, QT_TRANSLATE_NOOP("actions", "&Run the sentence"),
-           lambda c: c.run(), ("Ctrl+R",), needs=(MODEL, IDLE)),
-    Action("runCorpus", RUN, QT_TRANSLATE_NOOP("actions", "Run a c&orpus…"),
-           lambda c: c.corpora.open_dialog(),
-           tip=QT_TRANSLATE_NOOP("actions", "Collect statistics over text files; can "
-"be resumed if stopped"),
-           needs=(MODEL, IDLE)),
-    Action("cancel", RUN, QT_TRANSLATE_NOOP("actions", "&Cancel"),
-           lambda c: c.workspace.scheduler.cancel(), ("Ctrl+.",), needs=(BUSY,)),
-    Action("keepAsA", RUN, QT_TRANSLATE_NOOP("actions", "&Pin as baseline (A)"),
-           lambda c: c.workspace.runs.keep(), ("Ctrl+Shift+K",),
-           QT_TRANSLATE_NOOP("actions", "Compare later runs (B) with this run"), (RAN,)),
-    Choice("device", RUN, QT_TRANSLATE_NOOP("actions", "&Device"), _devices,
-           lambda c, name: c.set_device(name), lambda c: c.workspace.device, begins_group=True),
-
-    Action("userGuide", HELP, QT_TRANSLATE_NOOP("actions", "&User guide"),
-           lambda c: c.show_guide(), ("F1",),
-           QT_TRANSLATE_NOOP("actions", "Read and search the user guide")),
-    Action("keys", HELP, QT_TRANSLATE_NOOP("actions", "&Keyboard shortcuts"),
-           lambda c: c.show_guide("shortcuts.md"), ("Ctrl+F1",),
-           QT_TRANSLATE_NOOP("actions", "All keyboard shortcuts, by menu and by pane")),
-    Action("whatIsWhat", HELP, QT_TRANSLATE_NOOP("actions", "&Glossary"),
-           lambda c: c.show_guide("glossary.md"), ("Shift+F1",),
-           QT_TRANSLATE_NOOP("actions", "What the terms in the window mean")),
-    Action("about", HELP, QT_TRANSLATE_NOOP("actions", "&About bertviewer"),
-           lambda c: c.show_about(), begins_group=True),
-)  # fmt: skip
-
-
-def action_of(name: str) -> Action:
-    """Return the action of that name."""
-    return next(each for each in ENTRIES if isinstance(each, Action) and each.name == name)

@@ -6,7 +6,6 @@ from PySide6.QtWidgets import (
     QApplication,
     QLineEdit,
     QMainWindow,
-    QMenu,
     QTreeView,
     QWidget,
 )
@@ -14,32 +13,29 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.theme import DARK
 from bertviewer.core.runs.device import CPU
 from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.ui.actions.action import shortcut_keys
+from bertviewer.ui.actions.action_set import ActionSet
 from bertviewer.ui.checkpoint.banner import NoticeBanner, RandomBanner
 from bertviewer.ui.compare.controller import ComparisonController
 from bertviewer.ui.corpus.controller import CorpusController
 from bertviewer.ui.docks.dock import Pane
+from bertviewer.ui.docks.focus import TabOrder
 from bertviewer.ui.docks.panes import Panes
-from bertviewer.ui.docks.tab_order import TabOrder
 from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.module.inspector import Inspector
-from bertviewer.ui.palette.field import PaletteField
-from bertviewer.ui.palette.palette import Palette
+from bertviewer.ui.palette.palette import Palette, PaletteField
 from bertviewer.ui.run.run_area import RunArea
 from bertviewer.ui.run.saved_runs import SavedRunBanner
 from bertviewer.ui.settings.settings import store
-from bertviewer.ui.shell.action_table import ENTRIES
+from bertviewer.ui.shell.action_table import action_table, menu_titles
 from bertviewer.ui.shell.breadcrumb import Breadcrumb
 from bertviewer.ui.shell.drop_hint import DropHint
 from bertviewer.ui.shell.exporting import Exporting
-from bertviewer.ui.shell.history_buttons import HistoryButtons
-from bertviewer.ui.shell.menus import Menus
 from bertviewer.ui.shell.opening import Opening
 from bertviewer.ui.shell.status_bar import Status
-from bertviewer.ui.shell.tabs import TABS, DetailTabs
-from bertviewer.ui.shell.top_bar import BannerBar, BarParts, TopBar
+from bertviewer.ui.shell.tabs import DetailTabs
+from bertviewer.ui.shell.top_bar import BannerBar, HistoryButtons, TopBar
 from bertviewer.ui.shell.window_geometry import LeastSize, room_on
-from bertviewer.ui.shell.window_shortcuts import WindowShortcuts
+from bertviewer.ui.state.pages import MODULE_PAGES, Page
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import (
     DARK_NAME,
@@ -58,13 +54,8 @@ from bertviewer.ui.widgets.messages import ErrorBar, show_about
 
 DEVICE_SETTING = "device"
 _WISHED_SIZE = QSize(1440, 900)
-MODELS = ("openModel", "openRecent", "openFolder", "openFile", "openHub", "", "head")
-"""What the chip of the open model offers."""
-OF_A_ROW = (
-    *("showMap", "showTensors", "showSource", "checkModule", ""),
-    *("copyPath", "copyPython", "copyRowCsv", "copyRowMarkdown"),
-)
-"""What a row of the tree offers."""
+MODEL_MENU = ("openModel", "openRecent", "openFolder", "openFile", "openHub", "", "head")
+"""Entries in the menu of the model chip; "" is a separator."""
 LEAST_MIDDLE = 200
 
 
@@ -101,19 +92,17 @@ class MainWindow(QMainWindow):
         self.exporting = Exporting(
             workspace, self, lambda: self.run_area.statistic, lambda: self.corpora.folder
         )
-        self.finder = Palette(ENTRIES, self, self)
-        self._menus = Menus(self, self)
-        WindowShortcuts(self, shortcut_keys(ENTRIES))
+        self.finder = Palette(workspace, lambda: self.action_set.entries, self.show_guide, self)
+        self.action_set = ActionSet(self, workspace, menu_titles(), action_table(self))
         self._make_bar(icon)
         self.setStatusBar(Status(workspace, self))
         TabOrder(self, self._regions)
         workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
 
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.page_wanted.connect(self._bring_pane)
-        workspace.question_wanted.connect(self._bring_question)
+        workspace.page_requested.connect(self._bring_pane)
         # Later: the choice may come from the menu that is filled anew then.
-        workspace.device_chosen.connect(lambda: workspace.draw_queue.later(self._menus.update))
+        workspace.device_chosen.connect(lambda: workspace.deferred.add(self.action_set.update))
         QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
 
     def open_source(self, source: ModelSource) -> None:
@@ -143,7 +132,7 @@ class MainWindow(QMainWindow):
         assert isinstance(application, QApplication)
         store(SETTING, name)
         apply_appearance(application, name)
-        self._menus.update()
+        self.action_set.update()
 
     def set_device(self, name: str) -> None:
         """Run sentences on another device from now on, and remember it."""
@@ -158,6 +147,15 @@ class MainWindow(QMainWindow):
     def toggle_theme(self) -> None:
         """Make a light window dark, and a dark one light."""
         self.set_appearance(LIGHT_NAME if theme_of(self) is DARK else DARK_NAME)
+
+    def export_map(self) -> None:
+        """Show the map, and save it as an image."""
+        from bertviewer.ui.map.tab import MapTab
+
+        self.workspace.show_page(Page.MAP)
+        page = self._tabs.pages.current
+        assert isinstance(page, MapTab)
+        page.export_image()
 
     def focus(self, name: str) -> None:
         """Put the cursor into the field of that object name."""
@@ -187,8 +185,8 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what is going on; Qt calls it."""
-        self.workspace.requests.clear()  # nobody is there to be told
-        self.workspace.scheduler.cancel()
+        self.workspace.jobs.forget_requests()  # nobody is there to be told
+        self.workspace.jobs.cancel()
         self.run_area.bar.stop(0)
         super().closeEvent(event)
 
@@ -200,7 +198,7 @@ class MainWindow(QMainWindow):
             parent=middle,
             spacing=0,
         )
-        tabs = DetailTabs(self.workspace)
+        self._tabs = tabs = DetailTabs(self.workspace)
         # In a low window all pages give way, for the plots of a run.
         tabs.setMinimumHeight(LEAST_MIDDLE)
         layout.addWidget(tabs, 1)
@@ -211,8 +209,6 @@ class MainWindow(QMainWindow):
         vbox(HubBar(self.workspace), (self.run_area, 1), parent=lower, spacing=0)
         tree = ModuleTreePanel(self.workspace)
         tree.opened.connect(self._look_closely)
-        tree.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))
-        self.workspace.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))
         panes = (
             Pane("structure", self.tr("Structure"), tree, TreeHeading(self.workspace)),
             Pane("module", self.tr("Module"), Inspector(self.workspace)),
@@ -225,23 +221,17 @@ class MainWindow(QMainWindow):
     def _look_closely(self, key: str) -> None:
         """Show a module of the tree in the first tab, which draws it."""
         self.workspace.selection.select(key)
-        self.workspace.page_wanted.emit(TABS[0].title)
+        self.workspace.show_page(Page.MAP)
 
     def _make_bar(self, icon: QIcon) -> None:
-        menu = QMenu(self)
-        for each in self._menus.all:
-            menu.addMenu(each)
-        models = QMenu(self)
-        self._menus.offer(models, MODELS)
+        actions, workspace = self.action_set, self.workspace
+        back, forward, search = map(actions.entry, ("goBack", "goForward", "palette"))
         path = (
-            HistoryButtons(self.workspace),
-            Breadcrumb(self.workspace),
-            PaletteField(self.finder),
+            HistoryButtons(workspace.history, back.tooltip, forward.tooltip),
+            Breadcrumb(workspace),
+            PaletteField(self.finder, search.shortcut),
         )
-        parts = BarParts(
-            models, menu, path, self.panes, self.toggle_theme, self.exporting.choose_report
-        )
-        bar = TopBar(self.workspace, icon, parts)
+        bar = TopBar(workspace, icon, actions, MODEL_MENU, path, self.panes, self.toggle_theme)
         self._bar = bar
         self.addToolBar(bar)
         self.addToolBarBreak()
@@ -251,7 +241,7 @@ class MainWindow(QMainWindow):
         banners = notices, random, self._errors
         self._banners = BannerBar(*banners)
         self.addToolBar(self._banners)
-        self.workspace.scheduler.activity_changed.connect(self._on_activity)
+        self.workspace.jobs.activity_changed.connect(self._on_activity)
         self.menuBar().hide()
 
     def _regions(self) -> tuple[QWidget, ...]:
@@ -268,7 +258,7 @@ class MainWindow(QMainWindow):
 
     def _on_activity(self) -> None:
         """Take back what failed before, now that something else is going on."""
-        if self.workspace.scheduler.activity and not self._errors.is_persistent:
+        if self.workspace.jobs.activity and not self._errors.is_persistent:
             self._errors.close()
 
     def _leave_welcome(self) -> None:
@@ -277,15 +267,12 @@ class MainWindow(QMainWindow):
             self.panes.set_shown(True)
             self._focus_tree()
 
-    def _bring_pane(self, title: str) -> None:
-        """Have the pane in sight that a page stands in, if another one has all the room."""
-        is_in_middle = any(kind.title == title for kind in TABS)
-        self.panes.bring(None if is_in_middle else "run")
-
-    def _bring_question(self, view: str, _name: str) -> None:
-        """Show the pane of the module for a question that is answered there."""
-        if not view:
+    def _bring_pane(self, page: Page) -> None:
+        """Show the pane of a page, if it is closed or another one is maximized."""
+        if page == Page.MODULE:
             self.panes.bring("module")
+        else:
+            self.panes.bring(None if page in MODULE_PAGES else "run")
 
     def _follow_system(self) -> None:
         if stored_appearance() == "system":

@@ -100,7 +100,7 @@ class Opening(QObject):
         dialog = HubDialog(self._window, self._hub_name)
         dialog.chosen.connect(self._keep_hub_name)
         dialog.chosen.connect(use or self.open_named)
-        dialog.failed.connect(self._workspace.scheduler.errored)
+        dialog.failed.connect(self._workspace.jobs.errored)
         dialog.open()
 
     def _keep_hub_name(self, name: str) -> None:

@@ -51,7 +51,7 @@ class Session(QObject):
         self._is_model_back = self._are_views_back = False
         window.installEventFilter(self)
         self._workspace.architecture_changed.connect(self._on_architecture)
-        self._workspace.views_wanted.connect(self._on_views)
+        self._workspace.views_ready.connect(self._on_views)
 
     @property
     def source(self) -> ModelSource | None:

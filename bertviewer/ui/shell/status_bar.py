@@ -75,11 +75,11 @@ class Status(QStatusBar):
         weights.setContentsMargins(0, 0, 12, 0)
         self.addPermanentWidget(weights)
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.scheduler.activity_changed.connect(self._on_activity)
-        workspace.scheduler.progressed.connect(self._on_progress)
+        workspace.jobs.activity_changed.connect(self._on_activity)
+        workspace.jobs.progressed.connect(self._on_progress)
         workspace.exported.connect(self._on_exported)
         workspace.saved.connect(self._on_saved)
-        workspace.scheduler.cancelled.connect(self._on_cancelled)
+        workspace.jobs.cancelled.connect(self._on_cancelled)
         refusals.told.connect(self._on_refused)
 
     def _on_architecture(self) -> None:
@@ -98,18 +98,18 @@ class Status(QStatusBar):
         )
 
     def _on_activity(self) -> None:
-        activity = self._workspace.scheduler.activity
+        activity = self._workspace.jobs.activity
         if not activity:
             self.clearMessage()
         elif activity == "run" and not libraries.are_loaded():
             self.showMessage(self.tr("Loading torch and transformers… Your run will follow."))
 
     def _on_progress(self, _done: int, _total: int, label: str) -> None:
-        if label == libraries.LABEL and self._workspace.scheduler.activity == "run":
+        if label == libraries.LABEL and self._workspace.jobs.activity == "run":
             return  # it is said already, and that the wish is kept
         # Deriving formulas goes on in the background, and is nobody's activity.
         # A download is told where it was asked for, and a first model in the middle.
-        activity = self._workspace.scheduler.activity
+        activity = self._workspace.jobs.activity
         is_first = activity == "open" and self._workspace.architecture is None
         if activity not in ("", "download") and not is_first:
             self.showMessage(f"{label}…")

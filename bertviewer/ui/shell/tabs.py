@@ -1,11 +1,12 @@
-"""The tabs of the detail pane: the one list of them, and when each is written anew."""
+"""Tabs in the middle of the window: the pages of the selected module."""
 
 from typing import TYPE_CHECKING, TypeAlias
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
+from typing_extensions import override
 
-from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.state.pages import Page
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.pages import PageKind, PageTabs
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from bertviewer.ui.tensors.tab import TensorsTab
     from bertviewer.ui.what_if.tab import WhatIfTab
 
-    Page: TypeAlias = (
+    Tab: TypeAlias = (
         MapTab | FormulaTab | TensorsTab | ConfigurationTab | SourceTab | WalkTab | WhatIfTab
     )
 
@@ -65,25 +66,23 @@ def _what_if(workspace: Workspace) -> "WhatIfTab":
     return WhatIfTab(workspace)
 
 
-TABS: "tuple[PageKind[Page], ...]" = (
+TABS: "tuple[PageKind[Tab], ...]" = (
     PageKind(
-        QT_TRANSLATE_NOOP("tabs", "Map"),
+        Page.MAP,
         _map,
         frozenset({"row", "head", "formulas", "run", "comparison"}),
     ),
-    PageKind(QT_TRANSLATE_NOOP("tabs", "Formula"), _formula, frozenset({"row"})),
-    PageKind(QT_TRANSLATE_NOOP("tabs", "Tensors"), _tensors, frozenset({"row", "formulas", "run"})),
-    PageKind(QT_TRANSLATE_NOOP("tabs", "Walk"), _walk, frozenset({"row", "formulas", "run"})),
-    PageKind(QT_TRANSLATE_NOOP("tabs", "What if"), _what_if, frozenset({"row", "formulas"})),
-    PageKind(
-        QT_TRANSLATE_NOOP("tabs", "Configuration"), _configuration, frozenset({"row", "formulas"})
-    ),
-    PageKind(QT_TRANSLATE_NOOP("tabs", "Source"), _source, frozenset({"row"})),
+    PageKind(Page.FORMULA, _formula, frozenset({"row"})),
+    PageKind(Page.TENSORS, _tensors, frozenset({"row", "formulas", "run"})),
+    PageKind(Page.WALK, _walk, frozenset({"row", "formulas", "run"})),
+    PageKind(Page.WHAT_IF, _what_if, frozenset({"row", "formulas"})),
+    PageKind(Page.CONFIGURATION, _configuration, frozenset({"row", "formulas"})),
+    PageKind(Page.SOURCE, _source, frozenset({"row"})),
 )
 
 
-class DetailTabs(PageTabs["Page"]):
-    """The detail pane. Only the tab in sight is written; another one when it comes into sight."""
+class DetailTabs(PageTabs["Tab"]):
+    """The tabs; a page is built and refreshed when it is shown."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(
@@ -96,21 +95,23 @@ class DetailTabs(PageTabs["Page"]):
         self.setObjectName("detailTabs")
         self.tabBarClicked.connect(self._on_click)
 
+    @override
     def event(self, event: QEvent) -> bool:
-        """Let the page in sight keep a shortcut, as Ctrl+F, from its title too; Qt calls it."""
+        # The visible page may claim a shortcut, as Ctrl+F, while the tab bar has the focus.
         if event.type() == QEvent.Type.ShortcutOverride and self.tabBar().hasFocus():
             return self.pages.current.event(event)
         return super().event(event)
 
+    @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Hand the page in sight the keys that its title leaves; Qt calls it."""
+        # The visible page gets the keys that the tab bar ignores.
         super().keyPressEvent(event)
         if not event.isAccepted() and self.tabBar().hasFocus():
             event.accept()
             self.pages.current.event(event)
 
     def _on_click(self, number: int) -> None:
-        """Have the keys go to a page that is read with them; other ones leave them to the tree."""
+        """Focus a page that is read with the keyboard; for others the tree keeps the focus."""
         if number < 0:
             return
         page = self.pages.page(number)

@@ -80,9 +80,13 @@ class Runs(QObject):
             self.check_changed.emit()
 
     def clear(self) -> None:
-        """Show no run, and keep none: the model is another one."""
+        """Forget all runs: another model is opened."""
+        had_baseline = self.watched_a is not None
         self.watched = self.watched_a = self.saved = None
         self.checks = {}
+        self.run_changed.emit()
+        if had_baseline:
+            self.comparison_changed.emit()
 
     def keep(self, watched: RecordedRun | None = None) -> None:
         """Keep a run as run A, the last one if none is given."""

@@ -12,14 +12,13 @@ from bertviewer.core.runs.device import CPU, Device, chosen_device
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import ModelSource, find_task
-from bertviewer.ui.jobs import model_jobs as jobs
-from bertviewer.ui.jobs.prefetcher import Preparing
-from bertviewer.ui.jobs.preload_qt_types import QtClasses
-from bertviewer.ui.jobs.requests import Request
-from bertviewer.ui.jobs.scheduler import Scheduler
+from bertviewer.ui.jobs import model_jobs
+from bertviewer.ui.jobs.job_queue import JobQueue, Request
+from bertviewer.ui.jobs.prefetcher import Prefetcher
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.state.history import History
 from bertviewer.ui.state.model_comparison import KeptComparison
+from bertviewer.ui.state.pages import Page, PageSubject
 from bertviewer.ui.state.run_input import RunInput
 from bertviewer.ui.state.runs import Runs
 from bertviewer.ui.state.selection import Selection
@@ -31,48 +30,42 @@ if TYPE_CHECKING:
     from bertviewer.core.hub.opening import HubModel
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.util.errors import UserError
-    from bertviewer.ui.jobs.requests import ModelWork
+    from bertviewer.ui.jobs.job_queue import ModelWork
 
 
 class Workspace(QObject):
-    """State, and the actions that change it; widgets listen to it and never to one another.
+    """State of the window, and what changes it; widgets follow it and never one another.
 
-    The signals say that a part of the state is new; what it is stands in the attributes.
-    ``heads_known``: it is known for which tasks the checkpoint has a head;
-    ``overview_ready``: what describes a module is imported; ``views_wanted``: a run is about
-    to come, or all is there that its views are drawn with.
-    ``page_wanted``: the page of that title shall come into sight; ``tensor_wanted``: the tensor of
-    that name, in the page that shows tensors; ``values_wanted``: there what the module took or gave
-    by a ``TensorKey``, of one token or ``None``, or a ``CheckStep``;
-    ``statistic_wanted``: the statistic of layers;
-    ``sentences_wanted``: both sentences as vectors, in the page "Tokens";
-    ``map_picture_wanted``: the map shall be saved as a picture;
-    ``config_key_wanted``: the row of that key in the configuration;
-    ``question_wanted``: the answer of an explanation by its name, in the view of the title that
-    comes first, or at the selected module for an empty title;
-    ``menu_wanted``: the menu shall have what can be done with the selected module.
+    Signals, which say that a part of the state has changed:
+        architecture_changed: another model is open, or its structure was corrected; its root is
+            selected and there is no run. Carries the architecture.
+        formulas_changed: formulas or data flows were derived, or will not come.
+        heads_known: it is known for which tasks the checkpoint has a head.
+        confirmed: the open model has been built.
+        devices_changed: torch has listed the devices.
+        device_chosen: sentences run on another device from now on.
+        overview_ready: the description of modules is imported.
+        views_ready: the views of runs are imported, or a run comes now.
+        exported, saved: a file was written; carry its path.
+        weights_arrived: the weights of a Hugging Face model are downloaded.
+
+    Requests:
+        page_requested: a page is to be shown; carries the ``Page``, and the ``PageSubject`` or
+            ``None``.
     """
 
-    architecture_changed = Signal()
+    architecture_changed = Signal(object)
     formulas_changed = Signal()
     heads_known = Signal()
     confirmed = Signal()
     devices_changed = Signal()
     device_chosen = Signal()
     overview_ready = Signal()
-    views_wanted = Signal()
+    views_ready = Signal()
     exported = Signal(str)
     saved = Signal(str)
     weights_arrived = Signal()
-    page_wanted = Signal(str)
-    tensor_wanted = Signal(str)
-    values_wanted = Signal(object, object)
-    statistic_wanted = Signal(str)
-    sentences_wanted = Signal()
-    map_picture_wanted = Signal()
-    menu_wanted = Signal(object)
-    config_key_wanted = Signal(str)
-    question_wanted = Signal(str, str)
+    page_requested = Signal(object, object)
 
     def __init__(self, worker: Worker, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -92,22 +85,23 @@ class Workspace(QObject):
         self.history = History(self.selection, self)
         self.runs, self.next_run = Runs(self), RunInput(self)
         self.comparison = KeptComparison(self)
-        self.scheduler = Scheduler(worker, self)
-        self.requests, self.draw_queue = self.scheduler.requests, self.scheduler.draw_queue
-        self._heads = Request[dict[str, tuple[str, ...]]](self.requests, self)
+        self.jobs = JobQueue(worker, self)
+        self.deferred = self.jobs.deferred
+        self._heads = Request[dict[str, tuple[str, ...]]](self.jobs, self)
         self._heads.finished.connect(self._on_heads)
-        self._preparing, self._classes = Preparing(self.scheduler, self), QtClasses(self)
-        self._preparing.overview_ready.connect(self.overview_ready)
-        self._preparing.views_ready.connect(self.views_wanted)
-        self._preparing.libraries_ready.connect(self._on_libraries)
-        self._preparing.confirmed.connect(self._on_confirmed)
-        self._preparing.derived.connect(self._on_derived)
-        self._preparing.failed.connect(self.formulas_changed)
+        self._prefetcher = Prefetcher(self.jobs, self)
+        self.architecture_changed.connect(self.selection.row_changed)
+        self._prefetcher.overview_ready.connect(self.overview_ready)
+        self._prefetcher.views_ready.connect(self.views_ready)
+        self._prefetcher.libraries_ready.connect(self._on_libraries)
+        self._prefetcher.confirmed.connect(self._on_confirmed)
+        self._prefetcher.derived.connect(self._on_derived)
+        self._prefetcher.failed.connect(self.formulas_changed)
 
     @property
     def is_deriving(self) -> bool:
         """Whether the formulas of the open model are still to come."""
-        return self._preparing.is_deriving
+        return self._prefetcher.is_deriving
 
     @property
     def device(self) -> str:
@@ -117,8 +111,12 @@ class Workspace(QObject):
     def open(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open; that one stays if the new one is bad."""
         if source.kind == "runs":
-            self._classes.make_all()  # the worker prepares their views
-        self.scheduler.start("open", partial(jobs.open_model_job, source), self._on_opened)
+            self._prefetcher.load_qt_types()  # the worker prepares their views
+        self.jobs.start("open", partial(model_jobs.open_model_job, source), self._on_opened)
+
+    def show_page(self, page: Page, subject: PageSubject | None = None) -> None:
+        """Bring a page into view, and show a subject on it."""
+        self.page_requested.emit(page, subject)
 
     def has_random_head(self, task: str) -> bool:
         """Return whether the checkpoint is known to lack tensors of the model for a task."""
@@ -138,22 +136,22 @@ class Workspace(QObject):
         """Run a sentence through the open model."""
         if self._model is None:
             return
-        self._classes.make_all()
+        self._prefetcher.load_qt_types()
         work = partial(
-            jobs.run_sentence_job, self._model, sentence, random_weights, self.device_wish
+            model_jobs.run_sentence_job, self._model, sentence, random_weights, self.device_wish
         )
-        self.scheduler.start("run", work, self.show_run, until_drawn=True)
+        self.jobs.start("run", work, self.show_run, until_drawn=True)
 
     def run_both(self, other: ModelSource) -> None:
         """Run what is typed through the open model, and as run A through another one."""
         if self._model is None or self.next_run.lacking:
             return
-        self._classes.make_all()
+        self._prefetcher.load_qt_types()
         sentence, random_weights = self.next_run.sentence, self.next_run.random_weights
         work = partial(
-            jobs.run_both_job, self._model, other, sentence, random_weights, self.device_wish
+            model_jobs.run_both_job, self._model, other, sentence, random_weights, self.device_wish
         )
-        self.scheduler.start("run", work, self._on_both, until_drawn=True)
+        self.jobs.start("run", work, self._on_both, until_drawn=True)
 
     def run_next(self) -> None:
         """Run what is typed, unless something is missing."""
@@ -162,14 +160,14 @@ class Workspace(QObject):
 
     def check(self, path: str) -> None:
         """Check what the module at ``path`` gave in the last run, while nothing else goes on."""
-        if self._model is None or self.runs.watched is None or self.scheduler.activity:
+        if self._model is None or self.runs.watched is None or self.jobs.activity:
             return
-        work = partial(jobs.check_module_job, self._model, self.runs.watched, path)
-        self.scheduler.start("check", work, partial(self.runs.set_check, self.runs.watched, path))
+        work = partial(model_jobs.check_module_job, self._model, self.runs.watched, path)
+        self.jobs.start("check", work, partial(self.runs.set_check, self.runs.watched, path))
 
     def prepare_drawing(self) -> None:
         """Have all there that the worker may name when it has pictures drawn."""
-        self._classes.make_all()
+        self._prefetcher.load_qt_types()
 
     def export(self, write: "ModelWork[Path]") -> None:
         """Have a report of the open model written by ``write``, which returns its path."""
@@ -177,7 +175,7 @@ class Workspace(QObject):
             return
         self.prepare_drawing()
         work = partial(write, self._model)
-        self.scheduler.start("export", work, lambda written: self.exported.emit(str(written)))
+        self.jobs.start("export", work, lambda written: self.exported.emit(str(written)))
 
     def run_corpus(
         self,
@@ -186,64 +184,60 @@ class Workspace(QObject):
     ) -> None:
         """Have many sentences run through the open model by ``work``."""
         if self._model is not None:
-            self.scheduler.start("corpus", partial(work, self._model), returned)
+            self.jobs.start("corpus", partial(work, self._model), returned)
 
     def save_runs(self, path: Path) -> None:
         """Write the last run, and run A, as a file that can be opened again."""
         if self._model is None or (kept := self.runs.kept()) is None:
             return
-        work = partial(jobs.write_runs_job, path, self._model, kept, self.models)
-        self.scheduler.start("save", work, lambda written: self.saved.emit(str(written)))
+        work = partial(model_jobs.write_runs_job, path, self._model, kept, self.models)
+        self.jobs.start("save", work, lambda written: self.saved.emit(str(written)))
 
     def export_modules(self, path: Path) -> None:
         """Write every module of the open model as CSV."""
         if self.architecture is None:
             return
-        work = partial(jobs.write_modules_job, path, self.architecture, self.models)
-        self.scheduler.start("save", work, lambda written: self.saved.emit(str(written)))
+        work = partial(model_jobs.write_modules_job, path, self.architecture, self.models)
+        self.jobs.start("save", work, lambda written: self.saved.emit(str(written)))
 
     def guard(self, *models: ModelSource) -> None:
         """Let nothing that is saved from now on replace a file of these models."""
         self.models = tuple(dict.fromkeys((*self.models, *models)))
 
-    def _on_opened(self, opened: jobs.Opened) -> None:
-        self._model = self.requests.model = model = opened.model
+    def _on_opened(self, opened: model_jobs.Opened) -> None:
+        self._model = self.jobs.model = model = opened.model
         if not model.source.is_same_model(self.source):
             self.history.forget()  # its places are not this model's
         self.source, self.remote = model.source, model.remote
         self.guard(model.source)
-        self._preparing.begin(model)
+        self._prefetcher.begin(model)
         self._show(opened)
         if opened.saved is not None:
             saved = self.runs.take_saved(opened.saved, model.source.name)
-            self.show_run(jobs.Ran(saved, None))
+            self.show_run(model_jobs.Ran(saved, None))
             self.runs.take_checks(opened.saved)
-        self._classes.when_made(self._preparing.release)
+        self._prefetcher.start()
 
-    def _show(self, opened: jobs.Opened) -> None:
+    def _show(self, opened: model_jobs.Opened) -> None:
         """Put a model's structure in place of what was there, and have its formulas derived."""
         model = opened.model
+        self.runs.clear()
         self.architecture, self.keys = model.architecture, model.load_report
         self.heads = model.tasks
-        self._preparing.derive(model)
+        self._prefetcher.derive(model)
         self.selection.set_tree(opened.tree)
-        self.runs.clear()
-        self.requests.clear()
-        self._heads.forget()
+        self.jobs.forget_requests()
         self.random_heads = None
         self.next_run.set_model(model.source, model.architecture)
-        self.architecture_changed.emit()
-        self.runs.comparison_changed.emit()
-        self.runs.run_changed.emit()
-        self.selection.row_changed.emit()
+        self.architecture_changed.emit(model.architecture)
 
-    def show_run(self, ran: jobs.Ran) -> None:
+    def show_run(self, ran: model_jobs.Ran) -> None:
         """Show a run in place of the last one; the worker's comes here."""
         from bertviewer.core.analysis.predictions import mask_positions
 
         if ran.corrected is not None:
             self._show(ran.corrected)
-        self.views_wanted.emit()
+        self.views_ready.emit()
         watched, run = ran.watched, ran.watched.run
         # The first word is more of an example than the mark at the sentence's beginning; a mask
         # is there to be guessed.
@@ -260,7 +254,7 @@ class Workspace(QObject):
             self.keys = replace(self.keys, missing=run.source.random_tensors)
         self.runs.run_changed.emit()
 
-    def _on_both(self, both: jobs.RanBoth) -> None:
+    def _on_both(self, both: model_jobs.RanBoth) -> None:
         self.show_run(both.ran)
         self.runs.keep(both.run_a)
 
@@ -268,18 +262,18 @@ class Workspace(QObject):
         self.devices = devices
         self.devices_changed.emit()
 
-    def _on_confirmed(self, corrected: jobs.Opened | None) -> None:
+    def _on_confirmed(self, corrected: model_jobs.Opened | None) -> None:
         if corrected is not None:
             self._show(corrected)
         if self.keys is not None:
-            self._heads.want(self.source, jobs.random_heads_job)
+            self._heads.want(self.source, model_jobs.random_heads_job)
         self.confirmed.emit()
 
     def _on_heads(self) -> None:
         self.random_heads = self._heads.result or {}
         self.heads_known.emit()
 
-    def _on_derived(self, derived: jobs.Derived) -> None:
+    def _on_derived(self, derived: model_jobs.Derived) -> None:
         self.architecture = derived.architecture
         self.selection.exchange_tree(derived.tree)
         self.formulas_changed.emit()

@@ -17,7 +17,7 @@ from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.tensors.values import NamedValues
 from bertviewer.core.util.numbers import number_text
 from bertviewer.core.util.text import isolated
-from bertviewer.ui.jobs.requests import Request
+from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.part_choice import PartChoice
 from bertviewer.ui.tensors.subject import Subject
@@ -141,8 +141,8 @@ class Inspector(QWidget):
         self._is_new = False  # the subject has not been shown yet
         self._preferred_token: int | None = None
         self._rows = Axis()  # of a parameter, once it is known
-        self._values = Request[NamedValues | None](workspace.requests, self, needs_torch=False)
-        self._tokens = Request[TokenIndex](workspace.requests, self)
+        self._values = Request[NamedValues | None](workspace.jobs, self, needs_torch=False)
+        self._tokens = Request[TokenIndex](workspace.jobs, self)
         self._title = named(TensorTitle(workspace), "tensorTitle")
         self._parts = PartChoice()
         self._difference = LargestDifference()

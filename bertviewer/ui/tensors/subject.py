@@ -16,8 +16,8 @@ from bertviewer.core.tensors.parameters import tensor_values, token_rows
 from bertviewer.core.tensors.values import NamedValues
 from bertviewer.core.util import libraries
 from bertviewer.core.util.progress import Progress
+from bertviewer.ui.jobs.job_queue import ModelWork
 from bertviewer.ui.jobs.recorded_run import RecordedRun
-from bertviewer.ui.jobs.requests import ModelWork
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.util.numbers import count_text
+from bertviewer.ui.state.pages import PageSubject, RecordedValues
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.inspector import Inspector
 from bertviewer.ui.tensors.subject import (
@@ -70,8 +71,6 @@ class TensorsTab(QWidget):
         self._recorded.changed.connect(self.refresh)
         self._recorded.late.connect(self._on_late)
         workspace.architecture_changed.connect(self._clear)
-        workspace.tensor_wanted.connect(self._on_name_wanted)
-        workspace.values_wanted.connect(self._on_wanted)
         workspace.runs.check_changed.connect(self._on_check)
 
     def refresh(self) -> None:
@@ -164,12 +163,15 @@ class TensorsTab(QWidget):
         outputs = (each for each in self._recorded.tensors if each.key.side == "output")
         return (self._model.largest() if has_values else None) or next(outputs, None)
 
-    def _on_name_wanted(self, name: str) -> None:
-        self._on_wanted(name.removeprefix(self._prefix))
-
-    def _on_wanted(self, preference: Preference, token: int | None = None) -> None:
-        self._preference, self._is_closed = preference, False
-        self._inspector.prefer_token(token)
+    def show_subject(self, subject: PageSubject) -> None:
+        """Show a tensor of the selected module by its name, or values of the last run."""
+        if isinstance(subject, RecordedValues):
+            self._preference = subject.values
+            self._inspector.prefer_token(subject.token)
+        elif isinstance(subject, str):
+            self._preference = subject.removeprefix(self._prefix)
+            self._inspector.prefer_token(None)
+        self._is_closed = False
         self._choose()
 
     def _on_late(self) -> None:

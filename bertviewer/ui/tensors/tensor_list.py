@@ -18,8 +18,8 @@ from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.core.util.progress import Progress
 from bertviewer.report.numbers import deviation
+from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.jobs.recorded_run import FROM_FILE, RecordedRun
-from bertviewer.ui.jobs.requests import Request
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.subject import Listed
 from bertviewer.ui.views.choice_box import offer
@@ -166,7 +166,7 @@ class RecordedTensorList(QObject):
     def __init__(self, workspace: Workspace, parent: QObject) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self._request = Request[Recorded](workspace.requests, self, needs_torch=False)
+        self._request = Request[Recorded](workspace.jobs, self, needs_torch=False)
         self.path = ""
         self.reason = ""
         """Why there are no tensors, "" if there are or will be."""

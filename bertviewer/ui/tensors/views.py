@@ -77,7 +77,7 @@ class SaveButton(QToolButton):
             return save(part, path, models, progress)
 
         saved = self._workspace.saved
-        self._workspace.scheduler.start("save", work, lambda written: saved.emit(str(written)))
+        self._workspace.jobs.start("save", work, lambda written: saved.emit(str(written)))
 
     def _choose_file(self, suffix: str) -> None:
         if self._part is None:

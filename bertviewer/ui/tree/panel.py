@@ -12,6 +12,7 @@ from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.util.memory import gc_paused
 from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.fonts import sized
+from bertviewer.ui.actions.action_set import add_module_actions
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tree.columns import CHANGE, MACS, MODULE, STATISTIC
@@ -31,12 +32,10 @@ MOST_EXPANDED = 3_000
 class ModuleTreePanel(QWidget):
     """The current row follows the workspace's selection, and the other way round.
 
-    ``opened`` has the key of a row that the user opens. ``menu_wanted`` has the context menu
-    before it is shown, so that others can add to it.
+    ``opened`` has the key of a row that the user opens.
     """
 
     opened = Signal(str)
-    menu_wanted = Signal(QMenu)
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -68,7 +67,7 @@ class ModuleTreePanel(QWidget):
         workspace.formulas_changed.connect(self._on_formulas)
         workspace.selection.row_changed.connect(self._on_row)
         workspace.comparison.changed.connect(self._on_comparison)
-        workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_run))
+        workspace.runs.run_changed.connect(lambda: workspace.deferred.add(self._on_run))
 
     @gc_paused()
     def apply_filter(self, text: str) -> None:
@@ -103,6 +102,7 @@ class ModuleTreePanel(QWidget):
         self._bar.show_examples()
         self._header.fit()
         self._expand_to_layers()
+        self._on_row()
 
     def _on_formulas(self) -> None:
         self._model.set_architecture(self._workspace.architecture)
@@ -171,7 +171,7 @@ class ModuleTreePanel(QWidget):
         if item is not None:
             menu = named(QMenu(self._view), "treeMenu")
             menu.aboutToHide.connect(menu.deleteLater)
-            self.menu_wanted.emit(menu)
+            add_module_actions(menu)
             _fill_menu(menu, self._view, index, item)
             menu.addMenu(self._header.menu(menu))
             menu.popup(self._view.viewport().mapToGlobal(place))

@@ -8,7 +8,7 @@ from msgspec import Struct
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.core.util import libraries
-from bertviewer.ui.jobs.requests import ModelWork, Request
+from bertviewer.ui.jobs.job_queue import ModelWork, Request
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.empty_state import CallToAction, StateDisplay
@@ -68,7 +68,7 @@ class DataView(QWidget, Generic[Result]):
     @cached_property
     def request(self) -> Request[Result]:
         """The request for the data."""
-        request = Request[Result](self.workspace.requests, self, needs_torch=self.needs_torch)
+        request = Request[Result](self.workspace.jobs, self, needs_torch=self.needs_torch)
         request.finished.connect(self.refresh)
         request.late.connect(self.on_late)
         request.progressed.connect(self._on_progress)

@@ -14,6 +14,7 @@ from bertviewer.core.schema.activation_run import TensorKey
 from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.util.numbers import count_text
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.state.pages import Page, RecordedValues
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.widgets.buttons import LinkButton
 from bertviewer.ui.widgets.labels import plain_label, plain_tooltip
@@ -36,21 +37,18 @@ class Link(Struct, frozen=True):
 def show_tensor(workspace: Workspace, name: str) -> None:
     """Select the module that owns a parameter, and show its values."""
     workspace.selection.select(name.rpartition(".")[0])
-    workspace.page_wanted.emit("Tensors")
-    workspace.tensor_wanted.emit(name)
+    workspace.show_page(Page.TENSORS, name)
 
 
 def show_values(workspace: Workspace, key: SelectionKey) -> None:
     """Select a module and a token of the current run, and show the module's output."""
     workspace.selection.go(key)
-    workspace.page_wanted.emit("Tensors")
-    workspace.values_wanted.emit(TensorKey("output", ""), key.token)
+    workspace.show_page(Page.TENSORS, RecordedValues(TensorKey("output", ""), key.token))
 
 
 def show_step(workspace: Workspace, step: CheckStep) -> None:
     """Show the tensors that a step of a check compared."""
-    workspace.page_wanted.emit("Tensors")
-    workspace.values_wanted.emit(step, None)
+    workspace.show_page(Page.TENSORS, RecordedValues(step))
 
 
 class PathLink(LinkButton):

@@ -8,8 +8,9 @@ from msgspec import Struct
 from PySide6.QtCore import QObject, Signal, SignalInstance
 from PySide6.QtWidgets import QTabWidget, QWidget
 
-from bertviewer.ui.jobs.requests import Request
+from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.settings.translation import translate
+from bertviewer.ui.state.pages import Page, PageSubject
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.widgets.layouts import vbox
 
@@ -36,8 +37,8 @@ class Pages(QObject, Generic[PageType]):
     """Builds each page when it is first shown, and refreshes the one in sight.
 
     ``refresh`` is called when a page comes into sight, and when the state that it shows changes:
-    at once for state in ``at_once``, else in the draw queue. ``built`` carries a new page. Requests
-    of a page that goes out of sight are cancelled.
+    at once for state in ``at_once``, else in a deferred call. ``built`` carries a new page.
+    Requests of a page that goes out of sight are cancelled.
     """
 
     built = Signal(object)
@@ -123,7 +124,7 @@ class Pages(QObject, Generic[PageType]):
             self.refresh()
         else:
             self._is_stale = True
-            self._workspace.draw_queue.later(self._refresh_stale)
+            self._workspace.deferred.add(self._refresh_stale)
 
     def _refresh_stale(self) -> None:
         if self._is_stale:
@@ -148,12 +149,20 @@ class PageTabs(QTabWidget, Generic[PageType]):
         for kind, slot in zip(kinds, self.pages.slots, strict=True):
             self.addTab(slot, translate(context, kind.title))
         self.currentChanged.connect(self.pages.show)
-        workspace.page_wanted.connect(self.bring)
+        workspace.page_requested.connect(self.show_page)
 
     @property
     def shown(self) -> str:
         """The title of the page in sight, not translated."""
         return self.pages.titles[self.currentIndex()]
+
+    def show_page(self, page: Page, subject: PageSubject | None = None) -> None:
+        """Show a page, if it is one of these, and a subject on it."""
+        if page in self.pages.titles:
+            self.setCurrentIndex(self.pages.titles.index(page))
+            shown = self.pages.current
+            if subject is not None and hasattr(shown, "show_subject"):
+                shown.show_subject(subject)
 
     def bring(self, title: str) -> None:
         """Show the page of that title, not translated, if there is one."""

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from bertviewer.charts.theme import GRID, TITLE
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.ui.jobs.scheduler import Scheduler
+from bertviewer.ui.jobs.job_queue import JobQueue
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.welcome.question_runner import ModelOpener, QuestionRunner
 from bertviewer.ui.widgets.labels import ElidedLabel
@@ -37,7 +37,7 @@ class WelcomePage(QStackedWidget):
         self.setObjectName("welcomePage")
         self._workspace = workspace
         self._opener, self._runner, self._icon = opener, runner, icon
-        self._loading = LoadingPage(workspace.scheduler)
+        self._loading = LoadingPage(workspace.jobs)
         self._start: StartPage | None = None
         self._note = ""
         self._is_expecting = False
@@ -45,7 +45,7 @@ class WelcomePage(QStackedWidget):
         """Whether a model is opened at startup: if that fails, there is no dialog."""
         self.addWidget(self._loading)
         opener.began.connect(self._loading.set_name)
-        workspace.scheduler.activity_changed.connect(self._on_activity)
+        workspace.jobs.activity_changed.connect(self._on_activity)
         runner.changed.connect(self._on_question)
 
     def expect(self, name: str, *, by_itself: bool = False) -> None:
@@ -69,7 +69,7 @@ class WelcomePage(QStackedWidget):
 
     def _on_activity(self) -> None:
         self._is_expecting = False
-        if self._workspace.scheduler.activity:
+        if self._workspace.jobs.activity:
             self._update_visible()
         else:
             # An opened model is shown first, which hides this page.
@@ -85,7 +85,7 @@ class WelcomePage(QStackedWidget):
             self.left.emit()
 
     def _update(self) -> None:
-        if self._is_expecting or self._workspace.scheduler.activity:
+        if self._is_expecting or self._workspace.jobs.activity:
             if self.isAncestorOf(QApplication.focusWidget() or self._loading):
                 # Otherwise Cancel would get the focus, and the next key press.
                 self.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -107,9 +107,9 @@ class WelcomePage(QStackedWidget):
 class LoadingPage(QWidget):
     """The name of the model that is being opened, the progress, and Cancel."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, jobs: JobQueue) -> None:
         super().__init__()
-        self._scheduler = scheduler
+        self._jobs = jobs
         self._title = named(ElidedLabel(), "loadingTitle")
         self._title.setFont(weighted(sized(self._title.font(), TITLE)))
         self._title.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -121,12 +121,12 @@ class LoadingPage(QWidget):
         self._bar.setFixedSize(PROGRESS_WIDTH, GRID)
         tip = self.tr("Cancel opening (Ctrl+.)")
         self._cancel = named(QPushButton(self.tr("Cancel")), "loadingCancel", tooltip=tip)
-        self._cancel.clicked.connect(scheduler.cancel)
+        self._cancel.clicked.connect(jobs.cancel)
         center = Qt.AlignmentFlag.AlignHCenter
         parts = 2, self._title, (self._bar, center), self._text, (self._cancel, center), 3
         vbox(*parts, parent=self, margins=None, spacing=3 * GRID)
-        scheduler.activity_changed.connect(self._on_activity)
-        scheduler.progressed.connect(self._on_progress)
+        jobs.activity_changed.connect(self._on_activity)
+        jobs.progressed.connect(self._on_progress)
         self.set_name("")
         self._on_activity()
 
@@ -138,10 +138,10 @@ class LoadingPage(QWidget):
     def _on_activity(self) -> None:
         self._bar.setRange(0, 0)
         self._text.setText(self.tr("Loading…"))
-        self._cancel.setEnabled(bool(self._scheduler.activity))
+        self._cancel.setEnabled(bool(self._jobs.activity))
 
     def _on_progress(self, done: int, total: int, label: str) -> None:
-        if self._scheduler.activity:
+        if self._jobs.activity:
             self._bar.setRange(0, total)
             self._bar.setValue(done)
             self._text.setText(f"{label}…")

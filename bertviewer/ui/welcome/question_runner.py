@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.plots.fonts import weighted
-from bertviewer.ui.jobs.requests import Request
+from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.pages import PageTabs
@@ -60,11 +60,11 @@ class QuestionRunner(QObject):
         self._is_run = False
         self._workspace = workspace
         self._window = window
-        self._request = Request[Answer](workspace.requests, self)
+        self._request = Request[Answer](workspace.jobs, self)
         self._request.finished.connect(self._on_finished)
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.runs.run_changed.connect(self._on_run)
-        workspace.scheduler.activity_changed.connect(self._on_activity)
+        workspace.jobs.activity_changed.connect(self._on_activity)
 
     @property
     def is_of_open_model(self) -> bool:
@@ -103,7 +103,7 @@ class QuestionRunner(QObject):
         if not self._is_open(question):
             self.dismiss()
         elif not self._is_run:
-            self._workspace.draw_queue.later(partial(self._run, question))
+            self._workspace.deferred.add(partial(self._run, question))
 
     def _on_run(self) -> None:
         question, recorded = self.question, self._workspace.runs.watched
@@ -124,14 +124,14 @@ class QuestionRunner(QObject):
         )
 
     def _on_activity(self) -> None:
-        if self.question is not None and not self._workspace.scheduler.activity:
+        if self.question is not None and not self._workspace.jobs.activity:
             # Later: an activity ends before its result is delivered.
-            self._workspace.draw_queue.later(self._drop_failed)
+            self._workspace.deferred.add(self._drop_failed)
 
     def _drop_failed(self) -> None:
         """Drop the question if opening or running has failed."""
         question, recorded = self.question, self._workspace.runs.watched
-        if question is None or self._workspace.scheduler.activity:
+        if question is None or self._workspace.jobs.activity:
             return
         has_run = recorded is not None and recorded.run.sentence == question.sentence
         if not has_run and (self._is_run or not self._is_open(question)):

@@ -23,7 +23,7 @@ from bertviewer.core.what_if.scenario import (
 )
 from bertviewer.core.what_if.sheet import ScenarioError, Sheet
 from bertviewer.ui.jobs import model_jobs as jobs
-from bertviewer.ui.jobs.requests import Request
+from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.what_if.config_controls import ConfigControls
 from bertviewer.ui.what_if.results import ResultsView
@@ -68,7 +68,7 @@ class WhatIfTab(QWidget):
         self._keep.toggled.connect(self._set_kept)
         self._reset.clicked.connect(self.reset)
         self._preset_choice.activated.connect(self._fill_in)
-        self._built = Request[Outcome](workspace.requests, self)
+        self._built = Request[Outcome](workspace.jobs, self)
         self._built.finished.connect(self._show)
         workspace.architecture_changed.connect(self._forget)
 

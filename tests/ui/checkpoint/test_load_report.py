@@ -55,7 +55,7 @@ def test_the_banner_lasts_while_tensors_are_random(
     assert text.startswith(
         "5 of 42 tensors are missing from the checkpoint and were initialised randomly"
     )
-    window.panes.maximise("run")
+    window.panes.maximize("run")
     assert banner.isVisible()
     assert not opened(window, worker, qtbot, folder, "base").isVisible()
 

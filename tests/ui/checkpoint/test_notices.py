@@ -41,9 +41,9 @@ def test_notices_are_shown_for_as_long_as_the_model_is_open(
     assert 'position_embedding_type = "alibi"' in said
     dialog.reject()
     assert "alibi" in find(window, QLabel, "statusWeights").toolTip()
-    window.panes.maximise("run")
+    window.panes.maximize("run")
     assert banner.isVisible()
-    window.panes.maximise(None)
+    window.panes.maximize(None)
     banner = opened(window, worker, qtbot, tiny_bert_folder)
     assert not banner.isVisible()
     window.set_sentence("the cat", None)

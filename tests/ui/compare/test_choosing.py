@@ -124,7 +124,7 @@ def test_no_choice_is_no_comparison(
 ) -> None:
     choose(monkeypatch, "")
     find(tiny_window, QAction, "compareFolder").trigger()
-    assert tiny_window.workspace.scheduler.activity == ""
+    assert tiny_window.workspace.jobs.activity == ""
 
 
 def test_a_pickle_is_asked_for(

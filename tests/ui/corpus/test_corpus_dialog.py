@@ -125,17 +125,17 @@ def test_a_run_is_stopped_and_gone_on_with(
     window = demo_window
     dialog = open_dialog(window)
     add(dialog, monkeypatch, data)
-    scheduler = window.workspace.scheduler
+    jobs = window.workspace.jobs
 
     def cancel(done: int, _total: int, label: str) -> None:
-        if scheduler.activity == "corpus" and label.startswith("Sentence") and done:
+        if jobs.activity == "corpus" and label.startswith("Sentence") and done:
             find(dialog, QPushButton, "corpusCancel").click()
 
-    scheduler.progressed.connect(cancel)
-    with qtbot.waitSignal(scheduler.cancelled, timeout=OPEN_TIMEOUT) as stopped:
+    jobs.progressed.connect(cancel)
+    with qtbot.waitSignal(jobs.cancelled, timeout=OPEN_TIMEOUT) as stopped:
         start(dialog).click()
     assert stopped.args == ["corpus"]
-    scheduler.progressed.disconnect(cancel)
+    jobs.progressed.disconnect(cancel)
     assert told(dialog) == "Stopped. To resume, run again with the same files, settings and folder."
     qtbot.waitUntil(lambda: state(dialog).endswith("The remaining shards will be run."))
     assert state(dialog).startswith("The folder contains an unfinished run: ")
@@ -213,7 +213,7 @@ def test_escape_closes_it_and_nothing_goes_on(demo_window: MainWindow, qtbot: Qt
     dialog = open_dialog(demo_window)
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: not demo_window.findChildren(CorpusDialog))
-    assert not demo_window.workspace.requests.is_running
+    assert not demo_window.workspace.jobs.has_requests
 
 
 def test_all_controls_have_names_tips_and_keys(

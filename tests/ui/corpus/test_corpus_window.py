@@ -196,7 +196,7 @@ def test_two_corpora_side_by_side(
 
 def test_it_stays_with_its_model(demo_window: MainWindow, corpus: Made, qtbot: QtBot) -> None:
     window = shown(demo_window, corpus[0], qtbot)
-    demo_window.workspace.architecture_changed.emit()
+    demo_window.workspace.architecture_changed.emit(demo_window.workspace.architecture)
     assert window.isVisible()
     demo_window.workspace.open_head("masked-lm")
     qtbot.waitUntil(lambda: not demo_window.findChildren(CorpusWindow))

@@ -197,7 +197,7 @@ def test_nothing_goes_on_once_it_is_closed(
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: not demo_window.findChildren(ReportDialog))
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
-    assert not demo_window.workspace.requests.is_running
+    assert not demo_window.workspace.jobs.has_requests
 
 
 def test_nothing_is_kept_once_it_is_closed(

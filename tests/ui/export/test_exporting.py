@@ -93,11 +93,11 @@ class Reached:
     """Whether an export, and not the pages beside it, has come to a stage."""
 
     def __init__(self, window: MainWindow) -> None:
-        self._scheduler = window.workspace.scheduler
+        self._jobs = window.workspace.jobs
         self._reached = threading.Event()
 
     def mark(self) -> None:
-        if self._scheduler.activity == "export":
+        if self._jobs.activity == "export":
             self._reached.set()
 
     def __call__(self) -> bool:
@@ -244,7 +244,7 @@ def test_a_file_that_cannot_be_written_is_told_at_once(
     box = shown_error(dialog)
     assert "no such folder:" in box.text()
     box.close()
-    assert demo_window.workspace.scheduler.activity == ""
+    assert demo_window.workspace.jobs.activity == ""
 
 
 def test_an_ending_picks_the_format(

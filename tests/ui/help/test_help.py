@@ -8,12 +8,10 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QLineEdit, QListWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.actions.action import shortcut_keys, title_of
 from bertviewer.ui.help.guide import GuideDialog
 from bertviewer.ui.help.guide_sections import guide_folder, guide_sections
 from bertviewer.ui.help.page import MARGIN, GuidePage
 from bertviewer.ui.run.views import VIEWS
-from bertviewer.ui.shell.action_table import ENTRIES
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.views import PAGES
 from bertviewer.ui.theme.appearance import DARK_NAME, LIGHT_NAME
@@ -27,27 +25,27 @@ KEY = re.compile(
 )
 RUN_VIEWS = tuple(kind.title for kind in VIEWS)
 TENSOR_VIEWS = tuple(kind.title for kind in PAGES)
-WINDOW_KEYS = set(shortcut_keys(ENTRIES))
 _PANES = TEXTS["shortcuts.md"].partition("## In a pane")[2]
 PANE_KEYS = {*CODE.findall(_PANES), "F10", "Tab", "Shift+F10", "Enter"}
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_shortcuts_of_the_guide_exist(name: str) -> None:
+def test_shortcuts_of_the_guide_exist(window: MainWindow, name: str) -> None:
     keys = {text for text in CODE.findall(TEXTS[name]) if KEY.fullmatch(text)}
     assert {key for key in keys if not QKeySequence(key).toString()} == set()
-    assert keys <= WINDOW_KEYS | PANE_KEYS
+    assert keys <= window.action_set.shortcuts | PANE_KEYS
 
 
-def test_every_shortcut_is_in_the_guide() -> None:
+def test_every_shortcut_is_in_the_guide(window: MainWindow) -> None:
     menus = CODE.findall(TEXTS["shortcuts.md"].partition("## In a pane")[0])
     ranges = {f"{key}+{n}" for key in ("Alt", "Ctrl") for n in range(1, 10)}
-    assert WINDOW_KEYS - ranges <= set(menus)
+    assert window.action_set.shortcuts - ranges <= set(menus)
 
 
-def test_menus_of_the_guide_exist() -> None:
+def test_menus_of_the_guide_exist(window: MainWindow) -> None:
     known = {
-        f"{entry.menu} › {title_of(entry)}".replace("&", "").removesuffix("…") for entry in ENTRIES
+        f"{entry.menu} › {entry.title}".replace("&", "").removesuffix("…")
+        for entry in window.action_set.entries
     }
     named = {
         each for text in TEXTS.values() for each in re.findall(r"\*\*([^*]+ › [^*]+)\*\*", text)

@@ -48,7 +48,7 @@ def open_model(
     window: MainWindow, worker: Worker, qtbot: QtBot, name: str = f"hf://{REPO}"
 ) -> None:
     window.open_named(name)
-    qtbot.waitUntil(lambda: window.workspace.scheduler.activity == "", timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: window.workspace.jobs.activity == "", timeout=OPEN_TIMEOUT)
     wait(qtbot, worker)
 
 
@@ -132,7 +132,7 @@ def test_cancel_keeps_what_came_and_the_model(
     )
     find(window, QPushButton, "cancelButton").click()
     # The rest has not come, and nobody waits for it.
-    qtbot.waitUntil(lambda: not window.workspace.scheduler.activity)
+    qtbot.waitUntil(lambda: not window.workspace.jobs.activity)
     assert bar.isVisible()
     assert find(bar, QPushButton, "hubDownload").isEnabled()
     assert window.workspace.architecture is not None
@@ -260,9 +260,7 @@ def test_the_dialog_lists_what_is_on_this_disk_and_opens_it_offline(
     assert find(dialog, QLineEdit, "hubName").text() == name.removeprefix("hf://")
     table.doubleClicked.emit(table.model().index(0, 0))
     qtbot.waitUntil(
-        lambda: (
-            window.workspace.architecture is not before and not window.workspace.scheduler.activity
-        ),
+        lambda: window.workspace.architecture is not before and not window.workspace.jobs.activity,
         timeout=OPEN_TIMEOUT,
     )
     assert window.windowTitle().startswith(name)
@@ -276,7 +274,7 @@ def test_another_head_is_of_the_same_commit(
     title = window.windowTitle()
     server.add(REPO, {"config.json": (tiny_bert_folder / "config.json").read_bytes()})
     window.workspace.open_head("sequence-classification")
-    qtbot.waitUntil(lambda: window.workspace.scheduler.activity == "", timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: window.workspace.jobs.activity == "", timeout=OPEN_TIMEOUT)
     architecture = window.workspace.architecture
     assert architecture is not None
     assert architecture.source.task == "sequence-classification"

@@ -51,8 +51,8 @@ def test_tiles_are_the_heads_own_attention(tab: MapTab, demo_window: MainWindow)
     images = canvas_of(tab).tiles[key]
     watched = demo_window.workspace.runs.watched
     assert watched is not None
-    assert demo_window.workspace.requests.model is not None
-    cached = watched.cached(demo_window.workspace.requests.model)
+    assert demo_window.workspace.jobs.model is not None
+    cached = watched.cached(demo_window.workspace.jobs.model)
     maps = attention_of(cached, f"{LAYER}.attention.self")
     assert len(images) == len(maps.probabilities) == 12
     theme = sight_of(tab).sheets.theme

@@ -56,14 +56,14 @@ def test_what_cannot_be_measured_is_said_in_place_of_figures(
     demo_window.workspace.run_sentence(Sentence("a test"), random_weights=False)
     qtbot.waitUntil(lambda: is_drawn(demo_window))
     demo_window.workspace.selection.select("pooler.activation")
-    qtbot.waitUntil(lambda: not demo_window.workspace.draw_queue.pending)
+    qtbot.waitUntil(lambda: not demo_window.workspace.deferred.pending)
     shown = facts(demo_window)
     assert shown[shown.index("Output shape") + 1] == "[1, 384]"
     assert why in shown[shown.index("Not measured") + 1]
     assert "mean" not in shown
     # Its neighbour is measured as ever.
     demo_window.workspace.selection.select("pooler.dense")
-    qtbot.waitUntil(lambda: not demo_window.workspace.draw_queue.pending)
+    qtbot.waitUntil(lambda: not demo_window.workspace.deferred.pending)
     shown = facts(demo_window)
     assert "Not measured" not in shown
     assert float(shown[shown.index("rms") + 1]) > 0

@@ -44,7 +44,7 @@ def large(demo_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
     qtbot.waitUntil(lambda: bool(find(demo_window, Inspector).findChildren(FormulaView)))
     for _ in range(LARGEST):
         find(demo_window, QAction, "largerText").trigger()
-    qtbot.waitUntil(lambda: not demo_window.workspace.draw_queue.pending)
+    qtbot.waitUntil(lambda: not demo_window.workspace.deferred.pending)
     yield demo_window
     find(demo_window, QAction, "usualText").trigger()
 
@@ -62,7 +62,7 @@ def test_sentence_figures_and_formula_are_in_sight(
 
     def end() -> int:
         formulas = area.findChildren(FormulaView)
-        if len(formulas) != 1 or not formulas[0].height() or ran.workspace.draw_queue.pending:
+        if len(formulas) != 1 or not formulas[0].height() or ran.workspace.deferred.pending:
             return 10_000
         return formulas[0].mapTo(area.viewport(), QPoint(0, formulas[0].height())).y()
 

@@ -5,7 +5,7 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.palette.field import PaletteField
+from bertviewer.ui.palette.palette import PaletteField
 from bertviewer.ui.palette.popup import PalettePopup
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import activate, find

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListView, QTable
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
-from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
 from bertviewer.ui.palette.popup import PalettePopup
+from bertviewer.ui.palette.results import ROW_ROLE, HitRow
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.theme.appearance import stored_appearance
 from tests.ui.finding import activate, find, is_drawn
@@ -103,7 +103,10 @@ def test_commands_show_their_keys_and_why_not(
     row = rows(demo_window)[1]
     assert row.text.startswith("Pin as baseline (A)")
     assert row.item is not None
-    assert (row.item.keys, row.item.why_not) == ("Ctrl+Shift+K", "No sentence has been run yet")
+    assert (row.item.keys, row.item.disabled_reason) == (
+        "Ctrl+Shift+K",
+        "No sentence has been run yet",
+    )
     press(demo_window, qtbot, Qt.Key.Key_Return)
     assert is_open(demo_window), "what cannot be done is not left without a word"
     press(demo_window, qtbot, Qt.Key.Key_Escape)
@@ -126,7 +129,7 @@ def test_models_are_found(
     demo_window: MainWindow, type_in: Type, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(demo_window.opening, "open_named", opened.append)
+    demo_window.opening.began.connect(opened.append)
     type_in("gpt2")
     assert current(demo_window).startswith("gpt2")
     press(demo_window, qtbot, Qt.Key.Key_Return)

@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertviewer.ui.palette.search import FEW, Search
-from bertviewer.ui.palette.search_index import Haystack
+from bertviewer.ui.palette.search_index import SearchIndex
 from bertviewer.ui.palette.sources import Item, Source
 
 
 def source(title: str, prefix: str, *texts: str) -> Source:
-    return Source(title, prefix, Haystack(texts), lambda _: Item(list))
+    return Source(title, SearchIndex(texts), lambda _: Item(list), prefix)
 
 
 SOURCES = (
@@ -40,7 +40,7 @@ def test_of_each_kind_there_are_few() -> None:
 def test_a_sign_finds_one_kind_alone() -> None:
     assert list(found("#pool")) == []
     assert found("> pool") == {"Commands": ["Pool of attention"]}
-    assert found(">") == {"Commands": list(SOURCES[2].haystack.texts)}
+    assert found(">") == {"Commands": list(SOURCES[2].index.texts)}
     assert found("@pool") == {}, "no source has that sign: it is looked for"
 
 

@@ -12,11 +12,12 @@ from bertviewer.ui.help.guide import GuideDialog
 from bertviewer.ui.help.guide_sections import VIEWS_CHAPTER, table_rows
 from bertviewer.ui.help.page import GuidePage
 from bertviewer.ui.palette import topics
-from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
 from bertviewer.ui.palette.popup import PalettePopup
-from bertviewer.ui.palette.topics import VIEWS, plain_symbol
+from bertviewer.ui.palette.results import ROW_ROLE, HitRow
+from bertviewer.ui.palette.topics import plain_symbol
 from bertviewer.ui.run import views
 from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.state.pages import RUN_PAGES
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.opened import derived
 from tests.ui.finding import activate, find, is_drawn
@@ -107,7 +108,7 @@ def test_short_words_are_not_found_in_the_middle_of_sentences(search: Search) ->
 def test_views_are_found_by_what_they_show(
     demo_window: MainWindow, search: Search, qtbot: QtBot
 ) -> None:
-    assert all(table_rows(VIEWS_CHAPTER).get(title) for title in VIEWS)
+    assert all(table_rows(VIEWS_CHAPTER).get(title) for title in RUN_PAGES)
     demo_window.set_sentence("The bank", None)
     demo_window.run()
     qtbot.waitUntil(lambda: is_drawn(demo_window))
@@ -201,7 +202,7 @@ def test_the_guide_opens_at_a_section(
 
 
 def test_all_views_of_a_run_are_found() -> None:
-    assert tuple(kind.title for kind in views.VIEWS) == VIEWS
+    assert tuple(kind.title for kind in views.VIEWS) == RUN_PAGES
 
 
 def test_symbols_are_searched_as_they_are_typed() -> None:

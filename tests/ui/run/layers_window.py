@@ -30,7 +30,7 @@ def choose(window: MainWindow, name: str, text: str) -> None:
     choice = find(window, QComboBox, name)
     assert choice.findText(text) >= 0
     choice.setCurrentText(text)
-    while window.workspace.draw_queue.pending:
+    while window.workspace.deferred.pending:
         QApplication.processEvents()
 
 

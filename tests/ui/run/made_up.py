@@ -39,7 +39,7 @@ class Sight:
             self.workspace.selection.row_changed,
             self.workspace.selection.token_changed,
         ):
-            signal.connect(lambda: self.workspace.draw_queue.later(view.refresh))
+            signal.connect(lambda: self.workspace.deferred.add(view.refresh))
         qtbot.addWidget(view)
         view.resize(1000, 300)
         view.show()
@@ -57,4 +57,4 @@ class Sight:
 
     def draw(self) -> None:
         """Let all that waits for its turn have it."""
-        self._qtbot.waitUntil(lambda: not self.workspace.draw_queue.pending)
+        self._qtbot.waitUntil(lambda: not self.workspace.deferred.pending)

@@ -113,7 +113,7 @@ def test_one_above_the_other_in_a_pane_higher_than_wide(tiny: Open, settle: Sett
 
     beside = places()
     assert beside[1].x() > beside[0].x() + grid.width() / 2
-    window.panes.maximise("run")
+    window.panes.maximize("run")
     window.resize(1000, 1500)
     settle()
     below = places()

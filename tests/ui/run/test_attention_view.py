@@ -159,7 +159,7 @@ def test_what_is_seen_again_is_not_computed_again(
 ) -> None:
     before = heads(shown)
     tabs = find(shown, QTabWidget, "runViews")
-    with qtbot.assertNotEmitted(shown.workspace.requests.added):
+    with qtbot.assertNotEmitted(shown.workspace.jobs.worker.busy_changed):
         shown.workspace.selection.go(SelectionKey(token=3))
         shown.workspace.selection.go(SelectionKey(head=3))
         settle()

@@ -137,7 +137,7 @@ def test_classes_of_tokens_are_measured_once(
     choose(ran, "tokenClassChoice", "all token classes")
     settle(ran, worker, qtbot)
     assert [line.label for line in shown_lines(ran)] == ["content", "[CLS]", "[SEP]"]
-    with qtbot.assertNotEmitted(ran.workspace.requests.added):
+    with qtbot.assertNotEmitted(ran.workspace.jobs.worker.busy_changed):
         choose(ran, "statisticChoice", "rms")
         choose(ran, "tokenClassChoice", "[CLS]")
     (line,) = shown_lines(ran)

@@ -77,13 +77,13 @@ def test_a_head_that_did_not_come_runs_nothing_later(
     goes_on = threading.Event()
     worker.start(lambda _: goes_on.wait(OPEN_TIMEOUT / 1000), lambda _: None, lambda _: None)
     find(window, QPushButton, "openHead-masked-lm").click()
-    with qtbot.waitSignal(workspace.scheduler.cancelled):
+    with qtbot.waitSignal(workspace.jobs.cancelled):
         find(window, QPushButton, "cancelButton").click()
     goes_on.set()
     before = workspace.architecture
     window.open_source(parse_source(str(tiny_bert_folder), "masked-lm"))
     qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not workspace.scheduler.activity and not workspace.draw_queue.pending)
+    qtbot.waitUntil(lambda: not workspace.jobs.activity and not workspace.deferred.pending)
     assert workspace.runs.run is None
 
 
@@ -158,7 +158,7 @@ def test_nothing_of_one_model_is_left_under_another(
     assert table(window, "predictionTable").rows == ()
     window.run()
     qtbot.waitUntil(lambda: workspace.runs.run is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not workspace.draw_queue.pending)
+    qtbot.waitUntil(lambda: not workspace.deferred.pending)
     assert table(window, "predictionTable").rows == ()
     may_come.set()
     qtbot.waitUntil(lambda: bool(table(window, "predictionTable").rows), timeout=OPEN_TIMEOUT)

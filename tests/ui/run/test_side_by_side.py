@@ -39,7 +39,7 @@ def show(window: MainWindow, title: str, name: str, worker: Worker, qtbot: QtBot
 
     qtbot.waitUntil(are_shown)
     if not window.panes.dock("structure").isHidden():
-        window.panes.maximise("run")  # so that titles have room
+        window.panes.maximize("run")  # so that titles have room
     settle(window, worker, qtbot)
 
 

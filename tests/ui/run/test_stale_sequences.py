@@ -85,7 +85,7 @@ def test_a_saved_run_is_opened_edited_and_run(
     run(bare, "the cat sat", qtbot, settle)
     file = tmp_path / "kept.bertviewer"
     bare.workspace.save_runs(file)
-    qtbot.waitUntil(lambda: file.exists() and not bare.workspace.scheduler.activity)
+    qtbot.waitUntil(lambda: file.exists() and not bare.workspace.jobs.activity)
     open_model(bare, qtbot, "demo")
     qtbot.waitUntil(lambda: not find(bare, RunArea).is_open)
     check(bare)

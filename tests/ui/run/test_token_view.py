@@ -152,7 +152,7 @@ def test_pins_follow_their_tokens_into_another_run(sight: Sight) -> None:
     pin(sight, 2, 5)
     sight.run(made_up("the old bank by the sea was closed"))
     assert pins(sight) == (3,)
-    sight.workspace.architecture_changed.emit()
+    sight.workspace.architecture_changed.emit(sight.workspace.architecture)
     assert pins(sight) == ()
 
 

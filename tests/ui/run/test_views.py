@@ -13,7 +13,7 @@ from tests.ui.finding import bring_view, find, is_drawn
 
 def test_a_view_is_built_when_it_is_first_looked_at(window: MainWindow) -> None:
     assert window.findChildren(RunViews) == []
-    window.workspace.views_wanted.emit()
+    window.workspace.views_ready.emit()
     assert find(window, RunViews).count() == len(VIEWS)
     pages = find(window, RunViews).pages
     (layers,) = pages.all_built
@@ -27,7 +27,7 @@ def test_a_view_is_built_when_it_is_first_looked_at(window: MainWindow) -> None:
 
 def test_it_has_the_colours_that_were_chosen_before(window: MainWindow) -> None:
     window.set_appearance("dark")
-    window.workspace.views_wanted.emit()
+    window.workspace.views_ready.emit()
     bring_view(window, "Histogram")
     plot = find(find(window, RunViews), HistogramPlot)
     assert plot.theme == DARK

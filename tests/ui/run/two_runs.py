@@ -17,4 +17,4 @@ def run(window: MainWindow, text: str, qtbot: QtBot) -> None:
 
 
 def settle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not window.workspace.draw_queue.pending and not worker.busy)
+    qtbot.waitUntil(lambda: not window.workspace.deferred.pending and not worker.busy)

@@ -41,7 +41,7 @@ def test_larger_type_does_not_take_the_window_beyond_its_screen(
     demo_window.resize(room)
     for _ in range(6):
         demo_window.step_text_size(1)
-    qtbot.waitUntil(lambda: not demo_window.workspace.draw_queue.pending)
+    qtbot.waitUntil(lambda: not demo_window.workspace.deferred.pending)
     layout = demo_window.layout()
     assert layout is not None
     qtbot.waitUntil(lambda: demo_window.minimumSize() == layout.totalMinimumSize().boundedTo(room))

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.docks.focus_keeper import first_control
+from bertviewer.ui.docks.focus import focus_first
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import activate, find
 
@@ -274,7 +274,7 @@ def test_looking_for_the_first_control_leaves_the_window_to_nobody(
     demo_window: MainWindow,
 ) -> None:
     demo_window.panes.toggle("structure")
-    first_control(find(demo_window, QTabWidget, "detailTabs"))
+    focus_first(find(demo_window, QTabWidget, "detailTabs"))
     # PySide would invalidate the window with a widget that it takes for the window's parent.
     assert "parent....." not in shiboken6.dump(demo_window)
 

@@ -47,7 +47,7 @@ def look(window: MainWindow, qtbot: QtBot, group: str, name: str) -> None:
     short = ".".join(name.split(".")[-2:])
     qtbot.waitUntil(lambda: shown(window).startswith(short) and has_values(window))
     # Only one thread may have the model.
-    qtbot.waitUntil(lambda: not window.workspace.requests.is_running)
+    qtbot.waitUntil(lambda: not window.workspace.jobs.has_requests)
 
 
 def shown(window: MainWindow) -> str:
@@ -74,7 +74,7 @@ def cell(window: MainWindow, row: int, column: int) -> str:
 
 def given(window: MainWindow, path: str, call: int = 0) -> np.ndarray:
     """Return what a module gave in the last run, found without the window; the worker rests."""
-    watched, model = window.workspace.runs.watched, window.workspace.requests.model
+    watched, model = window.workspace.runs.watched, window.workspace.jobs.model
     assert watched is not None
     assert model is not None
     _, gave = module_tensors(watched.cached(model), path, call=call)

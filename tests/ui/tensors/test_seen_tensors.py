@@ -148,7 +148,7 @@ def test_it_is_saved(ready: MainWindow, qtbot: QtBot, tmp_path: Path, suffix: st
     target = tmp_path / f"state{suffix}"
     find(window, SaveButton).save(target)
     qtbot.waitUntil(target.is_file)
-    qtbot.waitUntil(lambda: not window.workspace.scheduler.activity)
+    qtbot.waitUntil(lambda: not window.workspace.jobs.activity)
     expected = given(window, LAYER)
     if suffix == ".npy":
         np.testing.assert_array_equal(np.load(target), expected[None])

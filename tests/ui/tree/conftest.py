@@ -23,6 +23,6 @@ def panel(workspace: Workspace, qtbot: QtBot) -> ModuleTreePanel:
     panel.resize(700, 500)
     panel.show()
     workspace.selection.set_tree(fold(plain("bert-base-uncased")))
-    workspace.architecture_changed.emit()
+    workspace.architecture_changed.emit(workspace.architecture)
     workspace.selection.row_changed.emit()
     return panel

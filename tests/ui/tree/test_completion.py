@@ -103,7 +103,7 @@ def panel(worker: Worker, qtbot: QtBot) -> ModuleTreePanel:
     architecture = plain("bert-base-uncased")
     workspace.architecture = architecture
     workspace.selection.set_tree(fold(architecture))
-    workspace.architecture_changed.emit()
+    workspace.architecture_changed.emit(workspace.architecture)
     panel.activateWindow()
     field = find(panel, QLineEdit, "treeFilter")
     field.setFocus()

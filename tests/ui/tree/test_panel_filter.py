@@ -212,7 +212,7 @@ def test_examples_find_something_in_the_model(
 ) -> None:
     workspace.architecture = plain(name)
     workspace.selection.set_tree(fold(workspace.architecture))
-    workspace.architecture_changed.emit()
+    workspace.architecture_changed.emit(workspace.architecture)
     model = find(panel, ModuleTreeModel)
 
     def hits(text: str) -> int:

@@ -123,7 +123,7 @@ def test_a_bar_moves_seldom_where_no_motion_is_wanted(
 def test_cancelling_comes_back_to_what_there_is_to_open(window: MainWindow, qtbot: QtBot) -> None:
     card(window, "model-bert-base-uncased").click()
     find(window, QPushButton, "loadingCancel").click()
-    qtbot.waitUntil(lambda: not window.workspace.scheduler.activity, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not window.workspace.jobs.activity, timeout=OPEN_TIMEOUT)
     if window.workspace.architecture is None:  # it may have been there already
         assert card(window, "model-demo").isVisible()
 

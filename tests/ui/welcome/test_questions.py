@@ -135,7 +135,7 @@ def test_the_same_word_is_what_is_compared(
 
 def test_a_question_that_is_cancelled_is_none(demo_window: MainWindow, qtbot: QtBot) -> None:
     demo_window.asking.ask(PREVIOUS)
-    demo_window.workspace.scheduler.cancel()
+    demo_window.workspace.jobs.cancel()
     qtbot.waitUntil(lambda: demo_window.asking.question is None, timeout=OPEN_TIMEOUT)
 
 

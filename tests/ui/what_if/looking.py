@@ -40,7 +40,7 @@ def open_in(tab: WhatIfTab, architecture: Architecture) -> None:
     workspace = workspace_of(tab)
     workspace.architecture = architecture
     workspace.selection.tree = workspace.selection.row = fold(workspace.architecture)
-    workspace.architecture_changed.emit()
+    workspace.architecture_changed.emit(workspace.architecture)
     tab.refresh()
 
 

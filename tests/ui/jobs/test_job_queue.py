@@ -1,4 +1,4 @@
-"""Requests wait for what a person started, and only the latest key of each counts."""
+"""Requests wait for what the user started, and only the latest key of each counts."""
 
 import threading
 from typing import Any, cast
@@ -9,9 +9,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
-from bertviewer.ui.jobs.requests import ModelWork, Request
-from bertviewer.ui.jobs.scheduler import Scheduler
-from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.jobs.job_queue import JobQueue, ModelWork, Request
+from bertviewer.ui.jobs.worker import Priority, Worker
 from tests.patient_bot import PATIENCE
 
 MODEL = cast(LoadedModel, "the model")
@@ -23,16 +22,15 @@ class Desk:
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
-        self.scheduler = Scheduler(worker)
-        self.queue = self.scheduler.requests
-        self.queue.model = MODEL
+        self.jobs = JobQueue(worker)
+        self.jobs.model = MODEL
         self.results: list[Any] = []
         self.errors: list[str] = []
         self._requests: dict[str, Request[Any]] = {}
 
     def request(self, name: str) -> Request[Any]:
         if name not in self._requests:
-            request = Request[Any](self.queue, self.scheduler, needs_torch=False)
+            request = Request[Any](self.jobs, self.jobs, needs_torch=False)
             request.finished.connect(lambda: self._on_finished(request))
             self._requests[name] = request
         return self._requests[name]
@@ -91,13 +89,13 @@ def test_a_result_is_there_under_its_key(desk: Desk, qtbot: QtBot) -> None:
     assert desk.want("heads", "a key", work)
     assert given == [MODEL]
     assert not desk.request("heads").is_waiting
-    assert not desk.queue.is_running
+    assert not desk.jobs.has_requests
 
 
 def test_only_the_latest_key_of_a_request_is_found(desk: Desk, qtbot: QtBot) -> None:
     event = threading.Event()
     desk.want("heads", "first", until(event))
-    qtbot.waitUntil(lambda: desk.queue.is_running)
+    qtbot.waitUntil(lambda: desk.worker.busy)
     for number in range(5):
         desk.want("heads", number, constant(number))
     qtbot.waitUntil(lambda: not desk.worker.busy)
@@ -132,8 +130,8 @@ def test_what_a_person_starts_goes_first_and_the_request_after(desk: Desk, qtbot
     event = threading.Event()
     order: list[str] = []
     desk.want("heads", "key", until(event))
-    qtbot.waitUntil(lambda: desk.queue.is_running)
-    desk.scheduler.start("run", lambda _: "run", order.append)
+    qtbot.waitUntil(lambda: desk.worker.busy)
+    desk.jobs.start("run", lambda _: "run", order.append)
     qtbot.waitUntil(lambda: order == ["run"])
     assert desk.results == []
     event.set()
@@ -143,9 +141,9 @@ def test_what_a_person_starts_goes_first_and_the_request_after(desk: Desk, qtbot
 def test_requests_that_are_cancelled_all_neither_come_nor_fail(desk: Desk, qtbot: QtBot) -> None:
     event = threading.Event()
     desk.want("heads", "key", until(event))
-    qtbot.waitUntil(lambda: desk.queue.is_running)
+    qtbot.waitUntil(lambda: desk.worker.busy)
     desk.want("bins", "key", constant(1))
-    desk.queue.clear()
+    desk.jobs.forget_requests()
     event.set()
     qtbot.waitUntil(lambda: not desk.worker.busy)
     assert desk.results == []
@@ -161,7 +159,7 @@ def test_a_request_that_is_given_up_leaves_what_a_person_waits_for(
     event = threading.Event()
     order: list[object] = []
     desk.want("heads", "first", deaf(event))
-    desk.scheduler.start("run", lambda _: "run", order.append)
+    desk.jobs.start("run", lambda _: "run", order.append)
     # The worker is in the request still, and the run waits for it to end.
     if how == "cancels":
         desk.request("heads").cancel()
@@ -180,7 +178,9 @@ def test_a_request_that_is_cancelled_while_it_waits_is_never_begun(
     event = threading.Event()
     begun: list[str] = []
     # Such as formulas, which nobody waits for: a request goes first.
-    desk.scheduler.start_idle(lambda progress: deaf(event)(MODEL, progress), print, print)
+    desk.worker.start(
+        lambda progress: deaf(event)(MODEL, progress), print, print, priority=Priority.IDLE
+    )
     desk.want("heads", "key", lambda _model, _: begun.append("heads"))
     desk.request("heads").cancel()
     event.set()
@@ -194,7 +194,7 @@ def test_an_error_is_said_and_the_next_request_goes_on(
     desk: Desk, qtbot: QtBot, error: Exception, is_ours: bool
 ) -> None:
     ours: list[BaseException] = []
-    desk.scheduler.errored.connect(ours.append)
+    desk.jobs.errored.connect(ours.append)
 
     def fail(_model: LoadedModel, _: Progress) -> None:
         raise error
@@ -211,7 +211,26 @@ def test_an_error_is_said_and_the_next_request_goes_on(
 def test_another_models_result_is_not_found_under_the_same_key(desk: Desk, qtbot: QtBot) -> None:
     assert not desk.want("weights", "word_embeddings.weight", lambda *_: "of the first model")
     qtbot.waitUntil(lambda: desk.results == ["of the first model"])
-    desk.queue.clear()
+    desk.jobs.forget_requests()
     assert desk.request("weights").result is None
     assert not desk.want("weights", "word_embeddings.weight", lambda *_: "of the second")
     qtbot.waitUntil(lambda: desk.results == ["of the first model", "of the second"])
+
+
+def test_idle_jobs_run_again_after_a_request_that_interrupts_them(desk: Desk, qtbot: QtBot) -> None:
+    ends: list[str] = []
+    begun = threading.Event()
+
+    def idle(progress: Progress) -> str:
+        if not begun.is_set():
+            begun.set()
+            while True:
+                progress(0, 0, "")
+        return "idle"
+
+    desk.worker.start(idle, ends.append, print, priority=Priority.IDLE)
+    assert begun.wait(PATIENCE / 1000)
+    desk.request("heads").finished.connect(lambda: ends.append("request"))
+    desk.want("heads", "key", constant(1))
+    qtbot.waitUntil(lambda: len(ends) == 2)
+    assert ends == ["request", "idle"]

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertviewer.ui.palette.matching import match, words_of
-from bertviewer.ui.palette.search_index import LONGEST, MOST, Haystack, Hit
+from bertviewer.ui.palette.search_index import LONGEST, MOST, Hit, SearchIndex
 
 
-def found(haystack: Haystack, query: str) -> list[Hit]:
+def found(index: SearchIndex, query: str) -> list[Hit]:
     hits: list[Hit] = []
-    exhaust(haystack.find(words_of(query), hits))
+    exhaust(index.find(words_of(query), hits))
     return sorted(hits, key=lambda hit: hit.rank)
 
 
@@ -31,7 +31,7 @@ QUERIES = st.text("abc12 .", min_size=1, max_size=5).filter(str.strip)
 
 @given(TEXTS, QUERIES)
 def test_it_finds_what_fits(texts: list[str], query: str) -> None:
-    hits = found(Haystack(texts), query)
+    hits = found(SearchIndex(texts), query)
     fits = {n: match(words_of(query), text) for n, text in enumerate(texts)}
     expected = {n: each for n, each in fits.items() if each is not None}
     digits = [word for word in words_of(query) if any(letter.isdigit() for letter in word)]
@@ -56,30 +56,30 @@ def test_it_finds_what_fits(texts: list[str], query: str) -> None:
     ],
 )
 def test_the_best_one_is_found_among_thousands(query: str, first: str) -> None:
-    hits = found(Haystack(layers(1000)), query)
+    hits = found(SearchIndex(layers(1000)), query)
     assert hits[0].text == first
     assert len(hits) <= MOST
 
 
 def test_a_layer_is_not_another_one_with_its_number_in_it() -> None:
-    haystack = Haystack(["layer.3  384", "layer.13  384", "layer.30  384", "layer.1  384"])
-    assert [hit.number for hit in found(haystack, "layer 3")] == [0]
-    assert [hit.number for hit in found(haystack, "layer 38")] == [0, 3, 1, 2]
+    index = SearchIndex(["layer.3  384", "layer.13  384", "layer.30  384", "layer.1  384"])
+    assert [hit.number for hit in found(index, "layer 3")] == [0]
+    assert [hit.number for hit in found(index, "layer 38")] == [0, 3, 1, 2]
 
 
 def test_without_words_the_first_ones_are_offered() -> None:
     hits: list[Hit] = []
-    exhaust(Haystack(layers(1000)).find((), hits))
+    exhaust(SearchIndex(layers(1000)).find((), hits))
     assert [hit.number for hit in hits] == list(range(MOST))
 
 
 def test_work_is_done_in_pieces() -> None:
-    haystack = Haystack(layers(10_000))
-    assert exhaust(haystack.prepare()) > 5
-    assert exhaust(haystack.prepare()) == 0
-    assert exhaust(haystack.find(words_of("lyr3"), [])) > 5
+    index = SearchIndex(layers(10_000))
+    assert exhaust(index.prepare()) > 5
+    assert exhaust(index.prepare()) == 0
+    assert exhaust(index.find(words_of("lyr3"), [])) > 5
     # What has a number in it as it was typed is known without a look at all others.
-    assert exhaust(haystack.find(words_of("layer 3"), [])) < 5
+    assert exhaust(index.find(words_of("layer 3"), [])) < 5
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_work_is_done_in_pieces() -> None:
     [("a\0b\nc", r"a\x00b\nc"), ("x" * 10_000, "x" * (LONGEST - 1) + "…"), ("<b>שלום</b>", None)],
 )
 def test_names_of_strangers(text: str, shown: str | None) -> None:
-    haystack = Haystack([text])
-    (hit,) = found(haystack, "")
+    index = SearchIndex([text])
+    (hit,) = found(index, "")
     assert hit.text == (text if shown is None else shown)
-    assert found(haystack, text[0])
+    assert found(index, text[0])
