@@ -57,7 +57,11 @@ def test_no_place_keeps_a_shortcut(demo_window: MainWindow, qtbot: QtBot) -> Non
 def exports(monkeypatch: pytest.MonkeyPatch) -> list[Exporting]:
     """Return who was called to export a report; asked for before the window is made."""
     called: list[Exporting] = []
-    monkeypatch.setattr(Exporting, "choose_report", called.append)
+
+    def choose_report(self: Exporting) -> None:
+        called.append(self)
+
+    monkeypatch.setattr(Exporting, "choose_report", choose_report)
     return called
 
 

@@ -80,13 +80,9 @@ class Runs(QObject):
             self.check_changed.emit()
 
     def clear(self) -> None:
-        """Forget all runs: another model is opened."""
-        had_baseline = self.watched_a is not None
+        """Forget all runs: another model is opened. ``run_changed`` is emitted by the caller."""
         self.watched = self.watched_a = self.saved = None
         self.checks = {}
-        self.run_changed.emit()
-        if had_baseline:
-            self.comparison_changed.emit()
 
     def keep(self, watched: RecordedRun | None = None) -> None:
         """Keep a run as run A, the last one if none is given."""

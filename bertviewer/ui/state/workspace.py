@@ -221,6 +221,7 @@ class Workspace(QObject):
     def _show(self, opened: model_jobs.Opened) -> None:
         """Put a model's structure in place of what was there, and have its formulas derived."""
         model = opened.model
+        had_baseline = self.runs.watched_a is not None
         self.runs.clear()
         self.architecture, self.keys = model.architecture, model.load_report
         self.heads = model.tasks
@@ -230,6 +231,9 @@ class Workspace(QObject):
         self.random_heads = None
         self.next_run.set_model(model.source, model.architecture)
         self.architecture_changed.emit(model.architecture)
+        if had_baseline:
+            self.runs.comparison_changed.emit()
+        self.runs.run_changed.emit()
 
     def show_run(self, ran: model_jobs.Ran) -> None:
         """Show a run in place of the last one; the worker's comes here."""
