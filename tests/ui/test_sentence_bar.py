@@ -242,5 +242,5 @@ def test_a_run_is_kept_as_a_in_a_narrow_bar_too(
     bar.resize(width, bar.height())
     keep = find(demo_window, QPushButton, "keepRun")
     assert not keep.isHidden()
-    assert keep.text() == ("Keep as A" if width > 1000 else "A")
-    assert keep.accessibleName() == "Keep as A"
+    assert keep.text() == ("Set as baseline" if width > 1000 else "A")
+    assert keep.accessibleName() == "Set as baseline"

@@ -57,6 +57,7 @@ class HistogramView(RunView[RunResults[Histogram | None]]):
     @override
     def draw(self, result: RunResults[Histogram | None]) -> None:
         b, a = self._activations()
+        assert b is not None, "query() returns a notice"
         self._show_statistics(b, a)
         self._panel.show_charts(self._chart(result.b, b), self._chart(result.a, a))
 
@@ -64,8 +65,8 @@ class HistogramView(RunView[RunResults[Histogram | None]]):
     def show_notice(self, notice: Notice) -> None:
         b, a = self._activations()
         self._panel.set_title("")
-        self._statistics.hide()
-        if b is not None:
+        self._statistics.setVisible(b is not None)
+        if b is not None:  # of a run from a file, or the histogram failed
             self._show_statistics(b, a)
         super().show_notice(notice)
 
@@ -81,11 +82,10 @@ class HistogramView(RunView[RunResults[Histogram | None]]):
             None if baseline is None else baseline.run.activation(self._path),
         )
 
-    def _show_statistics(self, b: ModuleActivation | None, a: ModuleActivation | None) -> None:
+    def _show_statistics(self, b: ModuleActivation, a: ModuleActivation | None) -> None:
         self._panel.set_title(self._title())
-        self._statistics.setVisible(True)
-        if b is not None:
-            self._statistics.show_table(statistics_table(b, a))
+        self._statistics.show()
+        self._statistics.show_table(statistics_table(b, a))
         is_compared = a is not None
         if is_compared != self._is_compared:
             self._is_compared = is_compared

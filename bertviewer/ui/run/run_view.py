@@ -118,7 +118,7 @@ class RunView(DataView[Result]):
 
         A view keeps its last drawing until the next one is computed, which may take a while.
         """
-        self.request.forget()
+        self.forget()
         for panel in self.findChildren(ChartPanel):
             panel.set_title("")
             panel.show_charts(None)
@@ -128,8 +128,8 @@ class RunView(DataView[Result]):
             view.clear()
 
     def release(self) -> None:
-        """Keep nothing that was computed for the runs: the view is hidden and they have changed."""
-        self.request.forget()
+        """Keep no results of the runs: the view is hidden and they have changed."""
+        self.forget()
 
     def _on_run_changed(self) -> None:
         self.request.cancel()

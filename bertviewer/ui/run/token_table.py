@@ -72,7 +72,10 @@ class TokenModel(TableModel):
         self._pieces = [piece for group in _words(self._tokens) for piece in _pieces(group)]
         self.set_rows(
             [
-                Row((str(place), visible(token.text), str(token.id), str(token.segment)))
+                Row(
+                    (str(place), visible(token.text), str(token.id), str(token.segment)),
+                    color=_color(token),
+                )
                 for place, token in enumerate(self._tokens)
             ]
         )
@@ -109,9 +112,6 @@ class TokenModel(TableModel):
             return plain_tooltip(self.tooltip(index.row()))
         if role == JOIN_ROLE:
             return piece.place > 0, piece.place < piece.count - 1
-        if role == Qt.ItemDataRole.ForegroundRole and (token.is_unknown or token.is_special):
-            color = WARNING if token.is_unknown else QPalette.ColorRole.PlaceholderText
-            return QApplication.palette().color(color)
         if role == Qt.ItemDataRole.FontRole and token.is_special and index.column() == TOKEN:
             font = QFont()
             font.setItalic(True)
@@ -149,6 +149,12 @@ class TokenModel(TableModel):
 def continues_word(tokens: Sequence[Token]) -> list[bool]:
     """Return for each token whether it continues the word of the one before."""
     return [place > 0 for group in _words(tokens) for place in range(len(group))]
+
+
+def _color(token: Token) -> QPalette.ColorRole | None:
+    if token.is_unknown:
+        return WARNING
+    return QPalette.ColorRole.PlaceholderText if token.is_special else None
 
 
 def _tip_text(text: str) -> str:

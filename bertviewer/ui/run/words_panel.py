@@ -145,13 +145,12 @@ class WordsPanel(RunView[RunResults[Predictions | None]]):
     @override
     def clear(self) -> None:
         super().clear()
-        self.forget()
         self._title.clear()
         self._hint.clear()
 
+    @override
     def forget(self) -> None:
-        """Keep no run alive; what is drawn stays."""
-        self.request.forget()
+        super().forget()
         self._lens.forget()
 
     def _show_masks(self, places: tuple[int, ...]) -> None:

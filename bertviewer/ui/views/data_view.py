@@ -114,10 +114,14 @@ class DataView(QWidget, Generic[Result]):
         text = _translated(_LOADING if is_loading else _COMPUTING)
         self.display.show_busy(text, CallToAction(_translated(_CANCEL), self._cancel))
 
-    def clear(self) -> None:
-        """Show nothing and keep no result: the model has changed."""
+    def forget(self) -> None:
+        """Keep no result and request nothing; what is drawn stays."""
         self._key = None
         self.request.forget()
+
+    def clear(self) -> None:
+        """Show nothing and keep no result: the model has changed."""
+        self.forget()
         self.show_notice(Notice(""))
 
     def _on_progress(self, done: int, total: int) -> None:

@@ -52,14 +52,14 @@ class FigureModel(TableModel):
 
     def show_table(self, table: DataTable) -> None:
         """Replace the table."""
-        self.beginResetModel()
         self.shown = table
-        self._columns = tuple(
-            Column(column.title, column.kind in ("number", "bar"), plain_tooltip(column.name))
-            for column in table.columns
+        self.set_rows(
+            [Row(tuple(f.text for f in row), tuple(f.tip for f in row)) for row in table.rows],
+            [
+                Column(column.title, column.kind in ("number", "bar"), plain_tooltip(column.name))
+                for column in table.columns
+            ],
         )
-        self._rows = tuple(Row(tuple(figure.text for figure in row)) for row in table.rows)
-        self.endResetModel()
 
     @override
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -68,15 +68,13 @@ class FigureModel(TableModel):
         figure = self.shown.rows[index.row()][index.column()]
         if role == SHARE_ROLE:
             return figure.share
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tooltip(figure.tip) or None
         if role == Qt.ItemDataRole.FontRole and figure.is_bold:
             return weighted(QGuiApplication.font())
         return super().data(index, role)
 
 
 class FigureView(QWidget):
-    """Shows a ``FigureTable``; ``chosen`` carries the place of a row that the user selects."""
+    """Shows a ``DataTable``; ``chosen`` carries the key of a row that the user selects."""
 
     chosen = Signal(SelectionKey)
 

@@ -117,7 +117,7 @@ def test_what_fails_is_told(
     def fail(*_: object) -> None:
         raise UserError("not enough memory")
 
-    monkeypatch.setattr(jobs, "pad_job", fail)
+    monkeypatch.setattr(jobs, "padding_job", fail)
     monkeypatch.setattr(jobs, "compare_sentences_job", fail)
     run(demo_window, FIRST, SECOND, qtbot)
     turn(demo_window)

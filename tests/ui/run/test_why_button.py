@@ -144,7 +144,7 @@ def test_what_fails_is_told_in_the_page(
     def fail(*_: object) -> None:
         raise UserError("it cannot be told")
 
-    monkeypatch.setattr(jobs, "explain_job", fail)
+    monkeypatch.setattr(jobs, "answers_job", fail)
     button(ran).click()
     words = find(page(ran), QLabel, "whyWords")
     qtbot.waitUntil(lambda: words.text() == "It cannot be told")
