@@ -52,14 +52,12 @@ class FigureModel(TableModel):
 
     def show_table(self, table: DataTable) -> None:
         """Replace the table."""
-        self.beginResetModel()
         self.shown = table
-        self._columns = tuple(
+        columns = [
             Column(column.title, column.kind in ("number", "bar"), plain_tooltip(column.name))
             for column in table.columns
-        )
-        self._rows = tuple(Row(tuple(figure.text for figure in row)) for row in table.rows)
-        self.endResetModel()
+        ]
+        self.set_rows([Row(tuple(figure.text for figure in row)) for row in table.rows], columns)
 
     @override
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
