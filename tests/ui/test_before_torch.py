@@ -24,7 +24,7 @@ from bertviewer.ui.tensors.heatmap_page import HeatmapPage
 from bertviewer.ui.tensors.plot_pages import HistogramPage
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run, show_tab
-from tests.ui.tensors.tensor_window import HEATMAP, HISTOGRAM, QUERY, choose, view
+from tests.ui.tensors.tensor_tab import HEATMAP, HISTOGRAM, QUERY, choose, view
 
 FOLLOWS = "Loading torch and transformers… Your run will follow."
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 from PySide6.QtGui import QTextDocumentFragment
@@ -16,26 +15,11 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.shell.status_bar import WeightsLabel
-from bertviewer.ui.widgets.labels import plain_tooltip
 from tests.cli.commands import ROOT
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
 
 NAME, FILE = "<img src=x>", "an <img src=x> file"
-
-
-@pytest.mark.parametrize(
-    "text", ["token 0: <s>, id 0", "<img src=x> & more", "&lt;b>", "a & b", "plain"]
-)
-def test_what_looks_like_html_is_shown_as_it_is(text: str) -> None:
-    tip = plain_tooltip(text)
-    shown = QTextDocumentFragment.fromHtml(tip).toPlainText() if tip.startswith("<p>") else tip
-    assert shown == text
-
-
-def test_lines_stay_lines() -> None:
-    tip = plain_tooltip("<s>\nsecond")
-    assert QTextDocumentFragment.fromHtml(tip).toPlainText().splitlines() == ["<s>", "second"]
 
 
 def tips(window: MainWindow) -> Iterator[str]:

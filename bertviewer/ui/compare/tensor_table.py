@@ -126,9 +126,9 @@ class TensorsPage(QWidget):
         self._comparison = comparison
         self._model = model = ComparedTensorsModel(comparison, self)
         self._states = {state: self._make_button(state) for state in STATES}
-        says = self.tr("Filter tensors")
-        self._name = named(QLineEdit(), "tensorFilter", accessible_name=says)
-        self._name.setPlaceholderText(says)
+        title = self.tr("Filter tensors")
+        self._name = named(QLineEdit(), "tensorFilter", accessible_name=title)
+        self._name.setPlaceholderText(title)
         self._name.setClearButtonEnabled(True)
         self._name.textChanged.connect(self._filter)
         save = named(QPushButton(self.tr("Save as CSV…")), "saveComparison")

@@ -50,7 +50,7 @@ def run(task: CorpusTask, model: "LoadedModel", progress: Progress) -> "Corpus |
         corpus = make_corpus(model, request, progress, Process(threads=threads_for(CPU)))
     except UserError as error:
         return error
-    assert corpus is not None  # as there is one process
+    assert corpus is not None  # it is None only in one of several processes
     return corpus
 
 

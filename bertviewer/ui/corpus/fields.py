@@ -166,8 +166,8 @@ class CommandField(QWidget):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        says = self.tr("Equivalent terminal command")
-        self._field = named(QLineEdit(), name, accessible_name=says, tooltip=says)
+        title = self.tr("Equivalent terminal command")
+        self._field = named(QLineEdit(), name, accessible_name=title, tooltip=title)
         self._field.setReadOnly(True)
         self._field.setFont(monospaced(self._field.font()))
         copy = flat_button(f"{name}Copy", self.tr("Copy"), self.tr("Copy the command"))

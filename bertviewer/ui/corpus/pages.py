@@ -319,8 +319,8 @@ class ComparisonPage(QWidget):
         )
         items = ((title, table) for title, table in tables if table.rows)
         self._choice = _choice("comparedCorpora", self.tr("What to compare"), items)
-        says = self.tr("Differences between the two corpora")
-        self._view = FigureView(workspace, "comparedFigures", says, min_text=PATH_WIDTH)
+        title = self.tr("Differences between the two corpora")
+        self._view = FigureView(workspace, "comparedFigures", title, min_text=PATH_WIDTH)
         self._view.chosen.connect(workspace.selection.go)
         self._choice.currentIndexChanged.connect(self._draw)
         text = self.tr("Left: {0}\nRight: {1}\nLargest differences first.").format(

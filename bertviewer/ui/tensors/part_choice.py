@@ -216,18 +216,18 @@ class PartChoice(QWidget):
         """Offer a field for each leading dimension but the heads' and those of size 1."""
         by_head = layout is not None and layout.axis == "matrices"
         self._sizes = sizes
-        wanted = {
+        needed = {
             axis: size
             for axis, size in enumerate(sizes)
             if size != 1 and not (by_head and axis == HEAD_DIMENSION)
         }
-        if {axis: box.maximum() + 1 for axis, box in self._leading.items()} == wanted:
+        if {axis: box.maximum() + 1 for axis, box in self._leading.items()} == needed:
             return
         for box in self._leading.values():
             self._row.removeWidget(box)
             box.deleteLater()
         self._leading = {}
-        for axis, size in wanted.items():
+        for axis, size in needed.items():
             title = self.tr("Index in dimension {0}").format(axis)
             box = number_field(f"leadingIndex{axis}", title)
             box.setRange(0, max(0, size - 1))

@@ -1,18 +1,23 @@
 """Tab with the tensors of the selected module, and an inspector for one of them."""
 
 from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QAbstractItemView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QComboBox, QWidget
 from typing_extensions import override
 
 from bertviewer.charts.labels import tensors_text
-from bertviewer.core.schema.activation_run import TensorKey
+from bertviewer.core.schema.activation_run import ModuleTensor, TensorKey
 from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.progress import Progress
+from bertviewer.ui.jobs.job_queue import Request
+from bertviewer.ui.jobs.recorded_run import FROM_FILE, RecordedRun
 from bertviewer.ui.state.pages import PageSubject, RecordedValues
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.inspector import Inspector
@@ -26,10 +31,16 @@ from bertviewer.ui.tensors.subject import (
     run_subject,
     step_subject,
 )
-from bertviewer.ui.tensors.tensor_list import Group, RecordedTensorList, TensorListModel
+from bertviewer.ui.tensors.tensor_list import Group, TensorListModel
+from bertviewer.ui.views.choice_box import offer
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import ResponsiveSplitter, hbox, vbox
+from bertviewer.ui.widgets.layouts import ResponsiveSplitter, hbox, named, vbox
 from bertviewer.ui.widgets.tables import make_sortable, make_table
+
+if TYPE_CHECKING:
+    from bertviewer.core.loading.loaded_model import LoadedModel
+
+Recorded = tuple[ModuleTensor, ...]
 
 SHARES = 10_000, 15_000  # of the list and the inspector
 MAX_COLUMN = 260  # pixels of a column of the list
@@ -47,10 +58,17 @@ class TensorsTab(QWidget):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        self._prefix = ""
         self._preference: Preference = None
         self._is_closed = self._is_choosing = False
-        self._recorded = RecordedTensorList(workspace, self)
+        self._path = ""
+        self._recorded = Request[Recorded](workspace.jobs, self, needs_torch=False)
+        self._calls = named(
+            QComboBox(),
+            "callChoice",
+            accessible_name=self.tr("Module call"),
+            tooltip=self.tr("Call to show (the run called this module several times)"),
+        )
+        self._calls.hide()
         self._model = TensorListModel(self)
         self._summary = plain_label("")
         self._table = make_table(self._model, "tensorTable", self.tr("Tensors of the module"))
@@ -61,15 +79,17 @@ class TensorsTab(QWidget):
         self._table.horizontalHeader().setResizeContentsPrecision(MEASURED_ROWS)
         self._inspector = Inspector(workspace)
         self._inspector.hide()
-        head = hbox((self._summary, 1), self._recorded.choice, margins=(16, 10, 8, 4))
+        head = hbox((self._summary, 1), self._calls, margins=(16, 10, 8, 4))
         listed = QWidget()
         vbox(head, (self._table, 1), parent=listed, spacing=0)
         self._sides = ResponsiveSplitter(listed, self._inspector, SHARES, NARROW)
         vbox(self._sides, parent=self)
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
         self._inspector.closed.connect(self._on_closed)
-        self._recorded.changed.connect(self.refresh)
+        self._calls.currentIndexChanged.connect(self.refresh)
+        self._recorded.finished.connect(self.refresh)
         self._recorded.late.connect(self._on_late)
+        workspace.runs.run_changed.connect(self._recorded.forget)
         workspace.architecture_changed.connect(self._clear)
         workspace.runs.check_changed.connect(self._on_check)
 
@@ -78,12 +98,11 @@ class TensorsTab(QWidget):
         row, architecture = self._workspace.selection.row, self._workspace.architecture
         if row is None or architecture is None:
             return
-        path = row.node.path
-        tensors = architecture.tensors_below(path)
-        self._prefix = f"{path}." if path else ""
-        self._recorded.show_module(path)
+        self._path = row.node.path
+        tensors = architecture.tensors_below(self._path)
+        reason = self._request_recorded()
         groups = [Group(self.tr("Parameters"), tensors)]
-        of_run = self._run_groups(path)
+        of_run = self._run_groups()
         if any(group.listed for group in of_run):
             groups += of_run
         self._is_choosing = True
@@ -93,7 +112,7 @@ class TensorsTab(QWidget):
         for number, listed in enumerate(self._model.listed):
             if listed is None:
                 self._table.setSpan(number, 0, 1, self._model.columnCount())
-        texts = self._summary_text(row, tensors), self._recorded.reason
+        texts = self._summary_text(row, tensors), reason
         self._summary.setText(" ".join(filter(None, texts)))
         has_rows = self._model.rowCount() > 0
         self._table.setToolTip(self.tr("Select a tensor to inspect it") if has_rows else "")
@@ -109,16 +128,53 @@ class TensorsTab(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if self._model.rowCount():
-            self._recorded.show_module(self._recorded.path)
+            self._request_recorded()
         self._choose()
 
-    def _run_groups(self, path: str) -> list[Group]:
+    @property
+    def _prefix(self) -> str:
+        """Start of the names of the module's parameters."""
+        return f"{self._path}." if self._path else ""
+
+    @property
+    def _call(self) -> int:
+        """The chosen call of the module in the last run, counted from 0."""
+        return max(0, self._calls.currentIndex())
+
+    @property
+    def _recorded_key(self) -> object:
+        return self._workspace.runs.watched, self._path, self._call
+
+    @property
+    def _recorded_tensors(self) -> Recorded:
+        """Inputs and outputs of the call, as far as they are known."""
+        is_current = self._recorded.key == self._recorded_key
+        return (self._recorded.result or ()) if is_current else ()
+
+    def _request_recorded(self) -> str:
+        """Request the inputs and outputs of the module; return why there are none."""
+        watched = self._workspace.runs.watched
+        activation = None if watched is None else watched.run.activation(self._path)
+        calls = 0 if activation is None else len(activation.calls)
+        title = self.tr("call {0} of {1}")
+        offer(self._calls, ((title.format(n, calls), n) for n in range(calls)))
+        self._calls.setVisible(calls > 1)
+        if watched is None or watched.capture is None or activation is None:
+            self._recorded.cancel()
+            if watched is None:
+                return ""
+            not_called = self.tr("The last run did not call this module, or it returned no tensor.")
+            return FROM_FILE if watched.capture is None else not_called
+        work = partial(_list_tensors, watched, self._path, self._call)
+        return self._recorded.error if self._recorded.want(self._recorded_key, work) else ""
+
+    def _run_groups(self) -> list[Group]:
         """Return a module's inputs and outputs in the last run, and the steps of its check."""
         inputs, outputs = (
-            tuple(each for each in self._recorded.tensors if each.key.side == side)
+            tuple(each for each in self._recorded_tensors if each.key.side == side)
             for side in ("input", "output")
         )
-        check = self._workspace.runs.checks.get(path)
+        check = self._workspace.runs.checks.get(self._path)
         return [
             Group(self.tr("Inputs"), inputs),
             Group(self.tr("Output"), outputs),
@@ -160,7 +216,7 @@ class TensorsTab(QWidget):
         """Return the largest parameter, without weights the output; ``None`` if there is none."""
         architecture = self._workspace.architecture
         has_values = architecture is not None and architecture.source.weights != "none"
-        outputs = (each for each in self._recorded.tensors if each.key.side == "output")
+        outputs = (each for each in self._recorded_tensors if each.key.side == "output")
         return (self._model.largest() if has_values else None) or next(outputs, None)
 
     def show_subject(self, subject: PageSubject) -> None:
@@ -208,8 +264,7 @@ class TensorsTab(QWidget):
             return None
         if isinstance(listed, CheckStep):
             return step_subject(listed, watched, architecture)
-        path, call = self._recorded.path, self._recorded.call
-        return run_subject(listed, watched, path, call, architecture)
+        return run_subject(listed, watched, self._path, self._call, architecture)
 
     def _on_closed(self) -> None:
         self._preference, self._is_closed = None, True
@@ -226,3 +281,12 @@ class TensorsTab(QWidget):
         self._table.selectionModel().clearCurrentIndex()
         self._inspector.cancel()
         self._inspector.hide()
+
+
+def _list_tensors(
+    watched: RecordedRun, path: str, call: int, model: "LoadedModel", progress: Progress
+) -> Recorded:
+    # Replaying imports torch, which the worker does when it is needed.
+    from bertviewer.core.replay.module_tensors import list_tensors
+
+    return list_tensors(watched.cached(model), path, progress, call=call)

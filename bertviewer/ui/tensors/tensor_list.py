@@ -1,35 +1,20 @@
 """List of a module's tensors: parameters, inputs and outputs in a run, steps of its check."""
 
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtCore import QObject, Qt
 from typing_extensions import override
 
 from bertviewer.core.expressions.symbols import shape_text
-from bertviewer.core.schema.activation_run import ModuleTensor
 from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.numbers import with_minus
-from bertviewer.core.util.progress import Progress
 from bertviewer.report.numbers import deviation
-from bertviewer.ui.jobs.job_queue import Request
-from bertviewer.ui.jobs.recorded_run import FROM_FILE, RecordedRun
-from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.subject import Listed
-from bertviewer.ui.views.choice_box import offer
-from bertviewer.ui.widgets.layouts import named
 from bertviewer.ui.widgets.tables import Column, Index, Row, TableModel
-
-if TYPE_CHECKING:
-    from bertviewer.core.loading.loaded_model import LoadedModel
-
-Recorded = tuple[ModuleTensor, ...]
 
 
 class Group(Struct, frozen=True):
@@ -152,90 +137,3 @@ class TensorListModel(TableModel):
         note = self.tr("{0}: max |Δ| {1}, tolerance {2}").format(verdict, *figures)
         name = f"{below}: {step.step}" if is_below else step.step
         return Row((name, *[""] * 5, note), step.path, is_bold=not step.ok)
-
-
-class RecordedTensorList(QObject):
-    """The inputs and outputs of a module in the last run, which the worker lists.
-
-    ``changed`` when the list or the chosen call is another one, ``late`` when it takes a while.
-    """
-
-    changed = Signal()
-    late = Signal()
-
-    def __init__(self, workspace: Workspace, parent: QObject) -> None:
-        super().__init__(parent)
-        self._workspace = workspace
-        self._request = Request[Recorded](workspace.jobs, self, needs_torch=False)
-        self.path = ""
-        self.reason = ""
-        """Why there are no tensors, "" if there are or will be."""
-        self.choice = named(
-            QComboBox(),
-            "callChoice",
-            accessible_name=self.tr("Module call"),
-            tooltip=self.tr("Call to show (the run called this module several times)"),
-        )
-        """The calls of a module that was called several times."""
-        self.choice.hide()
-        self.choice.currentIndexChanged.connect(self.changed)
-        self._request.finished.connect(self.changed)
-        self._request.late.connect(self.late)
-        workspace.runs.run_changed.connect(self.forget)
-
-    @property
-    def call(self) -> int:
-        """The chosen call, counted from 0."""
-        return max(0, self.choice.currentIndex())
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether the list has been requested."""
-        return self._request.is_waiting
-
-    @property
-    def tensors(self) -> Recorded:
-        """The tensors of this module, call and run, as far as they are known."""
-        is_current = self._request.key == self._key()
-        return (self._request.result or ()) if is_current else ()
-
-    def show_module(self, path: str) -> None:
-        """Request the inputs and outputs of a module."""
-        watched = self._workspace.runs.watched
-        activation = None if watched is None else watched.run.activation(path)
-        calls = 0 if activation is None else len(activation.calls)
-        title = self.tr("call {0} of {1}")
-        offer(self.choice, ((title.format(n, calls), n) for n in range(calls)))
-        self.choice.setVisible(calls > 1)
-        self.path = path
-        self.reason = ""
-        if watched is None or watched.capture is None or activation is None:
-            self.cancel()
-            if watched is not None:
-                not_called = self.tr(
-                    "The last run did not call this module, or it returned no tensor."
-                )
-                self.reason = FROM_FILE if watched.capture is None else not_called
-            return
-        if self._request.want(self._key(), partial(_list_tensors, watched, path, self.call)):
-            self.reason = self._request.error
-
-    def cancel(self) -> None:
-        """Cancel the request."""
-        self._request.cancel()
-
-    def forget(self) -> None:
-        """Forget the tensors, as the model or the run is another one."""
-        self._request.forget()
-
-    def _key(self) -> object:
-        return self._workspace.runs.watched, self.path, self.call
-
-
-def _list_tensors(
-    watched: RecordedRun, path: str, call: int, model: "LoadedModel", progress: Progress
-) -> Recorded:
-    # Replaying imports torch, which the worker does when it is needed.
-    from bertviewer.core.replay.module_tensors import list_tensors
-
-    return list_tensors(watched.cached(model), path, progress, call=call)

@@ -21,7 +21,7 @@ from bertviewer.ui.widgets.tables import make_table
 FIELD_WIDTH = 170  # pixels of the field for a row
 NAME_WIDTH = 84  # pixels of a token next to its number
 SAMPLE = "−00.000000"
-PADDING = 18  # pixels beside a number
+PADDING = 18  # pixels around a number
 MAX_COPIED = 1_000_000  # cells
 MAX_WIDTH = 150  # pixels of a column's title
 MEASURED_TITLES = 256  # columns whose titles are measured

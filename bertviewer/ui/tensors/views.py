@@ -121,7 +121,7 @@ class TensorViews(QWidget):
 
     @property
     def part(self) -> TensorPart | None:
-        """What is shown, ``None`` while there is a message."""
+        """The part that is shown, ``None`` while there is a message."""
         return self._part
 
     def show_part(self, part: TensorPart) -> None:

@@ -38,7 +38,7 @@ def flat_button(name: str, text: str, tooltip: str, icon: str = "") -> QToolButt
     """Return a button that has a frame only under the mouse; its tooltip names it accessibly.
 
     Raises:
-        FileNotFoundError: there is no line icon of that name.
+        FileNotFoundError: no line icon has that name.
     """
     button = tool_button(name, text, tooltip)
     button.setAccessibleName(tooltip)
@@ -111,8 +111,7 @@ class SegmentedControl(QWidget):
 class LinkButton(QAbstractButton):
     """Button drawn as a link: clicked by mouse, Enter or space, underlined while active.
 
-    Unlike a ``QLabel`` with a link, it has a text alignment of its own and takes part in the tab
-    order as one control.
+    Unlike a ``QLabel`` with a link, it is one control in the tab order, and may wrap or elide.
     """
 
     alignment = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)

@@ -110,7 +110,7 @@ class FactsView(QWidget):
             self._labels[number] = self._reuse(self._labels[number], line)
         if kept == len(lines) == len(before):
             return
-        # On a visible page, every added label would cause a layout of its own.
+        # On a visible page, every added label would cause another layout.
         self.hide()
         self._grid.setRowStretch(2 * len(before), 0)
         spare: dict[tuple[bool, ...], list[_Labels]] = {}

@@ -8,8 +8,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import show_tab
-from tests.ui.tensors.seen_window import LAYER, ran
-from tests.ui.tensors.tensor_window import open_named
+from tests.ui.tensors.tensor_tab import LAYER, open_named, ran
 
 
 @pytest.fixture

@@ -20,9 +20,15 @@ from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.views import TensorViews
 from tests.ui.finding import bring_view, find, show_tab
-from tests.ui.tensors.seen_window import ACROSS, LAYER, cell, given, has_values, look, shown
-from tests.ui.tensors.tensor_window import (
+from tests.ui.tensors.tensor_tab import (
+    ACROSS,
+    LAYER,
+    cell,
+    given,
+    has_values,
+    look,
     rest,
+    shown,
 )
 
 

@@ -21,7 +21,7 @@ from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors import norms_page, plot_pages
 from bertviewer.ui.views.empty_state import EmptyState
 from tests.ui.finding import find
-from tests.ui.tensors.tensor_window import (
+from tests.ui.tensors.tensor_tab import (
     HEATMAP,
     NORMS,
     QUERY,

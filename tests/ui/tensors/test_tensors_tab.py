@@ -29,7 +29,7 @@ from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.inspector import Inspector
 from bertviewer.ui.tensors.views import SaveButton, TensorViews
 from tests.ui.finding import find, is_drawn, shown_error
-from tests.ui.tensors.tensor_window import (
+from tests.ui.tensors.tensor_tab import (
     HEATMAP,
     HISTOGRAM,
     NORMS,

@@ -7,7 +7,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.ui.views.choice_box import ChoiceBox, offer
 from bertviewer.ui.widgets.layouts import STRETCH, hbox
-from tests.ui.test_elided_label import read
+from tests.ui.widgets.test_labels import read
 
 
 def test_a_choice_that_is_cut_is_told_whole(qtbot: QtBot) -> None:

@@ -1,4 +1,4 @@
-"""A label that is cut where it has no room, and tells the whole under the mouse."""
+"""Elided labels, and tooltips that show plain text literally."""
 
 import pytest
 from PySide6.QtGui import QTextDocumentFragment
@@ -36,3 +36,17 @@ def test_a_text_that_is_cut_is_told_whole_before_its_tip(
 def read(tip: str) -> str:
     """Return what a person reads of a tip."""
     return QTextDocumentFragment.fromHtml(tip).toPlainText() if tip.startswith("<p>") else tip
+
+
+@pytest.mark.parametrize(
+    "text", ["token 0: <s>, id 0", "<img src=x> & more", "&lt;b>", "a & b", "plain"]
+)
+def test_what_looks_like_html_is_shown_as_it_is(text: str) -> None:
+    tip = plain_tooltip(text)
+    shown = QTextDocumentFragment.fromHtml(tip).toPlainText() if tip.startswith("<p>") else tip
+    assert shown == text
+
+
+def test_lines_stay_lines() -> None:
+    tip = plain_tooltip("<s>\nsecond")
+    assert QTextDocumentFragment.fromHtml(tip).toPlainText().splitlines() == ["<s>", "second"]

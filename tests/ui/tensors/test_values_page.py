@@ -1,3 +1,5 @@
+"""Values of a tensor: table model, texts, and the field to go to a row."""
+
 import math
 from pathlib import Path
 
@@ -5,7 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.modeltest import ModelTester
+from pytestqt.qtbot import QtBot
 from safetensors.numpy import save_file
 
 from bertviewer.charts.tensor_charts import cell_text, exact_text
@@ -14,7 +18,7 @@ from bertviewer.core.tensors.axes import Axis, TokenIndex
 from bertviewer.core.tensors.matrix import Matrix, TensorPart
 from bertviewer.core.tensors.values import Origin, TensorValues, file_values
 from bertviewer.ui.tensors.values_model import ValuesModel
-from bertviewer.ui.tensors.values_page import SAMPLE
+from bertviewer.ui.tensors.values_page import SAMPLE, RowField
 from tests.core.tensors.made_up import in_memory, matrix, stored_in
 
 VERTICAL, HORIZONTAL = Qt.Orientation.Vertical, Qt.Orientation.Horizontal
@@ -116,3 +120,67 @@ def test_a_file_that_is_cut_off_is_told_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", [0.0, 6.038e-5, 99.9999996, 100.0, 12345.678, 3e38, 1e-45])
 def test_no_value_is_longer_than_its_column(value: float) -> None:
     assert len(cell_text(-value)) <= len(SAMPLE)
+
+
+TOKENS = TokenIndex(["[PAD]", "bank", "##ban", "banana", "7", "the"])
+# The offscreen platform says this of lists that drop down.
+pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
+ENTER = Qt.Key.Key_Return
+
+
+def shown(qtbot: QtBot, tokens: TokenIndex) -> tuple[RowField, list[int], list[str]]:
+    edit = RowField()
+    qtbot.addWidget(edit)
+    edit.set_axis(Axis(tokens))
+    rows: list[int] = []
+    missed: list[str] = []
+    edit.chosen.connect(rows.append)
+    edit.missed.connect(missed.append)
+    edit.show()
+    return edit, rows, missed
+
+
+def test_a_number_is_a_row_and_a_text_is_a_token(qapp: QApplication, qtbot: QtBot) -> None:
+    edit, rows, missed = shown(qtbot, TOKENS)
+    for text in ("3", "7", "the", "bana", "BAN", "nothing", " "):
+        edit.clear()
+        qtbot.keyClicks(edit, text)
+        qtbot.keyClick(edit, ENTER)
+    assert rows == [3, 7, 5, 3, 2]
+    assert missed == ["nothing"]
+
+
+def test_tokens_are_offered_while_one_types(qapp: QApplication, qtbot: QtBot) -> None:
+    edit, rows, _ = shown(qtbot, TOKENS)
+    qtbot.keyClicks(edit, "ban")
+    assert edit.offered() == ("##ban   2", "banana   3", "bank   1")
+    completer = edit.completer()
+    popup = completer.popup()
+    assert popup is not None
+    assert popup.isVisible()
+    qtbot.keyClick(popup, Qt.Key.Key_Down)
+    qtbot.keyClick(popup, Qt.Key.Key_Down)
+    qtbot.keyClick(popup, ENTER)
+    assert rows == [3]
+    assert edit.text() == "banana"
+    assert not popup.isVisible()
+
+
+def test_without_tokens_there_are_numbers_only(qapp: QApplication, qtbot: QtBot) -> None:
+    edit, rows, missed = shown(qtbot, TokenIndex(()))
+    assert edit.placeholderText() == "Go to row"
+    qtbot.keyClicks(edit, "12")
+    qtbot.keyClick(edit, ENTER)
+    qtbot.keyClicks(edit, "x")
+    qtbot.keyClick(edit, ENTER)
+    assert rows == [12]
+    assert missed == ["12x"]
+
+
+def test_a_number_that_no_tensor_has_is_missed(qapp: QApplication, qtbot: QtBot) -> None:
+    edit, rows, missed = shown(qtbot, TOKENS)
+    for text in ("2147483648", "9" * 5000):
+        edit.setText(text)
+        qtbot.keyClick(edit, ENTER)
+        assert missed.pop() == text
+    assert not rows

@@ -20,7 +20,7 @@ from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.part_choice import PartChoice
 from tests.core.tensors.made_up import in_memory
 from tests.ui.finding import find
-from tests.ui.tensors.tensor_window import QUERY, choose, rest
+from tests.ui.tensors.tensor_tab import QUERY, choose, rest
 
 
 def test_the_head_is_the_windows_own(
