@@ -1,4 +1,4 @@
-"""What the heads of an attention look at, as charts: all of them, one, those of all layers."""
+"""Charts of attention: all heads of a layer, one head, and the measures of all layers' heads."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ Made = TypeVar("Made")
 
 
 class RunAttention(Struct, frozen=True, eq=False):
-    """A run, and what the heads of one of its attentions look at."""
+    """The attention of one layer in a run."""
 
     run: ActivationRun
     maps: AttentionMaps
@@ -30,73 +30,76 @@ class RunAttention(Struct, frozen=True, eq=False):
 
 
 class AttentionPair(Struct, frozen=True, eq=False):
-    """B and A, and which of A's queries and keys is which of B's."""
+    """The attention of B and, if there is one, A, with the pairs of the same queries and keys."""
 
     b: RunAttention
     a: RunAttention | None
     partners: Alignment
 
     def charts(self, make: Callable[[RunAttention], Made]) -> tuple[Made, Made | None]:
-        """Return what is made of B and of A."""
+        """Return a function's results for B and A."""
         return make(self.b), None if self.a is None else make(self.a)
 
 
 class AllHeadsChart(GridChart, frozen=True, eq=False):
-    """A figure of each head, and if wanted what it looks at: small pictures [A, n, n] by row."""
+    """A measure of each head, optionally with small images [A, n, n] of attention by row."""
 
     pictures: Mapping[int, ColorIndices] | None = None
 
 
-def heads_chart(attended: RunAttention, is_root: bool = False) -> HeadsChart:
-    """Return all heads, with the entropy H in nats and the mean distance d in tokens of each.
+def heads_chart(attention: RunAttention, is_root: bool = False) -> HeadsChart:
+    """Return all heads, with their entropies H in nats and mean distances d in tokens.
 
-    Colours follow the square roots of the shares if ``is_root``.
+    ``is_root``: the colours follow the square roots of the weights.
     """
-    maps, names = attended.maps, token_names(attended.run.tokens)
+    run, maps = attention.run, attention.maps
+    names = token_names(run.tokens)
     return HeadsChart(
         values=maps.probabilities,
         captions=tuple(_caption(maps, head) for head in range(len(maps.probabilities))),
         queries=tuple(names[token] for token in maps.query_tokens),
         keys=tuple(names[token] for token in maps.key_tokens),
         value_title=translate("charts", "Attention"),
-        subject=attended.layer.name,
+        subject=attention.layer.name,
         cell_text=translate("charts", "head {0}, query {1} → key {2}: {3}"),
         is_root=is_root,
         levels=_levels(maps.probabilities),
-        query_starts=_starts(attended.run, maps.query_tokens),
-        key_starts=_starts(attended.run, maps.key_tokens),
+        query_starts=_starts(run, maps.query_tokens),
+        key_starts=_starts(run, maps.key_tokens),
         masked=maps.masked,
         masked_word=translate("charts", "masked"),
     )
 
 
 def head_chart(
-    attended: RunAttention, head: int, is_root: bool = False, name: str = ""
+    attention: RunAttention, head: int, is_root: bool = False, name: str = ""
 ) -> GridChart:
-    """Return what each query token (rows) takes from each key token (columns) in one head.
+    """Return the attention of each query token (rows) to each key token (columns) in one head.
 
-    A row stands for its query token. Columns stand for tokens only where those are of another
-    text than the queries. Colours follow the square roots of the shares if ``is_root``. What is no
-    single head has another ``name``.
+    Rows select query tokens; columns select key tokens only in cross-attention.
+
+    Args:
+        attention: the attention of a layer.
+        head: the head.
+        is_root: the colours follow the square roots of the weights.
+        name: replaces the number of the head, such as for the mean of all.
     """
-    run, maps = attended.run, attended.maps
-    names = token_names(run.tokens)
+    run, maps = attention.run, attention.maps
+    names, texts = token_names(run.tokens), [visible(token.text) for token in run.tokens]
     queries, keys = maps.query_tokens, maps.key_tokens
     values = maps.probabilities[head]
-    query, key = (
-        translate("charts", "query {0}"),
-        translate("charts", "key {0}"),
-    )
+    query, key = translate("charts", "query {0}"), translate("charts", "key {0}")
+    name = name or translate("charts", "head {0}").format(head)
     return GridChart(
         values=values,
-        rows=tuple(visible(run.tokens[token].text) for token in queries),
-        columns=tuple(visible(run.tokens[token].text) for token in keys),
+        rows=tuple(texts[token] for token in queries),
+        columns=tuple(texts[token] for token in keys),
         row_keys=tuple(SelectionKey(token=token) for token in queries),
-        column_keys=tuple(SelectionKey(token=token) for token in keys) if maps.is_cross else (),
+        column_keys=tuple(SelectionKey(token=n) for n in keys) if maps.is_cross else (),
         x_title=translate("charts", "Key"),
         y_title=translate("charts", "Query"),
         value_title=translate("charts", "Attention"),
-        subject=f"{attended.layer.name}, {name}" if name else _of_head(attended, head),
+        subject=f"{attention.layer.name}, {name}",
         is_root=is_root,
         is_top_down=True,
         levels=_levels(values),
@@ -118,10 +121,10 @@ def head_measures_chart(
     name: str = "",
     pictures: Mapping[AttentionLayer, ColorIndices] | None = None,
 ) -> AllHeadsChart:
-    """Return a figure of each head (columns) in each attention (rows), the first one below.
+    """Return a measure of each head (columns) in each attention layer (rows, the first below).
 
-    An attention without figures has an empty row. Columns stand for heads; rows for nothing,
-    because the calls of a shared layer are one module. ``name`` is the measure's.
+    Layers without measures have empty rows. Columns select heads; rows select nothing, because the
+    calls of a shared layer are one module. ``name`` is that of the measure.
     """
     rows = [figures[layer].get(measure) if layer in figures else None for layer in layers]
     count = max((len(row) for each in figures.values() for row in each.values()), default=0)
@@ -129,7 +132,14 @@ def head_measures_chart(
     for number, row in enumerate(rows):
         if row is not None:
             values[number, : len(row)] = row
-    head = translate("charts", "head {0}")
+    small = None
+    if pictures is not None:
+        small = {row: pictures[layer] for row, layer in enumerate(layers) if layer in pictures}
+    titles = {
+        "entropy": translate("charts", "Entropy (nats)"),
+        "distance": translate("charts", "Distance (tokens)"),
+    }
+    share = translate("charts", "Attention to: {0}").format(name or measure)
     return AllHeadsChart(
         values=values,
         rows=tuple(layer.label for layer in layers),
@@ -137,19 +147,17 @@ def head_measures_chart(
         column_keys=tuple(SelectionKey(head=number) for number in range(count)),
         x_title=translate("charts", "Head"),
         y_title=translate("charts", "Layer"),
-        value_title=_measured(measure, name),
+        value_title=titles.get(measure, share),
         row_names=tuple(layer.name for layer in layers),
-        column_names=tuple(map(head.format, range(count))),
-        # Shares begin at nothing: heads that differ by little look alike.
-        levels=None if measure in ("entropy", "distance") else _levels(values),
-        pictures=None
-        if pictures is None
-        else {row: pictures[layer] for row, layer in enumerate(layers) if layer in pictures},
+        column_names=tuple(map(translate("charts", "head {0}").format, range(count))),
+        # Shares begin at 0, so that small differences do not stand out.
+        levels=None if measure in titles else _levels(values),
+        pictures=small,
     )
 
 
 def measure_names(run: ActivationRun) -> dict[Measure, str]:
-    """Return the measures that heads have in a run, each with a short name, as for a list."""
+    """Return the measures of heads in a run with short names."""
     labels = {one.name: one.label for one in token_classes(run)}
     names: dict[Measure, str] = {
         "entropy": translate("charts", "entropy"),
@@ -167,29 +175,8 @@ def measure_names(run: ActivationRun) -> dict[Measure, str]:
     return names
 
 
-def _measured(measure: Measure, name: str) -> str:
-    """Return what a figure is in full."""
-    units = {
-        "entropy": translate("charts", "Entropy (nats)"),
-        "distance": translate("charts", "Distance (tokens)"),
-    }
-    share = translate("charts", "Attention to: {0}")
-    return units.get(measure) or share.format(name or measure)
-
-
-def token_pairs(pairs: Pairs, a: Sequence[int], b: Sequence[int]) -> Pairs:
-    """Return which of the tokens ``a`` of run A is which of the tokens ``b``, by their indices."""
-    places_in_a = {token: index for index, token in enumerate(a)}
-    places_in_b = {token: index for index, token in enumerate(b)}
-    return [
-        (places_in_a[mine], places_in_b[other])
-        for mine, other in pairs
-        if mine in places_in_a and other in places_in_b
-    ]
-
-
 def attention_pair(b: RunAttention, a: RunAttention | None) -> AttentionPair:
-    """Put the attention of both runs together."""
+    """Align the attention of two runs."""
     if a is None:
         return AttentionPair(b, None, Alignment())
     tokens = align(a.run.tokens, b.run.tokens)
@@ -198,19 +185,20 @@ def attention_pair(b: RunAttention, a: RunAttention | None) -> AttentionPair:
     return AttentionPair(b, a, Alignment(tokens, queries, keys))
 
 
+def token_pairs(pairs: Pairs, a: Sequence[int], b: Sequence[int]) -> Pairs:
+    """Return pairs of tokens as pairs of their indices in ``a`` and ``b``."""
+    in_a, in_b = ({token: index for index, token in enumerate(tokens)} for tokens in (a, b))
+    return [(in_a[one], in_b[other]) for one, other in pairs if one in in_a and other in in_b]
+
+
 def _starts(run: ActivationRun, tokens: Sequence[int]) -> tuple[int, ...]:
-    """Return where further texts begin among some of the tokens, if another one is before them."""
-    places = (bisect_left(tokens, start) for start in text_starts(run.tokens))
-    return tuple(place for place in dict.fromkeys(places) if 0 < place < len(tokens))
-
-
-def _of_head(attended: RunAttention, head: int) -> str:
-    name = translate("charts", "head {0}").format(head)
-    return f"{attended.layer.name}, {name}"
+    """Return the indices in ``tokens`` where further texts begin."""
+    starts = dict.fromkeys(bisect_left(tokens, start) for start in text_starts(run.tokens))
+    return tuple(start for start in starts if 0 < start < len(tokens))
 
 
 def _caption(maps: AttentionMaps, head: int) -> str:
-    """Return the figures in as few letters as do: the heatmaps are small."""
+    """Return the entropy and distance of a head in few characters."""
     entropy = f"H {maps.entropies[head]:.1f}"
     if maps.distances is None:
         return entropy
@@ -219,5 +207,5 @@ def _caption(maps: AttentionMaps, head: int) -> str:
 
 
 def _levels(values: Values) -> Levels:
-    """Return the range from 0 to the largest share: colours of shares begin at nothing."""
+    """Return the range from 0 to the largest weight."""
     return 0.0, levels_of(values)[1]

@@ -1,11 +1,4 @@
-"""What tokens and hidden states are called: in titles and lists, on axes, in legends.
-
-Where an element of a tensor stands and what it is, in words.
-
-How tensors are counted, in the same words everywhere.
-
-A tensor counts once, by its first name; further names of it are tied names.
-"""
+"""Labels of tokens, hidden states and counts: in titles, on axes, in legends."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -17,12 +10,12 @@ from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import isolated
 
-MAX_TOKEN = 16  # letters of a token in a list or a legend
-LONGEST_NORM = 6  # letters of a norm's name on an axis
+MAX_TOKEN, _MAX_NORM = 16, 6
+"""Maximum length of a token in a list or a legend, and of the name of a norm on an axis."""
 
 
 def visible(text: str) -> str:
-    """Return a token's text on one line: its control characters by name, spaces alone as ␣."""
+    """Return a text on one line: control characters are escaped, a text of spaces is ␣."""
     if text and not text.strip(" "):
         return "␣" * len(text)
     return "".join(
@@ -32,29 +25,32 @@ def visible(text: str) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """Return at most so many characters, and a sign that there are more."""
+    """Return at most so many characters, with an ellipsis at the end of longer texts."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def token_title(run: ActivationRun, token: int) -> str:
-    """Return a token's text and place, and those of its word: "river (token 5, word 4)"."""
+    """Return a token with its position and that of its word: "river (token 5, word 4)"."""
     text = isolated(visible(run.tokens[token].text))
     word = next((word for word in words_of(run) if token in word.tokens), None)
     if word is None:
         return translate("charts", "{0} (token {1})").format(text, token)
     if len(word.tokens) == 1:
         return translate("charts", "{0} (token {1}, word {2})").format(text, token, word.number)
-    says = translate("charts", "{0} (token {1}, in word {2}: {3})")
-    return says.format(text, token, word.number, isolated(visible(word.text)))
+    title = translate("charts", "{0} (token {1}, in word {2}: {3})")
+    return title.format(text, token, word.number, isolated(visible(word.text)))
 
 
 def token_name(run: ActivationRun, token: int, partner: int | None = None) -> str:
-    """Return a token's text and place, as "bank (2)".
+    """Return a token with its position: "bank (2)", or "bank (2, A 3)" if that in run A differs."""
+    positions = str(token) if partner in (None, token) else f"{token}, A {partner}"
+    return f"{isolated(shortened(visible(run.tokens[token].text), MAX_TOKEN))} ({positions})"
 
-    Where the same token of run A is at another place, that is told too: "bank (2, A 3)".
-    """
-    places = str(token) if partner in (None, token) else f"{token}, A {partner}"
-    return f"{isolated(shortened(visible(run.tokens[token].text), MAX_TOKEN))} ({places})"
+
+def token_names(tokens: Sequence[Token]) -> tuple[str, ...]:
+    """Return unique names of tokens."""
+    name = translate("charts", "{0} (token {1})")
+    return tuple(name.format(isolated(token.text), n) for n, token in enumerate(tokens))
 
 
 def state_labels(count: int) -> tuple[str, ...]:
@@ -63,67 +59,56 @@ def state_labels(count: int) -> tuple[str, ...]:
 
 
 def state_names(count: int) -> tuple[str, ...]:
-    """Return their names in words."""
+    """Return the names of hidden states: embeddings, layer 0 and so on."""
     name = translate("charts", "layer {0}")
-    return (
-        translate("charts", "embeddings"),
-        *map(name.format, range(count - 1)),
-    )[:count]
+    return (translate("charts", "embeddings"), *map(name.format, range(count - 1)))[:count]
 
 
 def names_of_states(run: ActivationRun) -> tuple[str, ...]:
-    """Return the names of a run's hidden states in words.
+    """Return the names of a run's hidden states.
 
-    transformers takes GPT-2's last one after the final layer norm: "layer 11, after ln_f" is not
-    what layer 11 gave.
+    transformers takes GPT-2's last one after the final norm, so it is "layer 11, after ln_f".
     """
     return _with_norm(run, state_names(len(run.token_norms)))
 
 
 def state_ticks(run: ActivationRun) -> tuple[str, ...]:
-    """Return their short names, the last one with its norm likewise: "11, after ln_f"."""
-    # Of states that differ in size there are norms alone.
-    count = max(len(run.token_norms), len(run.hidden_states))
-    return _with_norm(run, state_labels(count))
+    """Return the short names of a run's hidden states: "11, after ln_f"."""
+    # States of different sizes have norms only.
+    return _with_norm(run, state_labels(max(len(run.token_norms), len(run.hidden_states))))
 
 
 def axis_labels(run: ActivationRun) -> tuple[str, ...]:
-    """Return labels of the hidden states for an axis, the last one with its norm: "11+ln_f"."""
+    """Return labels of the hidden states for an axis: "11+ln_f"."""
     labels, norm = state_labels(len(run.token_norms)), norm_after(run)
     if len(labels) < 2 or not norm:
         return labels
-    short = norm if len(norm) <= LONGEST_NORM else "norm"
-    return (*labels[:-1], f"{labels[-1]}+{short}")
+    return (*labels[:-1], f"{labels[-1]}+{norm if len(norm) <= _MAX_NORM else 'norm'}")
 
 
 def norm_after(run: ActivationRun) -> str:
-    """Return the name of the norm that the last hidden state is taken after, "" if there is none.
+    """Return the name of the norm before the last hidden state, "" if there is none.
 
-    It is a module outside of all layers, as GPT-2's ln_f.
+    It is a module outside all layers, such as GPT-2's ln_f.
     """
-    givers = run.state_paths[-1] if run.state_paths else ()
-    # A layer is one of a list: there is a number in its path. What holds a single one is no norm.
-    outside = [path for path in givers if path and not any(map(str.isdecimal, path.split(".")))]
-    holders = {path for path in outside if any(m.path.startswith(f"{path}.") for m in run.modules)}
-    after = dict.fromkeys(path.split(".")[-1] for path in outside if path not in holders)
+    producers = run.state_paths[-1] if run.state_paths else ()
+    # The path of a layer has a number. The parent of a single layer is no norm.
+    outside = [p for p in producers if p and not any(map(str.isdecimal, p.split(".")))]
+    parents = {path for path in outside if any(m.path.startswith(f"{path}.") for m in run.modules)}
+    after = dict.fromkeys(path.split(".")[-1] for path in outside if path not in parents)
     return " / ".join(after)
 
 
 def _with_norm(run: ActivationRun, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names, with that of the norm added to the last one."""
     norm = norm_after(run)
     if len(names) < 2 or not norm:
         return names
     return (*names[:-1], translate("charts", "{0}, after {1}").format(names[-1], norm))
 
 
-def token_names(tokens: Sequence[Token]) -> tuple[str, ...]:
-    """Return names that tell tokens of the same text apart."""
-    name = translate("charts", "{0} (token {1})")
-    return tuple(name.format(isolated(token.text), place) for place, token in enumerate(tokens))
-
-
 def tensors_text(tensors: Iterable[TensorInfo]) -> str:
-    """Return "58 tensors", or "58 tensors and 2 tied names" where some have several names."""
+    """Return "58 tensors", or "58 tensors and 2 tied names" if some have several names."""
     tied = [tensor.tied_to is not None for tensor in tensors]
     count = tied.count(False)
     counted = count_text(count, translate("charts", "1 tensor"), translate("charts", "{0} tensors"))

@@ -1,4 +1,4 @@
-"""What a point of a chart stands for, and so what can be selected: plain data."""
+"""Selection keys: what a point of a chart selects."""
 
 from collections.abc import Sequence
 
@@ -6,15 +6,13 @@ from msgspec import Struct
 
 
 class SelectionKey(Struct, frozen=True):
-    """What a point of a chart stands for, or what is selected.
-
-    A part that is ``None`` is left open: selecting such a place leaves that part as it is.
+    """What a point of a chart selects, or what is selected; ``None`` leaves a part unchanged.
 
     Attributes:
         path: a module.
-        token: a token of the sentence, counted from 0.
-        head: a head of the attention.
-        feature: a dimension of the hidden vectors.
+        token: the position of a token.
+        head: an attention head.
+        feature: a dimension of the hidden states.
     """
 
     path: str | None = None
@@ -23,33 +21,30 @@ class SelectionKey(Struct, frozen=True):
     feature: int | None = None
 
     def merged(self, other: "SelectionKey") -> "SelectionKey":
-        """Return this place, its open parts taken from another."""
-        return SelectionKey(
-            *(
-                getattr(other, name) if (own := getattr(self, name)) is None else own
-                for name in self.__struct_fields__
-            )
-        )
+        """Return this key with ``None`` replaced by the parts of another."""
+        names = self.__struct_fields__
+        pairs = ((getattr(self, name), getattr(other, name)) for name in names)
+        return SelectionKey(*(theirs if own is None else own for own, theirs in pairs))
 
 
-def closest_keys(places: Sequence[SelectionKey], selection: SelectionKey) -> tuple[int, ...]:
-    """Return the indices of the places that meet a selection most closely.
+def closest_keys(keys: Sequence[SelectionKey], selection: SelectionKey) -> tuple[int, ...]:
+    """Return the indices of the keys that match a selection best.
 
-    No part that both name may differ, and both have to name one. A module is met by the modules
-    inside of it, but less closely than by itself. There are none where all of several places meet
-    it equally: that tells none of them apart.
+    All parts that both have must be equal, at least one; of paths the key's may also be a module
+    around the selected one. If all of several keys match equally, none is returned, because the
+    selection does not distinguish them.
     """
-    found = [_closeness(place, selection) for place in places]
+    found = [_closeness(key, selection) for key in keys]
     best = max((closeness for closeness in found if closeness is not None), default=None)
     indices = tuple(n for n, closeness in enumerate(found) if closeness == best is not None)
-    return () if len(indices) == len(places) > 1 else indices
+    return () if len(indices) == len(keys) > 1 else indices
 
 
-def _closeness(place: SelectionKey, selection: SelectionKey) -> int | None:
-    """Return how closely a place meets a selection, ``None`` if not at all; more is closer."""
+def _closeness(key: SelectionKey, selection: SelectionKey) -> int | None:
+    """Return how well a key matches a selection, ``None`` if not at all."""
     closeness = None
-    for name in place.__struct_fields__:
-        own, wanted = getattr(place, name), getattr(selection, name)
+    for name in key.__struct_fields__:
+        own, wanted = getattr(key, name), getattr(selection, name)
         if own is None or wanted is None:
             continue
         if own != wanted and not (name == "path" and own and wanted.startswith(f"{own}.")):

@@ -1,4 +1,4 @@
-"""A small picture of a model: blocks whose areas are parameters, in the order of execution."""
+"""Thumbnail of a model: blocks with areas proportional to parameter counts."""
 
 from collections.abc import Iterator
 
@@ -9,14 +9,14 @@ from bertviewer.core.schema.outline import Outline, StackOutline
 
 GAP = 2.0
 MIN_WIDTH = 2.0
-"""Pixels between blocks, and of the narrowest one."""
+"""Gap between blocks, and width of the narrowest one, in pixels."""
 
-WIDEST = 1024
-"""The width of a model whose picture is as high as there is room; others are lower."""
+_MAX_WIDTH = 1024
+"""Hidden size at which a model is as high as the image."""
 
 
 class Block(Struct, frozen=True):
-    """A rectangle of the picture; ``is_hollow``: it shares its parameters with one before."""
+    """A rectangle; ``is_hollow``: it shares its parameters with a previous one."""
 
     part: Part
     x: float
@@ -27,32 +27,28 @@ class Block(Struct, frozen=True):
 
 
 def stack_blocks(outline: Outline, width: float, height: float) -> tuple[Block, ...]:
-    """Return the blocks of a model in a picture of that size.
+    """Return the blocks of a model in an image of that size.
 
-    Embeddings stand on the left, poolers and heads on the right. A layer has its attention above
-    and its feed-forward network below. Encoder and decoder are two rows.
+    Embeddings are at the left, heads at the right. A layer has its attention above its feed-forward
+    network. Encoder and decoder are two rows.
     """
     rows = outline.stacks
-    most = max(stack.layers for stack in rows)
-    ends = sum(GAP for part in (outline.before, outline.after) if part)
-    room = width - ends - GAP * (most - 1)
-    # A row has its part of the height: a parameter is so many times as wide there.
+    layers = max(stack.layers for stack in rows)
+    gaps = GAP * (layers - 1 + bool(outline.before) + bool(outline.after))
+    # A row has a part of the height, and therefore needs a multiple of the width.
     wide = len(rows) * max(stack.layers * _size(stack) for stack in rows)
-    pixel = max(0.0, room) / max(1, outline.before + outline.after + wide)
-    high = height * min(1.0, outline.width / WIDEST)
-    top = (height - high) / 2
+    pixel = max(0.0, width - gaps) / max(1, outline.before + outline.after + wide)
+    high = height * min(1.0, outline.width / _MAX_WIDTH)
+    top, row_high = (height - high) / 2, (high - GAP * (len(rows) - 1)) / len(rows)
     blocks: list[Block] = []
     left = 0.0
     if outline.before:
         blocks.append(Block("embeddings", 0, top, max(MIN_WIDTH, pixel * outline.before), high))
         left = blocks[0].width + GAP
-    row_high = (high - GAP * (len(rows) - 1)) / len(rows)
-    right = left
     for number, stack in enumerate(rows):
-        row = list(_row(stack, left, top + number * (row_high + GAP), row_high, pixel * len(rows)))
-        blocks += row
-        right = max(right, row[-1].x + row[-1].width + GAP)
+        blocks += _row(stack, left, top + number * (row_high + GAP), row_high, pixel * len(rows))
     if outline.after:
+        right = max((each.x + each.width + GAP for each in blocks), default=left)
         blocks.append(Block("head", right, top, max(MIN_WIDTH, pixel * outline.after), high))
     return tuple(blocks)
 

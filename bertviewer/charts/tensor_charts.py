@@ -1,4 +1,4 @@
-"""A tensor's map, its histogram and its singular values as charts."""
+"""Charts of a tensor: its map, its singular values, and texts of its elements."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -20,83 +20,62 @@ from bertviewer.core.util.text import isolated
 
 Shown = Literal["mean", "extreme"]
 
-QUANTILE = 0.998
-"""Colours end where this part of the cells is below: a single outlier would pale all others."""
+_QUANTILE = 0.998
+"""Colours end at this quantile of the cells: a single outlier would make all others pale."""
 
 
 def map_chart(
     found: TensorMap, matrix: Matrix, shown: Shown, *, axes: tuple[Axis, Axis] = (Axis(), Axis())
 ) -> GridChart:
-    """Return a map as a grid, its rows and columns named by the tensor's own indices.
+    """Return the map of a tensor with the indices of its rows and columns.
 
-    A row or column that is a single token of a run, as ``axes`` tell, is called by it; to choose
-    such a row is to select the token.
+    Rows and columns of a single token, by ``axes``, have its text, and such rows select it.
     """
     values = found.means if shown == "mean" else found.extremes
     is_signed = bool(values.size) and bool(np.nanmin(np.append(values, 0)) < 0)
-    rows = _names(found.row_edges, matrix.row_span[0])
-    columns = _names(found.column_edges, matrix.column_span[0])
+    rows = _spans(found.row_edges, matrix.row_span[0])
+    columns = _spans(found.column_edges, matrix.column_span[0])
     down, across = axes
-    row, column = translate("charts", "row {0}"), translate("charts", "column {0}")
+    title = translate("charts", "mean") if shown == "mean" else translate("charts", "extreme")
+    keys: tuple[SelectionKey, ...] = ()
+    if down.positions and all(map(str.isdecimal, rows)):
+        keys = tuple(SelectionKey(token=down.positions[int(row)]) for row in rows)
     return GridChart(
         values,
-        _labels(rows, down),
-        _labels(columns, across),
-        row_keys=_places(rows, down),
+        tuple(_token(row, down) or row.partition("–")[0] for row in rows),
+        tuple(_token(column, across) or column.partition("–")[0] for column in columns),
+        row_keys=keys,
         x_title=_title(across) or translate("charts", "Column"),
         y_title=_title(down) or translate("charts", "Row"),
-        value_title=_shown(found, shown),
+        value_title=translate("charts", "value") if found.is_exact else title,
         is_signed=is_signed,
         is_top_down=True,
         levels=_levels(values, is_signed),
-        row_names=_in_words(rows, down, row),
-        column_names=_in_words(columns, across, column),
+        row_names=_names(rows, down, translate("charts", "row {0}")),
+        column_names=_names(columns, across, translate("charts", "column {0}")),
     )
 
 
 def spectrum_chart(spectrum: Spectrum) -> LineChart:
-    """Return singular values over their numbers, counted from 1."""
-    values = tuple(spectrum.values.tolist())
-    ticks = tuple(str(number + 1) for number in range(len(values)))
+    """Return the singular values over their indices, beginning with 1."""
     title = translate("charts", "Singular value")
-    return LineChart(
-        (Line(title, values),),
-        translate("charts", "Index"),
-        title,
-        ticks,
-        is_log=True,
-    )
+    line = Line(title, tuple(spectrum.values.tolist()))
+    ticks = tuple(str(number) for number in range(1, len(line.values) + 1))
+    return LineChart((line,), translate("charts", "Index"), title, ticks, is_log=True)
 
 
-def _shown(found: TensorMap, shown: Shown) -> str:
-    if found.is_exact:
-        return translate("charts", "value")
-    return translate("charts", "mean") if shown == "mean" else translate("charts", "extreme")
-
-
-def _names(edges: Edges, first: int) -> tuple[str, ...]:
-    """Return "5" for a single row and "5–9" for several of them."""
+def _spans(edges: Edges, first: int) -> tuple[str, ...]:
+    """Return "5" for a single row and "5–9" for several."""
     return tuple(
         str(start) if stop == start + 1 else f"{start}–{stop - 1}"
         for start, stop in pairwise((edges + first).tolist())
     )
 
 
-def _token(name: str, axis: Axis) -> str:
-    """Return the token that a single row is, "" where it is none, or several."""
-    is_one = name.isdecimal() and int(name) < len(axis.names)
-    return visible(axis.names.names[int(name)]) if is_one else ""
-
-
-def _labels(names: tuple[str, ...], axis: Axis) -> tuple[str, ...]:
-    return tuple(_token(name, axis) or name.partition("–")[0] for name in names)
-
-
-def _places(names: tuple[str, ...], axis: Axis) -> tuple[SelectionKey, ...]:
-    """Return the tokens of a run that rows are; none where there are several in a row."""
-    if not axis.positions or not all(map(str.isdecimal, names)):
-        return ()
-    return tuple(SelectionKey(token=axis.positions[int(name)]) for name in names)
+def _token(span: str, axis: Axis) -> str:
+    """Return the token of a single row, "" for other rows."""
+    is_token = span.isdecimal() and int(span) < len(axis.names)
+    return visible(axis.names.names[int(span)]) if is_token else ""
 
 
 def _title(axis: Axis) -> str:
@@ -106,41 +85,46 @@ def _title(axis: Axis) -> str:
     return translate("charts", "Token") if is_token else translate("charts", "Feature")
 
 
-def _in_words(names: tuple[str, ...], axis: Axis, other: str) -> tuple[str, ...]:
+def _names(spans: Sequence[str], axis: Axis, other: str) -> tuple[str, ...]:
     named = translate("charts", "{0} (token {1})")
-    tokens = ((isolated(_token(name, axis)), name) for name in names)
+    tokens = ((isolated(_token(span, axis)), span) for span in spans)
     return tuple(
-        named.format(token, name) if token else other.format(name) for token, name in tokens
+        named.format(token, span) if token else other.format(span) for token, span in tokens
     )
 
 
 def _levels(values: Values, is_signed: bool) -> Levels | None:
-    """Return where the colours end; ``None`` for the range of all values."""
+    """Return the range of the colours, ``None`` for that of all values."""
     finite = values[np.isfinite(values)]
     if not finite.size:
         return None
     if is_signed:
-        most = float(np.quantile(np.abs(finite), QUANTILE))
+        most = float(np.quantile(np.abs(finite), _QUANTILE))
         return (-most, most) if most else None
-    low, high = float(finite.min()), float(np.quantile(finite, QUANTILE))
+    low, high = float(finite.min()), float(np.quantile(finite, _QUANTILE))
     return (low, high) if low < high else None
 
 
 def position_text(index: Sequence[int], axes: tuple[Axis, Axis]) -> str:
-    """Return where an element of a run is, "" where no dimension is known.
+    """Return the token and feature of an element: "token 3 “bank”, feature 211".
 
-    ``token 3 “bank”, feature 211``: what stands before the last two dimensions is left out.
+    Only of the last two dimensions; "" if neither is known.
     """
-    # A vector has but its rows.
     pairs = zip(axes, index[-2:], strict=False)
-    return ", ".join(filter(None, (_on(axis, number) for axis, number in pairs)))
+    return ", ".join(filter(None, (_dimension_text(axis, number) for axis, number in pairs)))
+
+
+def _dimension_text(axis: Axis, number: int) -> str:
+    if axis.kind == "token" and number < len(axis.names):
+        name = isolated(shortened(visible(axis.names.names[number]), MAX_TOKEN))
+        return translate("charts", "token {0} “{1}”").format(axis.positions[number], name)
+    return translate("charts", "feature {0}").format(number) if axis.kind == "feature" else ""
 
 
 def cell_text(value: float | bool) -> str:
-    """Return a number with six digits behind the point, so that they stand below one another.
+    """Return a number with six decimals, for columns of numbers.
 
-    Very small ones, and those of more than two digits before the point, have an exponent;
-    integers and booleans are as they are.
+    With an exponent below 0.0001 and from 100 on; integers and booleans are unchanged.
     """
     if isinstance(value, bool | int):
         text = str(value)
@@ -152,16 +136,9 @@ def cell_text(value: float | bool) -> str:
 
 
 def exact_text(value: float | bool) -> str:
-    """Return a number with seven digits, and with all of them where that is more."""
+    """Return a number with seven digits, and in parentheses with all of them if there are more."""
     if isinstance(value, bool | int):
         return with_minus(str(value))
     seven, every = f"{value:.7g}", repr(value)
-    same = float(seven) == value or value != value  # noqa: PLR0124 - NaN is not itself
-    return with_minus(seven if same else f"{seven}  ({every})")
-
-
-def _on(axis: Axis, number: int) -> str:
-    if axis.kind == "token" and number < len(axis.names):
-        name = isolated(shortened(visible(axis.names.names[number]), MAX_TOKEN))
-        return translate("charts", "token {0} “{1}”").format(axis.positions[number], name)
-    return translate("charts", "feature {0}").format(number) if axis.kind == "feature" else ""
+    is_exact = float(seven) == value or value != value  # noqa: PLR0124 - NaN is not itself
+    return with_minus(seven if is_exact else f"{seven}  ({every})")

@@ -1,8 +1,8 @@
-"""A figure for each token of a run, by which its tokens can be coloured: plain data."""
+"""Measures of tokens, by which their chips are coloured."""
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -15,16 +15,18 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import number_text
 
 MeasureName = Literal["norm", "cosine", "attention", "probability", "segment", "none"]
-MEASURES: tuple[MeasureName, ...] = (
-    "norm", "cosine", "attention", "probability", "segment", "none",
-)  # fmt: skip
+MEASURES: tuple[MeasureName, ...] = get_args(MeasureName)
 
 
 class TokenMeasure(Struct, frozen=True):
-    """Figures of tokens, ``None`` where there is none, and what they are.
+    """A value per token, or ``None``.
 
-    ``bounds`` are the least and the most of what colours tell apart. ``are_kinds``: the figures
-    are no amounts but name kinds, as a segment does.
+    Attributes:
+        name: the measure.
+        title: its name with its layer or head.
+        values: the value of each token.
+        bounds: the values at the ends of the colours.
+        are_kinds: the values are kinds, such as segments, and not quantities.
     """
 
     name: MeasureName
@@ -33,24 +35,27 @@ class TokenMeasure(Struct, frozen=True):
     bounds: tuple[float, float] = (0.0, 1.0)
     are_kinds: bool = False
 
+    def _value(self, token: int) -> float | None:
+        return self.values[token] if token < len(self.values) else None
+
     def share(self, token: int) -> float | None:
-        """Return where between the bounds a token's figure is, from 0 to 1."""
-        value = self.values[token] if token < len(self.values) else None
+        """Return the position of a token's value between the bounds, from 0 to 1."""
+        value = self._value(token)
         if value is None:
             return None
         low, high = self.bounds
         return min(1.0, max(0.0, (value - low) / (high - low))) if high > low else 0.5
 
     def text(self, token: int) -> str:
-        """Return a token's exact figure in words, "" where there is none."""
-        value = self.values[token] if token < len(self.values) else None
+        """Return a token's exact value, "" without any."""
+        value = self._value(token)
         return "" if value is None else f"{self.title}: {number_text(value)}"
 
 
 def state_for(run: ActivationRun, path: str | None) -> int | None:
-    """Return the hidden state that figures are of while a module is selected, else the last one.
+    """Return the hidden state of the selected module, or else the last one.
 
-    ``None`` stands for a run without any.
+    ``None`` for a run without hidden states.
     """
     count = len(run.token_norms)
     if not count:
@@ -62,33 +67,33 @@ def state_for(run: ActivationRun, path: str | None) -> int | None:
 def norm_measure(run: ActivationRun, state: int | None) -> TokenMeasure:
     """Return the norm of every token's vector in a hidden state."""
     values = () if state is None else run.token_norms[state]
-    title = translate("charts", "‖h‖ after {0}").format(_name(run, state))
-    return _of_amounts("norm", title, values)
+    return _measure("norm", translate("charts", "‖h‖ after {0}").format(_name(run, state)), values)
 
 
 def cosine_measure(run: ActivationRun, state: int | None) -> TokenMeasure:
-    """Return the cosine of every token's vector in a hidden state to that of its embedding."""
+    """Return the cosine of every token's vector in a hidden state to its embedding."""
     states = run.hidden_states
-    has_states = state is not None and state < len(states)
-    values = cosines(states[state], states[0]) if has_states and state is not None else ()
+    values: Sequence[float | None] = ()
+    if state is not None and state < len(states):
+        values = cosines(states[state], states[0])
     title = translate("charts", "cosine to embedding after {0}").format(_name(run, state))
-    return _of_amounts("cosine", title, values)
+    return _measure("cosine", title, values)
 
 
 def attention_measure(
     run: ActivationRun, received: Received, head: int, layer: str
 ) -> TokenMeasure:
-    """Return what share of a head's attention every token receives, over all queries."""
+    """Return the share of a head's attention that every token receives from all queries."""
     values: list[float | None] = [None] * len(run.tokens)
     head = min(head, len(received.shares) - 1)
     for token, share in zip(received.tokens, received.shares[head].tolist(), strict=True):
         values[token] = share
     title = translate("charts", "attention received, {0}, head {1}").format(layer, head)
-    return _of_amounts("attention", title, values)
+    return _measure("attention", title, values)
 
 
 def probability_measure(values: Sequence[float | None]) -> TokenMeasure:
-    """Return the probability that the model's head gives every token in its place."""
+    """Return the predicted probability of every token."""
     title = translate("charts", "probability of the token")
     return TokenMeasure("probability", title, tuple(values))
 
@@ -100,15 +105,15 @@ def segment_measure(run: ActivationRun) -> TokenMeasure:
 
 
 def no_measure() -> TokenMeasure:
-    """Return what colours nothing."""
+    """Return the measure without colours."""
     return TokenMeasure("none", translate("charts", "none"))
 
 
-def _of_amounts(name: MeasureName, title: str, values: Sequence[float | None]) -> TokenMeasure:
+def _measure(name: MeasureName, title: str, values: Sequence[float | None]) -> TokenMeasure:
     kept = tuple(value if value is not None and isfinite(value) else None for value in values)
-    amounts = [value for value in kept if value is not None]
-    # What is equal but for rounding has one colour.
-    bounds = widened(min(amounts), max(amounts)) if amounts else (0.0, 1.0)
+    known = [value for value in kept if value is not None]
+    # Values that differ only by rounding have one colour.
+    bounds = widened(min(known), max(known)) if known else (0.0, 1.0)
     return TokenMeasure(name, title, kept, bounds)
 
 

@@ -1,4 +1,4 @@
-"""The whole model as blocks in the order of execution, equal layers side by side."""
+"""Blocks of the whole model in the order of execution, with all layers side by side."""
 
 from collections.abc import Iterator, Sequence
 from graphlib import CycleError
@@ -9,90 +9,82 @@ from bertviewer.charts.graph.node_labels import node_labels
 from bertviewer.charts.graph.paths import encoder_subgraph
 from bertviewer.charts.graph.side_nodes import split_graph
 from bertviewer.charts.map.part_graphs import Scope
-from bertviewer.charts.theme import Part as Hue
+from bertviewer.charts.theme import Part
 from bertviewer.core.schema.flow import Flow, Node
 
 MAX_SIDE_BY_SIDE = 12
-"""More equal layers than these are a deck of narrow cards, through which one goes."""
+"""More identical layers than this are a deck of narrow cards."""
 
 
 class Block(Struct, frozen=True):
     """A module of the strip.
 
     Attributes:
-        name: what it is called: ``layer 3``.
+        name: its name: "layer 3".
         part: what it opens into.
-        hue: the part of a model that its colour tells.
-        node: the node of the whole model's flow that shows it.
-        is_layer: it is one of the layers.
+        hue: the part of the model that sets its colour.
+        node: the id of its node in the graph of the whole model.
+        is_layer: it is a layer.
     """
 
     name: str
     part: Scope
-    hue: Hue
+    hue: Part
     node: str
     is_layer: bool = False
 
     @property
     def path(self) -> str:
-        """The module."""
+        """The path of the module."""
         return self.part.path
 
 
 class Strip(Struct, frozen=True):
-    """Blocks one behind the other; ``name`` tells the encoder's from the decoder's."""
+    """A row of blocks; ``name`` is encoder or decoder if there are two."""
 
     name: str
     blocks: tuple[Block, ...]
 
 
 def strips_of(flow: Flow) -> tuple[Strip, ...]:
-    """Return the strips of a whole model's flow: one, or the encoder's and the decoder's."""
-    words = node_labels(flow)
-    hues = {key: each.part for key, each in words.items()}
-    parts = split_graph(flow)
+    """Return the strip of the graph of a whole model, or those of its encoder and decoder."""
+    hues = {key: label.part for key, label in node_labels(flow).items()}
+    graph = split_graph(flow)
     try:
-        tower = encoder_subgraph(parts.main, parts.edges)
+        encoder = encoder_subgraph(graph.main, graph.edges)
     except CycleError:
-        tower = None
-    if tower is None:
+        encoder = None
+    if encoder is None:
         return (Strip("", tuple(_blocks(flow.nodes, hues))),)
-    # What hangs beside a node stands in no strip of its own: it goes with the second one.
-    upper = [node for node in flow.nodes if node.id in tower.keys]
-    lower = [node for node in flow.nodes if node.id not in tower.keys]
+    upper = [node for node in flow.nodes if node.id in encoder.keys]
+    lower = [node for node in flow.nodes if node.id not in encoder.keys]
     strips = (
-        Strip(tower.name or "encoder", tuple(_blocks(upper, hues))),
-        Strip(tower.rest_name or "decoder", tuple(_blocks(lower, hues))),
+        Strip(encoder.name or "encoder", tuple(_blocks(upper, hues))),
+        Strip(encoder.rest_name or "decoder", tuple(_blocks(lower, hues))),
     )
     return tuple(strip for strip in strips if strip.blocks)
 
 
 def block_of(blocks: Sequence[Block], part: Scope) -> Block | None:
-    """Return the block in which a part is, ``None`` if it is in none of them."""
-    inside = [
-        block
-        for block in blocks
-        if part.path == block.path or part.path.startswith(f"{block.path}.")
-    ]
+    """Return the block that contains a part, ``None`` without any."""
+    inside = [block for block in blocks if f"{part.path}.".startswith(f"{block.path}.")]
     same = (block for block in inside if block.part.call == part.call)
     return next(same, inside[0] if inside else None)
 
 
-def _blocks(nodes: Sequence[Node], hues: dict[str, Hue]) -> Iterator[Block]:
+def _blocks(nodes: Sequence[Node], hues: dict[str, Part]) -> Iterator[Block]:
     for node in nodes:
         if node.kind != "module" or not node.path:
             continue
-        layers = node.layers
         if node.repeat is None:
             yield Block(node.name, Scope(node.path), hues[node.id], node.id, node.is_layer)
             continue
+        layers = node.layers
         base = node.name.removesuffix(str(node.repeat.first)).strip()
-        if node.repeat.count > len(layers):
-            # A shared layer stands once for each of its calls.
-            for call in range(node.repeat.count):
-                path = layers[call % len(layers)]
-                part = Scope(path, call=call // len(layers))
-                yield Block(f"{base} {call}".strip(), part, hues[node.id], node.id, True)
-            continue
-        for number, path in enumerate(layers, node.repeat.first):
-            yield Block(f"{base} {number}".strip(), Scope(path), hues[node.id], node.id, True)
+        # Shared layers have a block for each of their calls.
+        is_shared = node.repeat.count > len(layers)
+        count, first = (node.repeat.count, 0) if is_shared else (len(layers), node.repeat.first)
+        for number in range(count):
+            call, layer = divmod(number, len(layers))
+            part = Scope(layers[layer], call=call)
+            yield Block(f"{base} {first + number}".strip(), part, hues[node.id], node.id, True)

@@ -1,4 +1,4 @@
-"""What is told of parts and nodes of the map: names, classes, counts and shapes."""
+"""Names and facts of the map's parts and nodes: classes, counts and shapes."""
 
 from collections.abc import Sequence
 
@@ -12,102 +12,90 @@ from bertviewer.core.schema.flow import Flow, Node, Shape, SymbolicShape
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import printable
 
-_MOST_NAME = 40
+_MAX_NAME = 40
 
 
 class PartFacts:
-    """Tells of the parts of a model; shapes are those of a run where there is one."""
+    """Returns facts of a model's parts; shapes are those of the run, if there is one."""
 
     def __init__(self, atlas: PartGraphs, values: MapValues) -> None:
         self._atlas, self._values = atlas, values
 
     def name(self, part: Scope) -> str:
-        """Return what a part is called: ``layer 3``, ``attention``, the class of the whole."""
-        return shortened(printable(self._name(part)), _MOST_NAME)
+        """Return the name of a part: "layer 3", "attention", or the class of the model."""
+        return shortened(printable(self._name(part)), _MAX_NAME)
 
     def _name(self, part: Scope) -> str:
         if part.groups:
-            around = self._atlas.flow(Scope(part.path, part.groups[:-1], part.call))
-            for node in () if around is None else around.nodes:
-                if node.id == part.groups[-1]:
-                    return node.name
+            names = (n.name for n in self._atlas.nodes(part.parent) if n.id == part.groups[-1])
+            if (name := next(names, None)) is not None:
+                return name
         if not part.path:
             return self._atlas.architecture.root.class_name
-        names = part.path.split(".")
-        name = " ".join(names[-2:]) if names[-1].isdecimal() and len(names) > 1 else names[-1]
-        if part.call:
-            again = translate("map", "{0}, call {1}")
-            return again.format(name, part.call)
-        return name
+        components = part.path.split(".")
+        is_number = components[-1].isdecimal() and len(components) > 1
+        name = " ".join(components[-2:]) if is_number else components[-1]
+        return translate("map", "{0}, call {1}").format(name, part.call) if part.call else name
 
     def line(self, part: Scope) -> str:
-        """Return a part's class, its count and the shapes that go in and come out."""
+        """Return the class, parameter count, and input and output shapes of a part."""
         facts = []
         module = None if part.groups else self._atlas.module(part.path)
-        if module is not None and part.path:
-            facts.append(module.class_name)
         if module is not None:
-            one = translate("map", "{0} parameter")
-            many = translate("map", "{0} parameters")
-            facts.append(count_text(module.parameters, one, many))
+            facts += [module.class_name] if part.path else []
+            facts.append(_count(module.parameters))
         flow = self._atlas.flow(part)
-        shapes = [] if flow is None else list(self._ends(flow))
-        if shapes:
+        if flow is not None and (shapes := self._ends(flow)):
             facts.append(" → ".join(shapes))
         return " · ".join(facts)
 
     def tip(self, part: Scope, node: Node) -> str:
-        """Return what is told of a node: names, class, shapes in letters and numbers, costs."""
+        """Return the tooltip of a node: name, class, shapes in symbols and numbers, costs."""
         name = node.path or node.name
         if node.path and node.path == part.path and node.name not in name:
             name = f"{node.name} ({name})"
-        facts = [name]
-        layers = node.layers if node.kind == "module" else ()
         if node.repeat is not None:
-            facts[0] = f"{layers[0]} – {layers[-1].rpartition('.')[2]}"
-        facts += dict.fromkeys(text for text in (node.class_name, node.operation) if text)
-        letters, numbers = self.shapes(node.shape, node.symbolic_shape)
-        facts.append(" = ".join(text for text in (letters, numbers) if text))
-        parameters = self._values.of_node(PARAMETERS, part, node)
-        if parameters:
-            facts.append(
-                count_text(
-                    round(parameters),
-                    translate("map", "{0} parameter"),
-                    translate("map", "{0} parameters"),
-                )
-            )
-        macs = self._values.of_node(MACS, part, node)
-        if macs:
+            layers = node.layers if node.kind == "module" else ()
+            name = f"{layers[0]} – {layers[-1].rpartition('.')[2]}"
+        facts = [name, *dict.fromkeys(text for text in (node.class_name, node.operation) if text)]
+        facts.append(" = ".join(filter(None, self.shapes(node.shape, node.symbolic_shape))))
+        if parameters := self._values.of_node(PARAMETERS, part, node):
+            facts.append(_count(round(parameters)))
+        if macs := self._values.of_node(MACS, part, node):
             text = translate("map", "{0} multiply-adds").format(f"{macs:,.0f}")
             facts.append(self._values.macs.sentence(text))
-        return "\n".join(fact for fact in facts if fact)
+        return "\n".join(filter(None, facts))
 
-    def shapes(self, shape: Shape, letters: SymbolicShape | None) -> tuple[str, str]:
-        """Return a shape in letters, empty where they are not known, and in numbers."""
-        if letters is None:
+    def shapes(self, shape: Shape, symbols: SymbolicShape | None) -> tuple[str, str]:
+        """Return a shape in symbols, "" if they are unknown, and in numbers."""
+        if symbols is None:
             return "", shape_text(shape) if shape else ""
-        sizes = [self._size(letter) for letter in letters]
-        return shape_text(letters), shape_text(sizes)
+        return shape_text(symbols), shape_text([self._size(symbol) for symbol in symbols])
 
-    def _size(self, letter: str) -> str:
+    def _size(self, symbol: str) -> str:
         try:
-            return str(evaluate(letter, self._values.macs.values))
+            return str(evaluate(symbol, self._values.macs.values))
         except FormulaError:
-            return letter
+            return symbol
 
     def _ends(self, flow: Flow) -> Sequence[str]:
+        """Return the shapes of the first input and output, empty if one is unknown."""
         found = []
+        has_run = self._values.known.run is not None
         for kind in ("input", "output"):
             end = next((node for node in flow.nodes if node.kind == kind), None)
             if end is None or not end.shape:
                 return ()
-            letters = end.symbolic_shape
-            has_run = self._values.known.run is not None
-            if has_run and letters is None:
-                return ()  # the shape is that of the traced call, which is not the run
-            if has_run and letters and len(letters) > 1 and letters[0] == "B":
-                letters = letters[1:]  # a run is of one sentence
-            named, numbers = self.shapes(end.shape, letters)
+            symbols = end.symbolic_shape
+            if has_run and symbols is None:
+                return ()  # the shape of the traced call is not that of the run
+            if has_run and symbols and len(symbols) > 1 and symbols[0] == "B":
+                symbols = symbols[1:]  # a run has one sentence
+            named, numbers = self.shapes(end.shape, symbols)
             found.append(numbers if has_run or not named else named)
         return found
+
+
+def _count(parameters: int) -> str:
+    one, many = translate("map", "{0} parameter"), translate("map", "{0} parameters")
+    return count_text(parameters, one, many)

@@ -1,61 +1,55 @@
-"""From one node to the next, as arrow keys go: along the flow, and between branches."""
+"""Keyboard navigation between nodes: along edges, and between branches."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
-from bertviewer.charts.graph.drawing import Drawing, DrawnNode, Point
+from bertviewer.charts.graph.drawing import Drawing, DrawnNode
 
 Direction = Literal["left", "right", "up", "down"]
 
 
 def first_node(drawing: Drawing) -> DrawnNode | None:
-    """Return the node that one begins at: the first input, or what is furthest to the left."""
-    nodes = list(_nodes(drawing))
-    inputs = [placed for placed in nodes if placed.form == "input"]
+    """Return the first input, or else the leftmost node."""
+    nodes = _nodes(drawing)
+    inputs = [drawn for drawn in nodes if drawn.form == "input"]
     return min(inputs or nodes, key=lambda each: (each.rect.x, each.rect.y), default=None)
 
 
 def last_node(drawing: Drawing) -> DrawnNode | None:
-    """Return the node at which all ends: the first output, or what is furthest to the right."""
-    nodes = list(_nodes(drawing))
-    outputs = [placed for placed in nodes if placed.form == "output"]
-    if outputs:
-        return outputs[0]
-    return max(nodes, key=lambda each: (each.rect.right, each.rect.y), default=None)
+    """Return the first output, or else the rightmost node."""
+    nodes = _nodes(drawing)
+    output = next((drawn for drawn in nodes if drawn.form == "output"), None)
+    return output or max(nodes, key=lambda each: (each.rect.right, each.rect.y), default=None)
 
 
 def neighbour(drawing: Drawing, key: str, way: Direction) -> DrawnNode | None:
-    """Return the node in that direction from another, ``None`` if there is none.
+    """Return the next node in a direction, ``None`` without any.
 
-    To the right it is one that reads it, to the left one that it reads, as nearly as high as
-    there is. Where no edge leads on, and upwards and downwards, it is the nearest one there.
+    To the right and to the left it is the closest successor or predecessor, if there is one, and
+    otherwise the closest node there.
     """
-    nodes = {placed.node.id: placed for placed in reversed(list(_nodes(drawing)))}
+    nodes = {drawn.node.id: drawn for drawn in reversed(_nodes(drawing))}
     here = nodes.get(key)
     if here is None:
         return None
-    if way in ("left", "right"):
-        edges = [line.edge for line in drawing.lines]
-        keys = (
-            [edge.target for edge in edges if edge.source == key]
-            if way == "right"
-            else [edge.source for edge in edges if edge.target == key]
-        )
-        connected = [nodes[each] for each in keys if each in nodes and each != key]
-        ahead = [each for each in connected if _goes(here, each, way)]
-        if ahead or connected:
-            return _nearest(here, ahead or connected, way)
-    others = [each for each in nodes.values() if each is not here and _goes(here, each, way)]
-    return _nearest(here, others, way)
+    ends = [(line.edge.source, line.edge.target) for line in drawing.lines]
+    keys = {
+        "right": [target for source, target in ends if source == key],
+        "left": [source for source, target in ends if target == key],
+    }.get(way, [])
+    connected = [nodes[each] for each in keys if each in nodes and each != key]
+    ahead = [each for each in connected if _is_ahead(here, each, way)]
+    others = [each for each in nodes.values() if each is not here and _is_ahead(here, each, way)]
+    return _closest(here, ahead or connected or others, way)
 
 
-def _nodes(drawing: Drawing) -> Iterable[DrawnNode]:
-    return (placed for placed in drawing.nodes if not placed.is_again)
+def _nodes(drawing: Drawing) -> list[DrawnNode]:
+    return [drawn for drawn in drawing.nodes if not drawn.is_again]
 
 
-def _goes(here: DrawnNode, there: DrawnNode, way: Direction) -> bool:
-    """Tell whether a node lies in that direction from another."""
-    (a, b), (c, d) = _middle(here), _middle(there)
+def _is_ahead(here: DrawnNode, there: DrawnNode, way: Direction) -> bool:
+    """Tell whether a node is in a direction from another."""
+    (a, b), (c, d) = here.rect.middle, there.rect.middle
     match way:
         case "left":
             return c < a
@@ -67,25 +61,14 @@ def _goes(here: DrawnNode, there: DrawnNode, way: Direction) -> bool:
             return d > b + 1
 
 
-def _nearest(here: DrawnNode, others: Sequence[DrawnNode], way: Direction) -> DrawnNode | None:
-    a, b = _middle(here)
+def _closest(here: DrawnNode, others: Sequence[DrawnNode], way: Direction) -> DrawnNode | None:
+    a, b = here.rect.middle
 
-    def away(other: DrawnNode) -> float:
-        c, d = _middle(other)
-        # What lies aside counts more than what is far ahead.
-        along, aside = (
-            (abs(c - a), abs(d - b))
-            if way in ("left", "right")
-            else (
-                abs(d - b),
-                abs(c - a),
-            )
-        )
+    def distance(other: DrawnNode) -> float:
+        c, d = other.rect.middle
+        along, aside = abs(c - a), abs(d - b)
+        if way in ("up", "down"):
+            along, aside = aside, along
         return along + 3 * aside
 
-    return min(others, key=away, default=None)
-
-
-def _middle(placed: DrawnNode) -> Point:
-    rect = placed.rect
-    return rect.x + rect.width / 2, rect.y + rect.height / 2
+    return min(others, key=distance, default=None)

@@ -1,4 +1,4 @@
-"""A walkthrough on the map of a model: the flow to open at each step, and the nodes to mark."""
+"""Playback of a walkthrough on the map: the part and the nodes to show at each step."""
 
 from msgspec import Struct
 
@@ -13,7 +13,7 @@ class PlaybackStop(Struct, frozen=True):
         step: the step of the walkthrough.
         title: the title of its section.
         part: the part of the model to open.
-        keys: the nodes in it that the step consists of; none where the drawing has none.
+        keys: the ids of the nodes of the step, if the drawing has any.
     """
 
     step: Step
@@ -23,40 +23,31 @@ class PlaybackStop(Struct, frozen=True):
 
 
 def playback_stops(walkthrough: Walkthrough, atlas: PartGraphs) -> tuple[PlaybackStop, ...]:
-    """Return the stops of a walkthrough, in order."""
+    """Return the stops of a walkthrough in order."""
     found: list[PlaybackStop] = []
-    before = WHOLE
+    part = WHOLE
     for section in walkthrough.sections:
         for step in section.steps:
-            stop = _stop(step, section.title, atlas, before)
-            found.append(stop)
-            before = stop.part
+            part, keys = _place(step, atlas, part)
+            found.append(PlaybackStop(step, section.title, part, keys))
     return tuple(found)
 
 
-def _stop(step: Step, title: str, atlas: PartGraphs, before: Scope) -> PlaybackStop:
+def _place(step: Step, atlas: PartGraphs, before: Scope) -> tuple[Scope, tuple[str, ...]]:
+    """Return the part and the nodes of a step; without any, the part before."""
     if step.flow is not None and step.nodes:
         part = Scope(step.flow)
-        flow = atlas.flow(part)
-        if flow is not None:
-            known = {node.id for node in flow.nodes}
-            return PlaybackStop(step, title, part, tuple(key for key in step.nodes if key in known))
+        if atlas.flow(part) is not None:
+            known = {node.id for node in atlas.nodes(part)}
+            return part, tuple(key for key in step.nodes if key in known)
     if step.path is not None:
         part = atlas.way(step.path)[-1]
-        keys = atlas.shown(part, step.path)
-        if keys:
-            return PlaybackStop(step, title, part, keys)
-    if step.is_input:
-        return PlaybackStop(step, title, WHOLE, _input(step, atlas))
-    return PlaybackStop(step, title, before, ())
-
-
-def _input(step: Step, atlas: PartGraphs) -> tuple[str, ...]:
-    """Return the input of the whole model that a step is."""
-    flow = atlas.flow(WHOLE)
-    inputs = [node for node in flow.nodes if node.kind == "input"] if flow is not None else []
+        if keys := atlas.shown(part, step.path):
+            return part, keys
+    if not step.is_input:
+        return before, ()
+    # Inputs of segment ids are named token_type_ids.
     is_segment = step.name == SEGMENT_IDS
-    for node in inputs:
-        if ("type" in node.name) == is_segment:
-            return (node.id,)
-    return ()
+    inputs = (node for node in atlas.nodes(WHOLE) if node.kind == "input")
+    found = (node.id for node in inputs if ("type" in node.name) == is_segment)
+    return WHOLE, tuple(found)[:1]
