@@ -33,9 +33,9 @@ _NARROW: Mapping[str, int] = {
     r"vocab_size|vocabulary_size": 997,
     r"^max_position_embeddings$": 128,
     _WIDTHS: 32,
+    _HEAD_SIZES: 8,
     _KEY_HEADS: 2,
     _HEADS: 4,
-    _HEAD_SIZES: 8,
     r"intermediate_size|(^|_)(d_ff|n_inner|hidden_dim|ffn_dim|mlp_dim)$": 48,
     r"(^|_)num_(\w+_)?experts$|^n_routed_experts$": 4,
     r"experts_per_tok(en)?$|top_?k_experts$|^moe_top_?k$": 2,
@@ -133,6 +133,11 @@ def summary(findings: list[CheckFinding]) -> str:
 def _configurations(model_type: str) -> Iterator[dict[str, Any]]:
     """Yield the default configuration with few layers and small sizes, and with its own sizes."""
     config = small_configuration(model_type)
+    if "vocab_size" not in config:
+        # A model that also reads images has it next to the sizes of its decoder.
+        parts = (part for part in config.values() if isinstance(part, Mapping))
+        rows = next((part["vocab_size"] for part in parts if part.get("vocab_size")), None)
+        config |= {} if rows is None else {"vocab_size": rows}
     for limits in _ATTEMPTS:
         yield _narrow(config, limits)
     yield config

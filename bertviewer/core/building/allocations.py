@@ -25,7 +25,8 @@ def empty_is_free() -> Iterator[None]:
     """Don't count ``torch.empty``: the system provides no memory until it is written to.
 
     For models that are built without initializing their weights. Legacy constructors such as
-    ``torch.FloatTensor(sizes)`` in XLNet allocate on the CPU even within ``torch.device("meta")``.
+    ``torch.FloatTensor(sizes)`` in XLNet allocate on the CPU even within ``torch.device("meta")``,
+    until ``build_on_meta`` moves their parameters.
     """
     token = _is_empty_free.set(True)
     try:

@@ -82,8 +82,22 @@ def build_on_meta(
         raise UserError(
             f"{name}: transformers cannot build this configuration: {reason}"
         ) from error
+    _move_to_meta(module)
     untie(module, untied)
     return module
+
+
+def _move_to_meta(module: torch.nn.Module) -> None:
+    """Move parameters of legacy constructors, such as ``torch.FloatTensor(sizes)`` in XLNet.
+
+    These ignore ``torch.device("meta")``. Operations on them would compute and allocate.
+    """
+    moved: dict[int, torch.nn.Parameter] = {}
+    for inner in module.modules():
+        for name, parameter in inner.named_parameters(recurse=False, remove_duplicate=False):
+            if not parameter.is_meta:
+                new = torch.nn.Parameter(parameter.detach().to("meta"), parameter.requires_grad)
+                setattr(inner, name, moved.setdefault(id(parameter), new))
 
 
 def build_random(
