@@ -166,7 +166,7 @@ class AllHeads(RunView[object]):
         self._drawn = None
         self._highest.hide()
         self.panel.set_title("")
-        self.panel.show_message(notice.text, notice.action)
+        self.panel.show_message(notice.text, *notice.actions)
 
 
 def _head_text(head: RankedHead) -> str:

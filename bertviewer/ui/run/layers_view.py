@@ -232,7 +232,7 @@ class LayersView(RunView[object]):
         self._norms.forget()
         for panel in self._waiting:
             panel.set_title("")  # which may say that this is being computed
-            panel.show_message(notice.text, notice.action)
+            panel.show_message(notice.text, *notice.actions)
 
     def _show_outputs_action(self) -> CallToAction:
         """Return the action that shows the part that every layer has."""

@@ -1,11 +1,10 @@
 """Predictions view: tokens, classes or an answer, or the task heads that the model could have."""
 
 from collections.abc import Hashable, Mapping
+from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from bertviewer.charts.classification import answer_chart, best_line, label_grid, scores_table
@@ -29,9 +28,10 @@ from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.views.chart_panel import ChartPanel
+from bertviewer.ui.views.empty_state import CallToAction, ContentStack
 from bertviewer.ui.views.figure_view import FigureView
 from bertviewer.ui.widgets.labels import plain_label
-from bertviewer.ui.widgets.layouts import STRETCH, hbox, named, split, vbox
+from bertviewer.ui.widgets.layouts import hbox, named, split, vbox
 
 Scored = tuple[ActivationRun, ClassScores]
 """A run, and the scores of its classes."""
@@ -68,21 +68,8 @@ class PredictionsView(RunView[object]):
         self._words = WordsPanel(workspace)
         self._classes = ClassesPanel(workspace)
         self._panels = split(self._classes, self._words, sizes=(210, 870))
-        self._no_head = QWidget()
-        self._message = named(plain_label(""), "noPredictions")
-        self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._message.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self._buttons = QHBoxLayout()
-        self._offered: tuple[tuple[str, ...], tuple[str, ...]] | None = None
-        vbox(STRETCH, self._message, self._buttons, 2, parent=self._no_head, margins=None)
-        vbox(
-            self._random,
-            (self._panels, 1),
-            (self._no_head, 1),
-            parent=self,
-            margins=(0, 4, 0, 0),
-            spacing=4,
-        )
+        self._content = ContentStack(self._panels, "noPredictions")
+        vbox(self._random, (self._content, 1), parent=self, margins=(0, 4, 0, 0), spacing=4)
         workspace.runs.run_changed.connect(self._forget)
         workspace.runs.comparison_changed.connect(self._on_comparison)
         workspace.architecture_changed.connect(self._run_again)
@@ -98,8 +85,6 @@ class PredictionsView(RunView[object]):
         scores = classification(run, architecture)
         has_words = bool(predicted_positions(run, architecture))
         has_head = has_words or scores is not None
-        self._panels.setVisible(has_head)
-        self._no_head.setVisible(not has_head)
         self._words.setVisible(has_words)
         self._classes.setVisible(scores is not None)
         text = self._random_text(run, has_words, scores)
@@ -111,7 +96,9 @@ class PredictionsView(RunView[object]):
             self._words.refresh()
         else:
             self._words.forget()
-        if not has_head:
+        if has_head:
+            self._content.show_content()
+        else:
             self._offer_heads(run, architecture)
 
     @override
@@ -178,29 +165,23 @@ class PredictionsView(RunView[object]):
                     "The checkpoint has no head for {0}, so a head added here is random "
                     "and its predictions are meaningless."
                 ).format(", ".join(_head_name(name, architecture) for name in random))
-        self._message.setText(text)
-        if (heads, random) == self._offered:
-            return
-        self._offered = heads, random
-        while (item := self._buttons.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
-        self._buttons.addStretch(1)
+        actions = []
         for name in heads:
-            text = self.tr("Add a {0} head")
-            if name in random:
-                text = self.tr("Add a random {0} head")
-            button = named(
-                QPushButton(text.format(_head_name(name, architecture))),
-                f"openHead-{name}",
-                tooltip=self.tr("Open the model with this head and run the sentence again"),
+            title = (
+                self.tr("Add a random {0} head") if name in random else self.tr("Add a {0} head")
             )
-            button.clicked.connect(lambda _=False, name=name: self._open(name))
-            self._buttons.addWidget(button)
-        self._buttons.addStretch(1)
+            actions.append(
+                CallToAction(
+                    title.format(_head_name(name, architecture)),
+                    partial(self._open, name),
+                    tooltip=self.tr("Open the model with this head and run the sentence again"),
+                    name=f"openHead-{name}",
+                )
+            )
+        self._content.show_message(text, *actions)
 
     def _on_heads(self) -> None:
-        if self.isVisible() and not self._no_head.isHidden():
+        if self.isVisible() and not self._content.is_content_shown:
             self.refresh()
 
     def _open(self, task: str) -> None:

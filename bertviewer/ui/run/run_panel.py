@@ -59,7 +59,7 @@ class RunPanel(QWidget):
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        if self._line.is_stale:
+        if self._line.stale:
             painter = QPainter(self)
             paint_stripe(painter, self)
             painter.end()

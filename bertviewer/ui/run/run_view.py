@@ -68,7 +68,6 @@ class RunView(DataView[Result]):
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
-        self._pairs: Sequence[tuple[int, int]] | None = None
         workspace.runs.run_changed.connect(self._on_run_changed)
         workspace.runs.comparison_changed.connect(self._on_comparison_changed)
 
@@ -107,10 +106,8 @@ class RunView(DataView[Result]):
 
     def partners(self, rows: bool = False, columns: bool = True) -> Alignment:
         """Return which tokens of the baseline and of the current run are the same."""
-        if self._pairs is None:
-            a, b = self.workspace.runs.watched_a, self.workspace.runs.run
-            self._pairs = () if a is None or b is None else align(a.run.tokens, b.tokens)
-        pairs = self._pairs
+        a, b = self.workspace.runs.watched_a, self.workspace.runs.run
+        pairs = () if a is None or b is None else align(a.run.tokens, b.tokens)
         return Alignment(pairs, pairs if rows else None, pairs if columns else None)
 
     def clear(self) -> None:
@@ -136,7 +133,6 @@ class RunView(DataView[Result]):
         self._on_comparison_changed()
 
     def _on_comparison_changed(self) -> None:
-        self._pairs = None
         if not self.isVisible():
             self.release()
 

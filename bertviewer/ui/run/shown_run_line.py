@@ -46,6 +46,8 @@ class ShownRunLine(QFrame):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
+        self.stale = ""
+        """What has changed since the run, "" if nothing has."""
         self.setObjectName("shownLine")
         self._stale = named(ElidedLabel(), "staleResults")
         self._shown = named(ElidedLabel(), "shownSentence")
@@ -85,7 +87,7 @@ class ShownRunLine(QFrame):
         """Pixels for everything that the sentence bar and the tokens do not show anyway."""
         has_baseline = self._workspace.runs.watched_a is not None
         needed = 0 if has_baseline else MIN_WIDTH
-        if self.is_stale:
+        if self.stale:
             buttons = self._again.sizeHint().width()
             needed = MIN_WIDTH + self._stale.sizeHint().width() + buttons + 4 * GRID
         if self._notes.text():
@@ -94,20 +96,10 @@ class ShownRunLine(QFrame):
             needed += self._baseline.minimumSizeHint().width() + 7 * GRID
         return needed
 
-    @property
-    def stale(self) -> str:
-        """What has changed since the run, "" if nothing has."""
-        return self._stale.text()
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether something has changed since the run."""
-        return bool(self.stale)
-
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        if self.is_stale:
+        if self.stale:
             painter = QPainter(self)
             # To the right of the stripe that marks all results.
             field = self.rect().adjusted(GRID, 0, 0, 0)
@@ -119,14 +111,16 @@ class ShownRunLine(QFrame):
         run, architecture = workspace.runs.run, workspace.architecture
         if run is None or architecture is None:
             return
-        before, stale = self.stale, why_stale(run, workspace.next_run, workspace.device)
-        self._stale.setText(stale)
+        stale = why_stale(run, workspace.next_run, workspace.device)
+        before, self.stale = self.stale, stale
+        self._stale.setText(f"{stale}:" if stale else "")
         self._stale.setVisible(bool(stale))
         self._stale.setMinimumWidth(self._stale.sizeHint().width() if stale else 0)
         self._shown.setText(_description(run))
         tip = f"{_text(run.sentence)[:MAX_TIP_LENGTH]}\n{run.source.name[:MAX_TIP_LENGTH]}"
         self._shown.setToolTip(plain_tooltip(tip))
-        self._shown.setAccessibleName(" ".join(filter(None, (stale, self._shown.text()))))
+        name = " ".join(filter(None, (self._stale.text(), self._shown.text())))
+        self._shown.setAccessibleName(name)
         notes = " ".join(run_notes(run, architecture))
         self._notes.setText(notes)
         self._notes.setToolTip(plain_tooltip(notes))

@@ -107,15 +107,15 @@ class SentencePanel(RunView[Result]):
         policy.setVerticalPolicy(QSizePolicy.Policy.Ignored)
         self.table.setSizePolicy(policy)
 
-    def show_message(self, text: str, action: CallToAction | None = None) -> None:
+    def show_message(self, text: str, *_actions: CallToAction) -> None:
         """Show a text without a table."""
-        del action
         self.text.setText(text)
         self.table.hide()
 
     def show_busy(self, text: str, cancel: CallToAction | None = None) -> None:
         """Show that the sentence is being run."""
-        self.show_message(text, cancel)
+        del cancel
+        self.show_message(text)
 
     def show_progress(self, done: int, total: int) -> None:
         """Show no progress: the runs take a second."""

@@ -74,7 +74,7 @@ class TensorTitle(ElidedLabel):
         if watched is not None:
             stale = why_stale(watched.run, self._workspace.next_run, self._workspace.device)
         # What must not be elided comes first.
-        texts = [stale.rstrip(":"), self.tr("Random weights") if origin.is_random else ""]
+        texts = [stale, self.tr("Random weights") if origin.is_random else ""]
         texts += [subject.title, f"{shape}  {values.dtype}"]
         if origin.file is not None:
             texts.append(self.tr("from {0}").format(origin.file.name))

@@ -118,10 +118,10 @@ class ChartPanel(QWidget):
         if had_tooltip:
             self._describe_focused_point()
 
-    def show_message(self, text: str, action: CallToAction | None = None) -> None:
+    def show_message(self, text: str, *actions: CallToAction) -> None:
         """Show a message instead of the chart."""
         self.show_charts(None)
-        self._content.show_message(text, action)
+        self._content.show_message(text, *actions)
 
     def show_busy(self, text: str = "", cancel: CallToAction | None = None) -> None:
         """Show that a chart is being computed, as the title of the one before."""

@@ -36,6 +36,11 @@ class Notice(Struct, frozen=True, eq=False):
     text: str
     action: CallToAction | None = None
 
+    @property
+    def actions(self) -> tuple[CallToAction, ...]:
+        """The action as the arguments of ``StateDisplay.show_message()``."""
+        return () if self.action is None else (self.action,)
+
 
 class DataView(QWidget, Generic[Result]):
     """View of data that the worker computes.
@@ -106,7 +111,7 @@ class DataView(QWidget, Generic[Result]):
 
     def show_notice(self, notice: Notice) -> None:
         """Show why the view is empty."""
-        self.display.show_message(notice.text, notice.action)
+        self.display.show_message(notice.text, *notice.actions)
 
     def on_late(self) -> None:
         """Show that the result takes a while."""

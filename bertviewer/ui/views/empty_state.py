@@ -1,6 +1,7 @@
-"""Empty state: why a view shows nothing, the progress of the work, and one action."""
+"""Empty state: why a view shows nothing, the progress of the work, and what to do about it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from msgspec import Struct
@@ -9,24 +10,26 @@ from PySide6.QtWidgets import QPushButton, QStackedWidget, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.widgets.labels import muted_label, plain_tooltip
-from bertviewer.ui.widgets.layouts import STRETCH, named, vbox
+from bertviewer.ui.widgets.layouts import STRETCH, hbox, named, vbox
 from bertviewer.ui.widgets.progress_bar import ProgressBar
 
 BAR_WIDTH, BAR_HEIGHT = 220, 6  # pixels
 
 
 class CallToAction(Struct, frozen=True, eq=False):
-    """A button's title, its callback, and why it is disabled ("" if it is not)."""
+    """A button's title and callback, why it is disabled ("" if it is not), and its tooltip."""
 
     title: str
     callback: Callable[[], object]
     disabled_reason: str = ""
+    tooltip: str = ""
+    name: str = ""  # of the button, if there are several
 
 
 class StateDisplay(Protocol):
     """What shows that a view is empty, has failed or is busy."""
 
-    def show_message(self, text: str, action: CallToAction | None = None) -> None:
+    def show_message(self, text: str, *actions: CallToAction) -> None:
         """Show a message instead of the content."""
 
     def show_busy(self, text: str, cancel: CallToAction | None = None) -> None:
@@ -37,45 +40,51 @@ class StateDisplay(Protocol):
 
 
 class EmptyState(QWidget):
-    """Centred text with a progress bar while the view is busy, and a button for the action.
+    """Centred text with a progress bar while the view is busy, and a button for each action.
 
-    The text is a ``QLabel`` called ``name``, the button ``{name}Action``.
+    The text is a ``QLabel`` called ``name``, a button without a name ``{name}Action``.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self._action: CallToAction | None = None
+        self._actions: tuple[CallToAction, ...] = ()
         self._text = named(muted_label(""), name)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._bar: ProgressBar | None = None  # created when it is first needed
-        self._button = named(QPushButton(), f"{name}Action")
-        self._button.hide()
-        self._button.clicked.connect(self._on_clicked)
+        self._buttons: list[QPushButton] = []
+        self._row = hbox()
         self._column = vbox(
             STRETCH,
             self._text,
-            (self._button, Qt.AlignmentFlag.AlignHCenter),
+            hbox(STRETCH, self._row, STRETCH),
             STRETCH,
             parent=self,
             margins=(6 * GRID, GRID, 6 * GRID, GRID),
             spacing=2 * GRID,
         )
 
-    def show_message(self, text: str, action: CallToAction | None = None) -> None:
-        """Show a text and an action."""
-        self._action = action
+    def show_message(self, text: str, *actions: CallToAction) -> None:
+        """Show a text and actions."""
+        self._actions = actions
         if self._bar is not None:
             self._bar.hide()
         self._text.setText(text)
-        self._button.setVisible(action is not None)
-        if action is not None:
-            self._button.setText(action.title)
-            self._button.setEnabled(not action.disabled_reason)
-            self._button.setToolTip(plain_tooltip(action.disabled_reason))
+        while len(self._buttons) < len(actions):
+            button = QPushButton()
+            button.clicked.connect(partial(self._on_clicked, len(self._buttons)))
+            self._buttons.append(button)
+            self._row.addWidget(button)
+        for button, action in zip(self._buttons, actions, strict=False):
+            named(button, action.name or f"{self._text.objectName()}Action")
+            button.setText(action.title)
+            button.setEnabled(not action.disabled_reason)
+            button.setToolTip(plain_tooltip(action.disabled_reason or action.tooltip))
+        for number, button in enumerate(self._buttons):
+            button.setVisible(number < len(actions))
 
     def show_busy(self, text: str, cancel: CallToAction | None = None) -> None:
         """Show a text above a progress bar."""
-        self.show_message(text, cancel)
+        self.show_message(text, *([] if cancel is None else [cancel]))
         if self._bar is None:
             self._bar = named(ProgressBar(), f"{self._text.objectName()}Progress")
             self._bar.setFixedWidth(BAR_WIDTH)
@@ -90,9 +99,8 @@ class EmptyState(QWidget):
             self._bar.setRange(0, total)
             self._bar.setValue(done)
 
-    def _on_clicked(self) -> None:
-        if self._action is not None:
-            self._action.callback()
+    def _on_clicked(self, number: int, _checked: bool = False) -> None:
+        self._actions[number].callback()
 
 
 class ContentStack(QStackedWidget):
@@ -104,13 +112,18 @@ class ContentStack(QStackedWidget):
         self.addWidget(content)
         self.addWidget(self._empty_state)
 
+    @property
+    def is_content_shown(self) -> bool:
+        """Whether the content is shown, and not the empty state."""
+        return self.currentIndex() == 0
+
     def show_content(self) -> None:
         """Show the content."""
         self.setCurrentIndex(0)
 
-    def show_message(self, text: str, action: CallToAction | None = None) -> None:
+    def show_message(self, text: str, *actions: CallToAction) -> None:
         """Show a message instead of the content."""
-        self._empty_state.show_message(text, action)
+        self._empty_state.show_message(text, *actions)
         self.setCurrentIndex(1)
 
     def show_busy(self, text: str, cancel: CallToAction | None = None) -> None:

@@ -15,14 +15,14 @@ from bertviewer.ui.widgets.labels import ElidedLabel
 
 STRIPE_WIDTH = 3  # pixels
 
-_CLEARED = QT_TRANSLATE_NOOP("staleness", "Results are for a cleared sentence:")
-_SENTENCE = QT_TRANSLATE_NOOP("staleness", "Results are for an earlier sentence:")
-_WEIGHTS = QT_TRANSLATE_NOOP("staleness", "Results are for random weights, now deselected:")
-_DEVICE = QT_TRANSLATE_NOOP("staleness", "Computed on {0}, {1} is now selected:")
+_CLEARED = QT_TRANSLATE_NOOP("staleness", "Results are for a cleared sentence")
+_SENTENCE = QT_TRANSLATE_NOOP("staleness", "Results are for an earlier sentence")
+_WEIGHTS = QT_TRANSLATE_NOOP("staleness", "Results are for random weights, now deselected")
+_DEVICE = QT_TRANSLATE_NOOP("staleness", "Computed on {0}, {1} is now selected")
 
 
 def why_stale(run: ActivationRun, next_run: RunInput, device: str) -> str:
-    """Return why a run is stale, as a text that precedes its sentence; "" if it is not."""
+    """Return why a run is stale, "" if it is not."""
     typed = next_run.sentence
     if not typed.text.strip():
         return translate("staleness", _CLEARED)
@@ -63,8 +63,8 @@ class StaleLabel(ElidedLabel):
 
     def _update(self) -> None:
         workspace, run = self._workspace, self._workspace.runs.run
-        why = "" if run is None else why_stale(run, workspace.next_run, workspace.device)
-        self.setText(why.rstrip(":"))
+        text = "" if run is None else why_stale(run, workspace.next_run, workspace.device)
+        self.setText(text)
         self.setToolTip(self.text())
         if self.parent() is not None or not self.text():
             self.setVisible(bool(self.text()))  # one without a parent would be a window

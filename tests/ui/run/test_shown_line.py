@@ -149,7 +149,7 @@ def test_all_results_are_marked_as_long_as_they_are_stale(ran: MainWindow, settl
     ran.set_sentence("another one", None)
     settle()
     assert edge() == {warning}
-    assert views.accessibleDescription() == "Results are for an earlier sentence:"
+    assert views.accessibleDescription() == "Results are for an earlier sentence"
     # What they are of can be read, however narrow the window is.
     ran.resize(1024, 700)
     settle()
