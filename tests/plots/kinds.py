@@ -36,7 +36,7 @@ VALUES = np.random.default_rng(0).random((10, 10)).astype(np.float32)
 LINE = Line("layer: output", (0.1, 2.0, None, 1.0), low=(0.0,) * 4, high=(3.0,) * 4, max=(4.0,) * 4)
 LINES = LineChart(
     (
-        replace(LINE, places=tuple(SelectionKey(f"a.{x}") for x in range(4))),
+        replace(LINE, keys=tuple(SelectionKey(f"a.{x}") for x in range(4))),
         Line("layer: self-attention · first sentence", (-1.0, 0.5, 0.0, 2.0), style="dashed"),
     ),
     "Layer",
