@@ -33,9 +33,9 @@ def drawn(
         UserError: the helper process cannot be started, crashed or exceeded a limit.
     """
     if _Here.is_on:
-        from bertviewer.plots.paper import windowless_application
+        from bertviewer.plots.offscreen import offscreen_application
 
-        application = windowless_application()
+        application = offscreen_application()
         try:
             return work(*args, **kwargs)
         finally:
@@ -74,9 +74,9 @@ _helper = Helper(
 
 def functions() -> Functions:
     """Return what the helper process can do."""
-    from bertviewer.plots.paper import windowless_application
+    from bertviewer.plots.offscreen import offscreen_application
 
-    application = windowless_application()
+    application = offscreen_application()
 
     def draw(call: str) -> str:
         work, args, kwargs = pickle.loads(b64decode(call))

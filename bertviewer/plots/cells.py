@@ -1,68 +1,55 @@
-"""A grid of coloured cells: one picture on the screen, rectangles without seams on paper."""
+"""Grids of coloured cells: an image on screens, rectangles without seams on paper."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from math import inf
 
 import numpy as np
-import pyqtgraph as pg
-from PySide6.QtCore import QLineF, QRectF
-from PySide6.QtGui import QColor, QImage, QPaintEngine, QPainter, QPen
+from msgspec import Struct
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QColor, QImage, QPaintEngine, QPainter, QPainterPath
 
-from bertviewer.charts.levels import Values
+from bertviewer.charts.levels import Mask, Values
+from bertviewer.charts.theme import Theme
 from bertviewer.plots.color_scale import SHADES, ColorScale, reduced
+from bertviewer.plots.hatch import draw_area, hidden_area
 
-# How far a cell reaches under the next ones, in parts of a cell, and in pixels where cells are
-# thin. Cells that only touch show the background between them as soon as edges are smoothed, as
-# every PDF viewer does.
+# How far a cell reaches under the next ones, as a fraction of a cell, and in pixels where cells are
+# thin. Cells that only touch show the background between them in programs that smooth edges, such
+# as all PDF viewers.
 OVERLAP, LEAST_OVERLAP = 0.06, 0.75
-LEAST_SPACED = 12.0
-"""Cells of fewer pixels, across or down, have no space between them."""
-SPACE = 1.0
 MOST_RECTANGLES = 5_000
-"""More cells than these are a picture on paper too."""
-_as_pictures = False
+"""Grids of more cells are images on paper, too."""
+LEAST_SPACED = 12.0
+"""Only cells of at least this many pixels have lines between them."""
+UNLIMITED = 1_000_000
+_as_images = False
 
 _PAPER = frozenset((QPaintEngine.Type.Pdf, QPaintEngine.Type.SVG, QPaintEngine.Type.Picture))
 
 
 def is_paper(painter: QPainter) -> bool:
-    """Tell whether a painter draws what can be enlarged: a PDF, an SVG, a recording."""
+    """Return whether a painter draws on something scalable: a PDF or an SVG."""
     return painter.paintEngine().type() in _PAPER
 
 
 @contextmanager
-def cells_as_pictures() -> Iterator[None]:
-    """Have few cells drawn as a picture on paper too: thousands of rectangles take their time."""
-    global _as_pictures  # noqa: PLW0603 - drawing is the window's thread's, and never nested
-    _as_pictures = True
+def cells_as_images() -> Iterator[None]:
+    """Draw small grids as images on paper, too: thousands of rectangles are slow."""
+    global _as_images  # noqa: PLW0603 - painting is done by the GUI thread, and never nested
+    _as_images = True
     try:
         yield
     finally:
-        _as_pictures = False
-
-
-def are_rectangles(painter: QPainter, count: int) -> bool:
-    """Return whether so many cells are drawn as rectangles, and not as a picture."""
-    return is_paper(painter) and not _as_pictures and count <= MOST_RECTANGLES
-
-
-def sharp(image: QImage, width: float) -> QImage:
-    """Return a picture of cells with as many pixels as it is wide on paper, whole ones for each.
-
-    Programs that smooth pictures leave the edges of cells that have several.
-    """
-    times = max(1, round(width / max(1, image.width())))
-    return image.scaled(image.width() * times, image.height() * times)
+        _as_images = False
 
 
 def draw_rectangles(painter: QPainter, bounds: QRectF, values: Values, scale: ColorScale) -> None:
-    """Fill ``bounds`` with a rectangle for each finite value [rows, columns], row 0 first in y."""
+    """Fill ``bounds`` with a rectangle for each finite value [rows, columns], row 0 on top."""
     rows, columns = values.shape
     width, height = bounds.width() / columns, bounds.height() / rows
     colors = [QColor.fromRgba(int(color)) for color in scale.table]
     places = scale.shades(values)
-    # Those drawn later cover what lies beneath them; an empty cell does not.
+    # Later cells cover what lies beneath them; an empty cell does not.
     filled = np.pad(places != SHADES, ((0, 1), (0, 1)))
     pixels = painter.transform().mapRect(QRectF(0, 0, width, height))
     wide = (1 + filled[:-1, 1:] * _overlap(pixels.width())).tolist()
@@ -77,60 +64,99 @@ def draw_rectangles(painter: QPainter, bounds: QRectF, values: Values, scale: Co
 
 
 def _overlap(pixels: float) -> float:
-    """Return the part of a cell, so many pixels long, that it reaches under the next one."""
+    """Return which fraction of a cell of this size reaches under the next one."""
     return min(1.0, max(OVERLAP, LEAST_OVERLAP / pixels)) if pixels else 0.0
 
 
-class Cells(pg.GraphicsObject):  # type: ignore[misc]
-    """Values [rows, columns] as unit squares from the origin, row 0 at y = 0.
+class CellGrid(Struct, frozen=True):
+    """Values [rows, columns], row 0 on top, and their colours.
 
-    A cell that is not finite stays empty. On a screen with fewer pixels than cells, a pixel shows
-    the largest of its cells, or the one farthest from 0 if the values are signed. Where there is
-    room, a line of the colour ``between`` sets each off, unless ``others`` beside them, which are
-    so many pixels wide, have no room for one.
+    ``values`` is called when an image is made, and ``key`` identifies the grid in a cache.
     """
 
-    def __init__(self, values: Values, scale: ColorScale, between: str = "") -> None:
-        super().__init__()
-        self._between = between
-        self.others = inf
-        self._values = np.where(np.isfinite(values), values, np.nan)
-        self._scale = scale
-        self._images: dict[tuple[int, int], QImage] = {}
+    shape: tuple[int, int]
+    values: Callable[[], Values]
+    scale: ColorScale
+    masked: Mask | None = None
+    key: Hashable = None
 
-    def boundingRect(self) -> QRectF:
-        """Return the grid's rectangle; Qt calls it."""
-        rows, columns = self._values.shape
-        return QRectF(0, 0, columns, rows)
 
-    def paint(self, painter: QPainter, *_: object) -> None:
-        """Draw; Qt calls it."""
-        rows, columns = self._values.shape
-        pixels = painter.deviceTransform().mapRect(self.boundingRect())
-        # Rounded down: of an image that is shrunk, lines of pixels are left out.
-        wide, tall = int(pixels.width()), int(pixels.height())
-        if not is_paper(painter):
-            size = max(1, min(rows, tall)), max(1, min(columns, wide))
-            painter.drawImage(self.boundingRect(), self._image(*size))
-        elif are_rectangles(painter, self._values.size):
-            draw_rectangles(painter, self.boundingRect(), self._values, self._scale)
-        else:
-            painter.drawImage(self.boundingRect(), sharp(self._image(rows, columns), wide))
-        if self._between and min(wide / columns, tall / rows, self.others) >= LEAST_SPACED:
-            self._draw_lines(painter)
+class _Image(Struct, frozen=True):
+    """The cells of a grid, the area that a mask hides, and the size for which both were made."""
 
-    def _draw_lines(self, painter: QPainter) -> None:
-        """Set the cells off from one another."""
-        rows, columns = self._values.shape
-        pen = QPen(QColor(self._between), SPACE * painter.device().devicePixelRatioF())
-        pen.setCosmetic(True)
-        painter.setPen(pen)
-        painter.drawLines([QLineF(0, row, columns, row) for row in range(1, rows)])
-        painter.drawLines([QLineF(column, 0, column, rows) for column in range(1, columns)])
+    size: object
+    image: QImage
+    hidden: QPainterPath
 
-    def _image(self, rows: int, columns: int) -> QImage:
-        if (rows, columns) not in self._images:
-            values = reduced(self._values, rows, columns, self._scale.is_signed)
-            # Only the last size is worth keeping: the next paint asks for it again.
-            self._images = {(rows, columns): self._scale.picture(values)}
-        return self._images[rows, columns]
+
+class CellImages:
+    """Draws grids of values, and caches the last image of each by its key.
+
+    A value that is not finite leaves its cell empty. Where the device has fewer pixels than cells,
+    a pixel shows the largest of its cells, or the one farthest from 0 if values are signed. Only
+    ``limit`` images are made; then old ones are stretched, and ``is_complete`` is not set.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        self._theme = theme
+        self._images: dict[Hashable, _Image] = {}
+        self.limit = UNLIMITED
+        self.is_complete = True
+
+    def draw(self, painter: QPainter, rect: QRectF, grid: CellGrid) -> None:
+        """Draw a grid into a rectangle, and hatch its masked cells."""
+        if are_rectangles(painter, grid.shape[0] * grid.shape[1]):
+            draw_area(painter, _hidden(rect, grid.masked), self._theme)
+            draw_rectangles(painter, rect, grid.values(), grid.scale)
+            return
+        made = self._image(painter, rect, grid)
+        if made is not None:
+            draw_area(painter, made.hidden.translated(rect.topLeft()), self._theme)
+            painter.drawImage(rect, made.image)
+
+    def _image(self, painter: QPainter, rect: QRectF, grid: CellGrid) -> _Image | None:
+        pixels = grid.shape if is_paper(painter) else _device_cells(painter, rect, grid.shape)
+        size = pixels, rect.width(), rect.height(), is_paper(painter)
+        made = self._images.get(grid.key)
+        if made is not None and made.size == size:
+            return made
+        if not self.limit:
+            self.is_complete = False
+            return made
+        self.limit -= 1
+        values = grid.values()
+        values = np.where(np.isfinite(values), values, np.nan)
+        image = grid.scale.image(reduced(values, *pixels, grid.scale.is_signed))
+        if is_paper(painter):
+            image = _enlarged(image, rect.width())
+        hidden = _hidden(QRectF(QPointF(), rect.size()), grid.masked)
+        self._images[grid.key] = made = _Image(size, image, hidden)
+        return made
+
+
+def are_rectangles(painter: QPainter, count: int) -> bool:
+    """Return whether this number of cells is drawn as rectangles and not as an image."""
+    return is_paper(painter) and not _as_images and count <= MOST_RECTANGLES
+
+
+def _device_cells(painter: QPainter, rect: QRectF, shape: tuple[int, int]) -> tuple[int, int]:
+    """Return as many rows and columns as the device has pixels, if it has fewer."""
+    pixels = painter.deviceTransform().mapRect(rect)
+    # Rounded down: shrinking an image would omit lines of pixels.
+    return (
+        max(1, min(shape[0], int(pixels.height()))),
+        max(1, min(shape[1], int(pixels.width()))),
+    )
+
+
+def _enlarged(image: QImage, width: float) -> QImage:
+    """Return an image of cells with a whole number of pixels per cell, at least as wide as that.
+
+    Programs that smooth images leave the edges of such cells sharp.
+    """
+    times = max(1, round(width / max(1, image.width())))
+    return image.scaled(image.width() * times, image.height() * times)
+
+
+def _hidden(rect: QRectF, masked: Mask | None) -> QPainterPath:
+    return QPainterPath() if masked is None else hidden_area(rect, masked)

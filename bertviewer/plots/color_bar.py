@@ -1,93 +1,94 @@
-"""The colours of a grid as a bar beside it, with the values that they stand for."""
+"""Colour bar of a heatmap, with labels at round values."""
 
 from itertools import pairwise
 from math import ceil, copysign, floor, log10, sqrt
 from string import digits
 
 import numpy as np
-from PySide6.QtCore import QRectF
-from PySide6.QtGui import QFontMetricsF, QPen
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
+from PySide6.QtWidgets import QApplication
 
-from bertviewer.charts.levels import Levels
-from bertviewer.core.util.numbers import number_text
-from bertviewer.plots.cells import Cells
+from bertviewer.charts.theme import SMALL, Theme
+from bertviewer.core.util.numbers import number_text, with_minus
+from bertviewer.plots.cells import are_rectangles, draw_rectangles
 from bertviewer.plots.color_scale import SHADES, ColorScale
-from bertviewer.plots.number_axis import LEAST, LINE, MOST, NumberAxis, round_step
-from bertviewer.plots.plot_area import PlotArea
+from bertviewer.plots.fonts import sized
+from bertviewer.plots.hatch import draw_hatch
+from bertviewer.plots.ticks import (
+    LARGEST_RANGE,
+    LINE,
+    SMALLEST_RANGE,
+    NumberTicks,
+    Tick,
+    round_step,
+)
 
 LEAST_GAP = 1 / 15
-"""Labels at roots are at least this part of a bar apart, however much room there is."""
+"""Labels on a square-root scale are at least this fraction of the bar apart."""
 NEAR = 0.1
-"""A label so near to the end of a bar, in parts of it, labels that end."""
+"""A label within this fraction of the bar's end labels the end."""
 FEW, LOW = 2, 3
-"""So few labels are those of the ends; a bar may be so many times lower than its plot."""
-HIDDEN = 1e-9  # parts of a step, lost by rounding
-WIDTH, GAP = 8, 8  # pixels
+"""With so few labels both ends are labelled; the bar of a plot may be this many times lower."""
+HIDDEN = 1e-9  # fraction of a step lost by rounding
+WIDTH = 8
+"""Pixels of the bar."""
+SPACES, COMPACT = (14.0, 7.0), (9.0, 4.0)
+"""Pixels left of the bar, and left of its labels and title."""
+BELOW = 8.0  # pixels between the bar and the swatch of masked cells
+WIDEST = 200.0
+USUAL = with_minus("-0.000")
+"""There is always room for this label, so that plots keep their layout when colours change."""
+
+_RIGHT_OF = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 
-class ColorAxis(NumberAxis):
-    """An axis at the right of a bar; it may be asked for its labels without being drawn."""
+class ColorTicks(NumberTicks):
+    """Labels of a colour scale: at positions that are roots or logarithms where the colours are."""
 
-    def __init__(self) -> None:
-        super().__init__("right")
-        self._levels: Levels = (0.0, 1.0)
-        self._is_root = self._is_log = False
-
-    def show_scale(self, scale: ColorScale) -> None:
-        """Label a bar of these colours."""
-        self.take_values(scale.power)
-        low, high = (level / 10.0**scale.power for level in scale.levels)
-        self._levels, self._is_root, self._is_log = (low, high), scale.is_root, scale.is_log
-        self.setRange(*scale.ends)
+    def __init__(self, scale: ColorScale, metrics: QFontMetricsF) -> None:
+        super().__init__(metrics, power=scale.power)
+        self._scale = scale
+        self._low, self._high = (level / 10.0**scale.power for level in scale.levels)
 
     def labels(self, size: float) -> list[tuple[float, str]]:
-        """Return what stands beside a bar of so many pixels, and how far up: from 0 to 1."""
-        low, high = self.range
-        return [
-            ((place - low) / (high - low), text)
-            for step, places in self.tickValues(low, high, size)
-            for place, text in zip(places, self.tickStrings(places, 1.0, step), strict=True)
-        ]
+        """Return the position, from 0 to 1, and text of each label of a bar of ``size`` pixels."""
+        low, high = self._scale.ends
+        ticks = self.ticks(low, high, size)
+        return [((tick.value - low) / (high - low), tick.text) for tick in ticks]
 
-    def fit(self, height: float) -> None:
-        """Take as much width as labels need if the bar is no higher than that."""
-        metrics, texts = QFontMetricsF(self.font()), [text for _, text in self.labels(height)]
-        if self._has_ends and len(self.labels(height / LOW)) <= FEW:
-            # Those of the ends alone may have more digits.
-            unit, places = self._at_ends()
-            texts += self.tickStrings(places, 1.0, unit)
-        # Another bar has other digits, as many, and no digit is wider than this one.
-        widest = max(digits, key=metrics.horizontalAdvance)
-        all_widest = str.maketrans(dict.fromkeys(digits, widest))
-        wide = [metrics.horizontalAdvance(text.translate(all_widest)) for text in texts]
-        self.setStyle(autoExpandTextSpace=False, tickTextWidth=ceil(max(wide, default=0.0)))
-
-    def tickValues(
-        self, minVal: float, maxVal: float, size: float
-    ) -> list[tuple[float, list[float]]]:
-        """Return where labels stand: multiples of a step, or the roots of round numbers.
+    def ticks(self, low: float, high: float, size: float) -> list[Tick]:
+        """Return multiples of a step, or the roots of round numbers.
 
         Where these are fewer than three, both ends are labelled, as near as round numbers come.
         """
-        if size <= 0 or not LEAST < maxVal - minVal < MOST:
+        if size <= 0 or not SMALLEST_RANGE < high - low < LARGEST_RANGE:
             return []
-        if self._is_log:
-            return [(1.0, self._at_powers(size))]
-        found = self._at_roots(size) if self._is_root else super().tickValues(minVal, maxVal, size)
-        if not self._has_ends or sum(len(places) for _, places in found) > FEW:
+        if self._scale.is_log:
+            places = self._at_powers(low, high, size)
+            return [Tick(place, number_text(10.0**place, 3)) for place in places]
+        if self._scale.is_root:
+            found = self._at_roots(low, high, size)
+        else:
+            found = super().ticks(low, high, size)
+        has_digits = high - low >= HIDDEN * max(abs(low), abs(high))
+        if not has_digits or len(found) > FEW:
             return found
-        unit, places = self._at_ends()
-        gap = self._line() * (maxVal - minVal) / size
+        ends = self._at_ends()
+        gap = self._line * (high - low) / size
         # 0 may be too near to one of them.
-        for shown in (places, [places[0], places[-1]]):
-            if all(after - before >= gap for before, after in pairwise(shown)):
-                return [(unit, shown)]
+        for shown in (ends, [ends[0], ends[-1]]):
+            if all(after.value - before.value >= gap for before, after in pairwise(shown)):
+                return shown
         return found
 
-    def _at_powers(self, size: float) -> list[float]:
-        """Return where powers of ten stand, as many as have room; of few what is between too."""
-        low, high = self.range
-        gap = (high - low) * self._line() / size
+    @property
+    def _line(self) -> float:
+        return LINE * self.metrics.height()
+
+    def _at_powers(self, low: float, high: float, size: float) -> list[float]:
+        """Return the positions of powers of ten; of few powers those between them, too."""
+        gap = (high - low) * self._line / size
         powers = range(floor(low), ceil(high) + 1)
         for firsts in ((1, 2, 5), (1, 3), (1,)):
             places = [power + log10(first) for power in powers for first in firsts]
@@ -96,51 +97,37 @@ class ColorAxis(NumberAxis):
                 return inside
         return inside[:: ceil(gap)]
 
-    def _at_roots(self, size: float) -> list[tuple[float, list[float]]]:
-        low, high = self.range
-        gap = (high - low) * max(self._line() / size, LEAST_GAP)
-        above, below = _round_values(self._levels[1], gap), _round_values(-self._levels[0], gap)
-        places = (*(-sqrt(value) for value in below), 0.0, *map(sqrt, reversed(above)))
-        shown = [place for place in places if low <= place <= high]
-        return [(min((*above, *below), default=1.0), shown)]
+    def _at_roots(self, low: float, high: float, size: float) -> list[Tick]:
+        gap = (high - low) * max(self._line / size, LEAST_GAP)
+        above, below = _round_values(self._high, gap), _round_values(-self._low, gap)
+        values = (*(-value for value in below), 0.0, *reversed(above))
+        inside = [value for value in values if low <= self._position(value) <= high]
+        return self._labelled(inside, min((*above, *below), default=1.0))
 
-    @property
-    def _has_ends(self) -> bool:
-        """Whether doubles have the digits that values near both ends need."""
-        low, high = map(float, self.range)
-        if self._is_log:
-            return False
-        return LEAST < high - low < MOST and high - low >= HIDDEN * max(abs(low), abs(high))
-
-    def _at_ends(self) -> tuple[float, list[float]]:
-        """Return where the roundest values near both ends stand, with 0, and their unit."""
-        low, high = self._levels
-        bottom, top = self._stands(low), self._stands(high)
+    def _at_ends(self) -> list[Tick]:
+        """Return the roundest values near both ends, with 0 between them."""
+        low, high = self._low, self._high
+        bottom, top = self._position(low), self._position(high)
         unit, first, last = round_step(2 * max(abs(low), abs(high))), 0.0, 0.0
-        while max(self._stands(first) - bottom, top - self._stands(last)) > NEAR * (top - bottom):
+
+        def missing() -> float:
+            return max(self._position(first) - bottom, top - self._position(last))
+
+        while missing() > NEAR * (top - bottom):
             unit = round_step(0.4 * unit)
             first, last = ceil(low / unit - HIDDEN) * unit, floor(high / unit + HIDDEN) * unit
-        values = [first, 0.0, last] if first < 0 < last else [first, last]
-        return unit, [self._stands(value) for value in values]
+        return self._labelled([first, 0.0, last] if first < 0 < last else [first, last], unit)
 
-    def _stands(self, value: float) -> float:
-        return copysign(sqrt(abs(value)), value) if self._is_root else value
+    def _labelled(self, values: list[float], unit: float) -> list[Tick]:
+        texts = self.texts(values, unit)
+        return [Tick(self._position(v), text) for v, text in zip(values, texts, strict=True)]
 
-    def _line(self) -> float:
-        """Return how many pixels two labels are apart at least."""
-        return LINE * QFontMetricsF(self.font()).height()
-
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        """Return the labels, all with as many places behind the point; pyqtgraph calls it."""
-        if self._is_log:
-            return [number_text(10.0**place, 3) for place in values]
-        if self._is_root:
-            values = [place * abs(place) for place in values]
-        return super().tickStrings(values, scale, spacing)
+    def _position(self, value: float) -> float:
+        return copysign(sqrt(abs(value)), value) if self._scale.is_root else value
 
 
 def _round_values(high: float, gap: float) -> list[float]:
-    """Return numbers of one digit, the largest first, whose roots and 0 are ``gap`` apart."""
+    """Return numbers of one digit in descending order, whose roots are ``gap`` apart and from 0."""
     found: list[float] = []
     power = floor(log10(high)) if high > 0 else 0
     while True:
@@ -153,41 +140,77 @@ def _round_values(high: float, gap: float) -> list[float]:
         power -= 1
 
 
-class ColorBar(PlotArea):
-    """All shades, the lowest below, as cells that are lines and not a bitmap on paper too."""
+class ColorBar:
+    """A colour scale as a vertical bar, the highest value on top.
 
-    def __init__(self, beside: PlotArea) -> None:
-        super().__init__({"right": ColorAxis()})
-        self.levels: Levels = (0.0, 1.0)
-        self._cells: Cells | None = None
-        self.setRange(QRectF(0, 0, 1, SHADES))
-        self.layout.setColumnFixedWidth(1, WIDTH)
-        # A title reaches beyond its axis by a pixel.
-        self.layout.setContentsMargins(1, 1, 3, 1)
-        # Its numbers are values, and not the shades' own.
-        self.getAxis("right").unlinkFromView()
-        # To the right of the plot's own right axis.
-        beside.layout.addItem(self, 2, 5)
-        beside.layout.setColumnFixedWidth(4, GAP)
+    ``masked`` is the label of the hatch that marks masked cells, below the bar. ``title`` is along
+    its right side. A compact bar has room for its current labels only.
+    """
 
-    @property
-    def room(self) -> float:
-        """How wide the bar is with its labels and its title."""
-        left, _, right, _ = self.margins
-        return float(left + WIDTH + self.getAxis("right").maximumWidth() + right)
+    def __init__(
+        self,
+        scale: ColorScale,
+        theme: Theme,
+        title: str = "",
+        masked: str = "",
+        *,
+        is_compact: bool = False,
+    ) -> None:
+        self._scale, self._theme, self.title, self._masked = scale, theme, title, masked
+        self._before, self._space = COMPACT if is_compact else SPACES
+        self._reserved = "" if is_compact else USUAL
+        self._font = sized(QApplication.font(), SMALL)
+        self._metrics = QFontMetricsF(self._font)
+        self._ticks = ColorTicks(scale, self._metrics)
 
-    def fit(self, height: float) -> None:
-        """Be wide enough for the labels of a bar that is no higher than that."""
-        self.getAxis("right").fit(height)
+    def width(self, height: float) -> float:
+        """Return the width of bar, labels and title next to a plot of this height in pixels."""
+        labels = [*self._ticks.labels(height), *self._ticks.labels(height / LOW)]
+        # Charts of the same kind have other digits: all are as wide as the widest.
+        widest = max(digits, key=self._metrics.horizontalAdvance)
+        all_widest = str.maketrans(dict.fromkeys(digits, widest))
+        texts = (self._reserved, self._masked, *(text.translate(all_widest) for _, text in labels))
+        beside = self._before + WIDTH + self._space
+        beside += max(map(self._metrics.horizontalAdvance, texts))
+        return beside + self._metrics.height() + self._space if self.title else beside
 
-    def show_scale(self, scale: ColorScale, title: str, color: str, pen: QPen) -> None:
-        """Draw the colours from that of the lowest value to that of the highest."""
-        self.levels = scale.levels
-        if self._cells is not None:
-            self.removeItem(self._cells)
-        shades = np.arange(float(SHADES))[:, None]
-        self._cells = Cells(shades, ColorScale((0.0, SHADES - 1.0), scale.table))
-        self.addItem(self._cells)
-        axis = self.getAxis("right")
-        axis.dress(title, color, pen)
-        axis.show_scale(scale)
+    def draw(self, painter: QPainter, beside: QRectF, height: float) -> None:
+        """Draw the bar to the right of a rectangle in a plot of this height."""
+        bar = QRectF(beside.right() + self._before, beside.top(), WIDTH, beside.height())
+        painter.setFont(self._font)
+        if self._masked:
+            self._draw_masked(painter, bar)
+            bar.setBottom(max(bar.top() + 1, bar.bottom() - WIDTH - BELOW))
+        shades = np.arange(SHADES - 1.0, -1.0, -1.0)[:, None]
+        every = ColorScale((0.0, SHADES - 1.0), self._scale.table)
+        if are_rectangles(painter, shades.size):
+            draw_rectangles(painter, bar, shades, every)
+        else:
+            painter.drawImage(bar, every.image(shades))
+        painter.setPen(QColor(self._theme.muted))
+        high = self._metrics.height()
+        for part, text in self._ticks.labels(bar.height()):
+            y = bar.bottom() - part * bar.height() - high / 2
+            painter.drawText(QRectF(bar.right() + self._space, y, WIDEST, high), _RIGHT_OF, text)
+        if self.title:
+            self._draw_title(painter, beside, height)
+
+    def _draw_title(self, painter: QPainter, beside: QRectF, height: float) -> None:
+        length = min(self._metrics.horizontalAdvance(self.title) + 1, height)
+        middle = min(max(beside.center().y(), length / 2), height - length / 2)
+        painter.save()
+        painter.translate(beside.right() + self.width(height) - self._metrics.height(), middle)
+        painter.rotate(-90)
+        text = self._metrics.elidedText(self.title, Qt.TextElideMode.ElideMiddle, length)
+        line = QRectF(-length / 2, 0, length, self._metrics.height())
+        painter.drawText(line, int(Qt.AlignmentFlag.AlignCenter), text)
+        painter.restore()
+
+    def _draw_masked(self, painter: QPainter, bar: QRectF) -> None:
+        swatch = QRectF(bar.left(), bar.bottom() - WIDTH, WIDTH, WIDTH)
+        draw_hatch(painter, swatch, np.ones((1, 1), dtype=np.bool_), self._theme)
+        painter.setPen(QPen(QColor(self._theme.muted), 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(swatch)
+        beside = QRectF(swatch.right() + self._space, swatch.top(), WIDEST, swatch.height())
+        painter.drawText(beside, _RIGHT_OF, self._masked)

@@ -1,4 +1,4 @@
-"""Colours: a theme's tables of them, and which one a value has, by its size, root or logarithm."""
+"""Colours of values: linear, square-root and logarithmic scales over a theme's colour tables."""
 
 from functools import cache
 from itertools import pairwise
@@ -11,11 +11,11 @@ from PySide6.QtGui import QColor, QImage
 
 from bertviewer.charts.levels import Levels, Values
 from bertviewer.charts.theme import Theme
-from bertviewer.plots.number_axis import power_of
+from bertviewer.plots.ticks import power_of
 
 SHADES = 256
 ColorTable = NDArray[np.uint32]
-"""``SHADES`` opaque colours as 0xAARRGGBB, and last one that cannot be seen."""
+"""``SHADES`` opaque colours as 0xAARRGGBB, and a transparent one at the end."""
 
 
 @cache
@@ -33,21 +33,21 @@ def color_table(theme: Theme, is_signed: bool) -> ColorTable:
 
 
 def tinted(color: str, opacity: float) -> QColor:
-    """Return a colour that lets through what is behind it."""
+    """Return a translucent colour."""
     tint = QColor(color)
     tint.setAlphaF(opacity)
     return tint
 
 
 def reduced(values: Values, rows: int, columns: int, is_signed: bool = False) -> Values:
-    """Return at most so many rows and columns: each is the largest of a block of values.
+    """Reduce values [..., rows, columns] to at most ``rows`` and ``columns``.
 
-    Of signed values it is the one farthest from 0. The largest and not the mean, so that a line
-    one cell wide stays visible where a pixel holds many cells. Values are [..., rows, columns].
+    Each result is the largest of a block, of signed values the one farthest from 0. The largest and
+    not the mean, so that a line one cell wide stays visible where a pixel holds many cells.
     """
     if values.shape[-2] <= rows and values.shape[-1] <= columns:
         return values
-    # NaN is no value: a block has one if any of its values is a number.
+    # NaN is missing: a block is NaN only if all of its values are.
     most = _blocks(np.fmax, values, rows, columns)
     if not is_signed:
         return most
@@ -74,13 +74,12 @@ class ColorScale(Struct, frozen=True, eq=False):
     """The colours of a chart's values, from the table's start at the lower level to its end.
 
     Attributes:
-        levels: the values of both ends; those beyond have the ends' colours.
+        levels: the values of both ends; values beyond them have the ends' colours.
         table: the colours.
-        is_signed: the values are about 0, where a block of them is shown by the farthest from it.
-        is_root: colours follow the square roots of the values, with their signs: small ones can
-            be told apart beside large ones then.
-        is_log: colours follow the logarithms; both levels are above 0, and what is below the lower
-            one has its colour.
+        is_signed: values are about 0, and a block is represented by the value farthest from it.
+        is_root: colours follow the signed square roots of the values, which separates small values
+            next to large ones.
+        is_log: colours follow the logarithms; both levels are positive.
     """
 
     levels: Levels
@@ -91,17 +90,17 @@ class ColorScale(Struct, frozen=True, eq=False):
 
     @property
     def power(self) -> int:
-        """The power of ten that is 1 where values stand."""
+        """The power of ten in whose units positions are."""
         return 0 if self.is_log else power_of(self.levels)
 
     @property
     def ends(self) -> Levels:
-        """Where both levels stand."""
-        low, high = self.stands(np.array(self.levels)).tolist()
+        """The positions of both levels."""
+        low, high = self.positions(np.array(self.levels)).tolist()
         return low, high
 
-    def stands(self, values: Values) -> Values:
-        """Return where values stand: as far from one another as their colours."""
+    def positions(self, values: Values) -> Values:
+        """Return the positions of values on the colour bar."""
         if self.is_log:
             return np.log10(np.fmax(values, self.levels[0]))
         if self.power:
@@ -109,17 +108,17 @@ class ColorScale(Struct, frozen=True, eq=False):
         return np.copysign(np.sqrt(np.abs(values)), values) if self.is_root else values
 
     def shades(self, values: Values) -> NDArray[np.intp]:
-        """Return each value's place in the table; what is not finite has the last one."""
+        """Return the index of each value in the table, the last one if it is not finite."""
         low, high = self.ends
         with np.errstate(invalid="ignore", over="ignore"):
-            places = self.stands(np.asarray(values, dtype=np.float64))
+            places = self.positions(np.asarray(values, dtype=np.float64))
             parts = (places - low) / (high - low) * (SHADES - 1)
         numbers = np.isfinite(values)
         inside = np.clip(np.where(numbers, parts, 0), 0, SHADES - 1)
         return np.where(numbers, inside, SHADES).astype(np.intp)
 
-    def picture(self, values: Values) -> QImage:
-        """Return values [rows, columns] as an image of so many pixels, row 0 first."""
+    def image(self, values: Values) -> QImage:
+        """Return values [rows, columns] as an image with a pixel each, row 0 first."""
         pixels = np.ascontiguousarray(self.table[self.shades(values)])
         rows, columns = pixels.shape
         # The image only borrows the pixels; its copy has its own.

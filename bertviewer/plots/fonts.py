@@ -1,4 +1,4 @@
-"""The program's two families of type, the same on every system and on paper."""
+"""The two font families of the program, bundled so that they are the same on every system."""
 
 from functools import cache
 
@@ -17,15 +17,15 @@ from bertviewer.charts.theme import (
 
 _WEIGHT = QFont.Tag("wght")
 _TABULAR = QFont.Tag("tnum")
-# Contextual forms would show 3x3 as 3×3 and -> as an arrow, and a PDF loses what they stand for.
+# Contextual forms would show 3x3 as 3×3 and -> as an arrow, and a PDF loses the original letters.
 _CONTEXTUAL = QFont.Tag("calt")
 
 
 @cache
 def load_fonts() -> tuple[str, ...]:
-    """Have Qt know the families that the program brings; return their names.
+    """Add the bundled fonts to Qt, and return the names of their families.
 
-    One that is not installed is left out: the next of its list is taken.
+    If one is not installed, Qt uses the next family of the list.
     """
     names: list[str] = []
     for folder in font_folders():
@@ -37,19 +37,19 @@ def load_fonts() -> tuple[str, ...]:
 
 
 def window_font(scale: float = 1.0) -> QFont:
-    """Return the font of words, so many times as large as the table says."""
+    """Return the font of the window in ``scale`` times the size of the theme."""
     font = QFont(list(FONTS))
     font.setPixelSize(round(LARGE * scale))
     font.setFeature(_CONTEXTUAL, 0)
-    # Rounded widths of letters would leave holes in words.
+    # Rounded advance widths would leave gaps within words.
     font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
     return weighted(font, NORMAL_WEIGHT)
 
 
 def weighted(font: QFont, weight: int = STRONG) -> QFont:
-    """Return the same font in another weight.
+    """Return the font in another weight.
 
-    A variable font has one style as Qt sees it, which ``setBold`` would only smear.
+    To Qt a variable font has one style, which ``setBold`` would only smear.
     """
     made = QFont(font)
     made.setVariableAxis(_WEIGHT, weight)
@@ -59,22 +59,22 @@ def weighted(font: QFont, weight: int = STRONG) -> QFont:
 
 
 def weight_of(font: QFont) -> int:
-    """Return the weight in which ``weighted`` has left a font."""
+    """Return the weight that ``weighted`` has set."""
     is_set = font.isVariableAxisSet(_WEIGHT)
     return round(font.variableAxisValue(_WEIGHT)) if is_set else int(font.weight())
 
 
 def contextual(font: QFont) -> QFont:
-    """Return the same font as programs show it that take all that it can do."""
+    """Return the font with contextual forms, as other programs show it."""
     made = QFont(font)
     made.setFeature(_CONTEXTUAL, 1)
     return made
 
 
 def tabular(font: QFont) -> QFont:
-    """Return the same font with figures that are all equally wide, so that columns stand in line.
+    """Return the font with tabular figures, so that columns of numbers are aligned.
 
-    For the screen alone: Qt's PDF loses what letters stand for that a feature exchanges.
+    For the screen only: Qt's PDF loses the original letters of glyphs that a feature substitutes.
     """
     made = QFont(font)
     made.setFeature(_TABULAR, 1)
@@ -82,26 +82,26 @@ def tabular(font: QFont) -> QFont:
 
 
 def sized(font: QFont, pixels: float) -> QFont:
-    """Return the same font in a size of the table, larger where all of the program's type is."""
+    """Return the font in a size of the theme, scaled with the text size of the application."""
     made = QFont(font)
     made.setPixelSize(grown(pixels))
     return made
 
 
 def grown(pixels: float) -> int:
-    """Return the room for letters, larger where all of the program's type is."""
+    """Return a length in pixels, scaled with the text size of the application."""
     return round(pixels * type_scale())
 
 
 def type_scale() -> float:
-    """Return how many times as large as in the table all of the program's type is."""
-    # A program that has only plots of ours may have a font in points.
+    """Return the text size of the application relative to the theme."""
+    # An application that only embeds plots may have a font in points.
     shown = QApplication.font().pixelSize()
     return shown / LARGE if shown > 0 else 1.0
 
 
 def monospaced(font: QFont) -> QFont:
-    """Return a font of the same size whose letters are equally wide, for paths and shapes."""
+    """Return a monospaced font of the same size, for paths and shapes."""
     made = QFont(font)
     made.setFamilies(list(MONO_FONTS))
     made.setFixedPitch(True)

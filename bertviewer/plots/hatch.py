@@ -1,10 +1,11 @@
-"""Cells that a mask hides, hatched: they have the colour of no value."""
+"""Hatch of cells that a mask hides."""
 
+from collections.abc import Sequence
 from itertools import pairwise
-from math import ceil
+from math import ceil, floor
 
 import numpy as np
-from PySide6.QtCore import QLineF, QRectF, Qt
+from PySide6.QtCore import QLineF, QPointF, QRectF
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
 from bertviewer.charts.levels import Mask
@@ -12,7 +13,7 @@ from bertviewer.charts.theme import Theme
 from bertviewer.plots.color_scale import reduced
 
 SPACE = 5.0
-"""Pixels from one line to the next."""
+"""Pixels between lines."""
 
 
 def draw_hatch(painter: QPainter, bounds: QRectF, masked: Mask, theme: Theme) -> None:
@@ -21,7 +22,7 @@ def draw_hatch(painter: QPainter, bounds: QRectF, masked: Mask, theme: Theme) ->
 
 
 def hidden_area(bounds: QRectF, masked: Mask) -> QPainterPath:
-    """Return where cells of a grid that fills ``bounds`` are hidden."""
+    """Return the area of the hidden cells of a grid that fills ``bounds``."""
     rows = max(1, min(masked.shape[0], int(bounds.height())))
     columns = max(1, min(masked.shape[1], int(bounds.width())))
     # A block is hidden where all of its cells are.
@@ -30,38 +31,52 @@ def hidden_area(bounds: QRectF, masked: Mask) -> QPainterPath:
 
 
 def draw_area(painter: QPainter, area: QPainterPath, theme: Theme) -> None:
-    """Hatch an area."""
+    """Hatch an area of rectangles."""
     if area.isEmpty():
         return
-    painter.save()
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setClipPath(area, Qt.ClipOperation.IntersectClip)
-    _draw_lines(painter, area.boundingRect(), theme)
-    painter.restore()
+    rects = [polygon.boundingRect() for polygon in area.toSubpathPolygons()]
+    _draw_lines(painter, rects, area.boundingRect().topLeft(), theme)
 
 
 def draw_hatched_ground(painter: QPainter, bounds: QRectF, theme: Theme) -> None:
-    """Hatch a whole rectangle, over which a picture goes that lets it be seen where it is masked.
+    """Hatch a rectangle behind an image that is transparent where it is masked.
 
-    The painter may be scaled; lines are as far apart as everywhere.
+    Lines have their usual distance even if the painter is scaled.
     """
     seen = painter.worldTransform().mapRect(bounds)
     painter.save()
     painter.resetTransform()
-    painter.setClipRect(seen)
     painter.fillRect(seen, QColor(theme.surface))
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    _draw_lines(painter, seen, theme)
+    _draw_lines(painter, [seen], seen.topLeft(), theme)
     painter.restore()
 
 
-def _draw_lines(painter: QPainter, bounds: QRectF, theme: Theme) -> None:
+def _draw_lines(painter: QPainter, rects: Sequence[QRectF], origin: QPointF, theme: Theme) -> None:
+    """Draw lines at 45° through rectangles, that through the origin and others in a fixed distance.
+
+    They are cut here and not by a clip, which some programs ignore in an SVG.
+    """
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(QPen(QColor(theme.faint), 0.6))
-    painter.drawLines(_lines(bounds))
+    start, lines = origin.x() + origin.y(), []
+    for rect in rects:
+        first = ceil((rect.left() + rect.top() - start) / SPACE)
+        last = floor((rect.right() + rect.bottom() - start) / SPACE)
+        for number in range(first, last + 1):
+            # On a line the sum of x and y is constant.
+            total = start + number * SPACE
+            left, right = (
+                max(rect.left(), total - rect.bottom()),
+                min(rect.right(), total - rect.top()),
+            )
+            lines.append(QLineF(left, total - left, right, total - right))
+    painter.drawLines(lines)
+    painter.restore()
 
 
 def _area(bounds: QRectF, hidden: Mask) -> QPainterPath:
-    """Return the cells as rectangles: neighbours in a row as one, and equal rows as one."""
+    """Return the cells as rectangles that join neighbours in a row, and equal rows."""
     rows, columns = hidden.shape
     wide, tall = bounds.width() / columns, bounds.height() / rows
     padded = np.pad(hidden, ((0, 0), (1, 1))).astype(np.int8)
@@ -76,10 +91,3 @@ def _area(bounds: QRectF, hidden: Mask) -> QPainterPath:
             x, y = bounds.x() + start * wide, bounds.y() + top * tall
             path.addRect(QRectF(x, y, (end - start) * wide, (bottom - top) * tall))
     return path
-
-
-def _lines(bounds: QRectF) -> list[QLineF]:
-    high = bounds.height()
-    count = ceil((bounds.width() + high) / SPACE)
-    starts = (bounds.left() + number * SPACE for number in range(count))
-    return [QLineF(x, bounds.top(), x - high, bounds.bottom()) for x in starts]

@@ -1,47 +1,88 @@
-"""All heads of an attention layer at once, each a small heatmap."""
+"""Heatmaps of all heads of an attention module."""
+
+from functools import partial, reduce
+from math import ceil, prod
+from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QFontMetricsF,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QResizeEvent,
-)
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
+from typing_extensions import override
 
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.levels import Levels, levels_of
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import NORMAL, SMALL, Theme
+from bertviewer.plots.canvas_plot import CanvasPlot, Point
+from bertviewer.plots.cells import UNLIMITED, CellGrid, CellImages
+from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.color_scale import ColorScale, color_table, tinted
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.plots.frames import draw_frame
-from bertviewer.plots.head_bar import HeadBar
-from bertviewer.plots.head_cells import HeadCells
-from bertviewer.plots.head_layout import BELOW_WORDS, HeadLayout, Words, lay_out_heads
-from bertviewer.plots.painted import PaintedPlot
-from bertviewer.plots.token_labels import name_font
+from bertviewer.plots.token_names import name_font
 
-CAPTION_OPACITY = 0.75
-EVERY = 1_000_000  # heads
+CAPTION_OPACITY, DIVIDER_OPACITY = 0.75, 0.6
 MOST_CELLS = 1_000_000
-"""Cells of which pictures are made at once: that takes a few milliseconds."""
+"""Cells whose images are made in one paint event: that takes a few milliseconds."""
+GAP, MARGIN = 10.0, 6.0  # pixels
+BELOW_WORDS = 3.0  # for the frame of the selected head
+LEAST = 4.0
+KEPT = 0.55
+"""Captions have a line only if it leaves the heatmaps this fraction of their area."""
 
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
-class HeadGrid(PaintedPlot):
-    """The heads [S, S'] of a layer as heatmaps of one range of colours, query 0 at the top.
+class Words(Struct, frozen=True):
+    """The size of the widest name and caption in pixels."""
 
-    Where a cell is smaller than a pixel, a pixel shows the largest of its cells, so that thin
-    lines of attention stay visible. A click tells the head. ``captions_changed`` says that
-    there is room for captions now, or none any more.
+    name_width: float
+    name_height: float
+    caption_width: float
+    caption_height: float
+
+
+class HeadLayout(Struct, frozen=True):
+    """The rectangles of the heatmaps, and the height of the title above each.
+
+    ``captions`` is where captions are in relation to names, "" for nowhere. Without ``has_names``
+    heads are only numbered.
+    """
+
+    rects: tuple[QRectF, ...] = ()
+    title_height: float = 0.0
+    captions: Literal["beside", "below", ""] = ""
+    has_names: bool = False
+
+    @property
+    def bounds(self) -> QRectF:
+        """The rectangle around all heatmaps."""
+        return reduce(QRectF.united, self.rects, QRectF())
+
+    def next_head(self, head: int, key: int) -> int | None:
+        """Return the head that an arrow, Home or End leads to, ``None`` for none."""
+        last = len(self.rects) - 1
+        across = sum(rect.y() == self.rects[0].y() for rect in self.rects)
+        targets: dict[int, int] = {
+            Qt.Key.Key_Left: head - 1,
+            Qt.Key.Key_Right: head + 1,
+            Qt.Key.Key_Up: head - across,
+            Qt.Key.Key_Down: head + across,
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: last,
+        }
+        found = targets.get(key)
+        return found if found is not None and 0 <= found <= last else None
+
+
+class HeadGrid(CanvasPlot):
+    """The heads [S, S'] of a module as heatmaps of one colour range, query 0 on top.
+
+    A click selects a head. ``captions_changed`` reports that captions appear or disappear.
     """
 
     captions_changed = Signal()
@@ -51,62 +92,71 @@ class HeadGrid(PaintedPlot):
         self.chart: HeadsChart | None = None
         self.levels: Levels = (0.0, 1.0)
         self.has_captions = False
-        self._cells: HeadCells | None = None
+        self._images = CellImages(self.theme)
         self._beside: HeadGrid | None = None
-        self._most = EVERY
-        self._bar = HeadBar(sized(self.font(), SMALL))
         self.setMinimumSize(120, 120)
 
+    @override
     def sizeHint(self) -> QSize:
-        """Return a size at which twelve heads can be told apart; Qt calls it."""
         return QSize(640, 400)
 
-    def beside_cells(self) -> float:
-        """Return how many pixels of the width are not the heatmaps'."""
-        if self.chart is None or self.neighbour == "right":
-            return 0.0
-        words = _masked_word(self.chart), self._bar_title(self.chart)
-        return self._bar.room(self._scale(self.chart), self.height(), *words)
+    @override
+    def reserved_width(self) -> float:
+        bar = self.color_bar
+        return 0.0 if bar is None else bar.width(self.height())
 
-    def align(self, other: "HeadGrid | None") -> None:
-        """Have as many heads in a row as another grid of the same heads."""
-        self._beside = other
+    @override
+    def align(self, other: CanvasPlot | None) -> None:
+        self._beside = other if isinstance(other, HeadGrid) else None
         self.update()
 
     def show_chart(self, chart: HeadsChart | None) -> None:
-        """Draw a chart, in place of the one drawn before."""
+        """Draw a chart instead of the current one."""
         self.chart = chart if chart is not None and chart.values.size else None
-        self._cells = None if self.chart is None else HeadCells(self.chart, self.theme)
+        self.focused_point = None
+        self._images = CellImages(self.theme)
         if self.chart is not None:
             self.levels = _levels(self.chart)
-        self._note_captions()
+        self._update_captions()
         self.update()
 
+    @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """See whether there is room for captions; Qt calls it."""
         super().resizeEvent(event)
-        self._note_captions()
+        self._update_captions()
 
+    @override
     def set_theme(self, theme: Theme) -> None:
-        """Draw again in other colours."""
-        self._cells = None if self.chart is None else HeadCells(self.chart, theme)
-        self._bar = HeadBar(sized(self.font(), SMALL))
         super().set_theme(theme)
+        self._images = CellImages(theme)
 
+    @override
     def mark(self, selection: SelectionKey) -> None:
-        """Frame the head that is shown large: the selected one or the first, of fewer the last."""
+        """Frame the selected head or the first; the last where there are fewer."""
         super().mark(replace(selection, head=selection.head or 0))
 
+    @property
+    def color_bar(self) -> ColorBar | None:
+        """The colour bar, if the plot has one."""
+        chart = self.chart
+        if chart is None or self.neighbour == "right":
+            return None
+        masked = "" if chart.masked is None else chart.masked_word
+        title = self.shared_title if self.neighbour == "left" else chart.value_title
+        if chart.head_levels is not None:
+            title = self.tr("relative to each head’s maximum")
+        return ColorBar(self._scale(chart), self.theme, title, masked)
+
+    @override
     def place_at(self, position: QPointF) -> SelectionKey | None:
-        """Return the head at a position in the widget, its title included."""
         layout = self._layout()
         for head, rect in enumerate(layout.rects):
             if rect.adjusted(0, -layout.title_height, 0, 0).contains(position):
                 return SelectionKey(head=head)
         return None
 
+    @override
     def text_at(self, position: QPointF) -> str:
-        """Return the exact value at a position in the widget, in words; "" where there is none."""
         for head, rect in enumerate(self._layout().rects):
             if self.chart is not None and rect.contains(position):
                 _, rows, columns = self.chart.values.shape
@@ -116,96 +166,88 @@ class HeadGrid(PaintedPlot):
         return ""
 
     def head_rect(self, head: int) -> QRectF:
-        """Return where a head's heatmap is in the widget."""
+        """Return the rectangle of a head's heatmap."""
         return self._layout().rects[head]
 
+    @override
+    def next_point(self, key: int) -> Point | None:
+        head = self._layout().next_head(self._chosen or 0, key)
+        return None if head is None else (0, head)
+
+    @override
+    def go_to(self, point: Point) -> None:
+        self.clicked.emit(SelectionKey(head=point[1]))
+
+    @override
+    def describe_point(self, point: Point) -> tuple[str, QPointF]:
+        assert self.chart is not None
+        head = point[1]
+        text = " · ".join(filter(None, (self._name(head), self.chart.captions[head])))
+        return text, self.head_rect(head).center()
+
+    @override
     def draw_on(self, painter: QPainter) -> None:
-        """Draw the heads as large as the widget is, from the painter's origin."""
         painter.fillRect(QRectF(self.rect()), QColor(self.theme.surface))
-        chart, cells = self.chart, self._cells
-        if chart is None or cells is None:
+        chart = self.chart
+        if chart is None:
             return
-        layout = self._layout()
-        cells.begin(self._most)
+        layout, images = self._layout(), self._images
+        images.is_complete = True
+        shape = chart.values.shape[1], chart.values.shape[2]
         for head, rect in enumerate(layout.rects):
-            cells.draw(painter, head, rect, self._scale(chart, head))
+            masked = None if chart.masked is None else chart.masked[head]
+            values = partial(chart.measured, head)
+            grid = CellGrid(shape, values, self._scale(chart, head), masked, head)
+            images.draw(painter, rect, grid)
+            self._draw_dividers(painter, chart, rect)
             self._draw_title(painter, head, chart.captions[head], layout)
-        if self.neighbour != "right":
-            scale, masked = self._scale(chart), _masked_word(chart)
-            self._bar.draw(painter, layout.bounds, scale, self.theme, masked)
-            end = QPointF(layout.bounds.right() + self.beside_cells(), self.height())
-            title = self._bar_title(chart)
-            self._bar.draw_title(painter, layout.bounds, end, title, self.theme)
+        if (bar := self.color_bar) is not None:
+            bar.draw(painter, layout.bounds, self.height())
         if (chosen := self._chosen) is not None:
             draw_frame(painter, layout.rects[chosen], QRectF(self.rect()), self.theme)
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw; of large heads only some anew in a turn of the window's thread. Qt calls it."""
+        """Make images of large heads in several paint events, which keeps the window responsive."""
         if self.chart is not None:
-            self._most = max(1, MOST_CELLS * len(self.chart.values) // self.chart.values.size)
+            size = self.chart.values.size
+            self._images.limit = max(1, MOST_CELLS * len(self.chart.values) // size)
         super().paintEvent(event)
-        self._most = EVERY
-        if self._cells is not None and not self._cells.is_complete:
+        self._images.limit = UNLIMITED
+        if not self._images.is_complete:
             self.update()
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Tell what was clicked; Qt calls it."""
-        place = self.place_at(event.position())
-        if event.button() == Qt.MouseButton.LeftButton and place is not None:
-            self.clicked.emit(place)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Go to another head with the arrows, Home and End; Qt calls it."""
-        head = self._layout().head_beside(self._chosen or 0, event.key())
-        if head is None:
-            super().keyPressEvent(event)
-        else:
-            self.clicked.emit(SelectionKey(head=head))
-            assert self.chart is not None
-            text = " · ".join(filter(None, (self._name(head), self.chart.captions[head])))
-            self.reached.emit(text, self.head_rect(head).center().toPoint())
 
     @property
     def _chosen(self) -> int | None:
-        """The head that is framed, ``None`` before one is."""
+        """The framed head, ``None`` before there is one."""
         head = self.selection.head
         return None if head is None or self.chart is None else min(head, len(self.chart.values) - 1)
 
-    def _note_captions(self) -> None:
+    def _update_captions(self) -> None:
         has_captions = bool(self._layout().captions)
         if has_captions != self.has_captions:
             self.has_captions = has_captions
             self.captions_changed.emit()
 
     def _layout(self) -> HeadLayout:
-        """Return where the heatmaps are: in as many columns as make them largest."""
         if self.chart is None:
-            return HeadLayout((), 0.0, "", False)
-        large = weighted(sized(self.font(), NORMAL))  # as the selected one is
+            return HeadLayout()
+        large = weighted(sized(self.font(), NORMAL))  # as the selected name is
         name, caption = QFontMetricsF(large), QFontMetricsF(sized(self.font(), SMALL))
+        names = map(self._name, range(len(self.chart.values)))
         captions = {caption.horizontalAdvance(text) for text in self.chart.captions}
         words = Words(
-            name_width=max(map(name.horizontalAdvance, self._names)),
+            name_width=max(map(name.horizontalAdvance, names)),
             name_height=name.height(),
             caption_width=max(captions, default=0.0),
             caption_height=caption.height(),
         )
         both = (self,) if self._beside is None else (self, self._beside)
-        room = min(grid.width() - grid.beside_cells() for grid in both)
+        room = min(grid.width() - grid.reserved_width() for grid in both)
         return lay_out_heads(self.chart.values.shape, room, self.height(), words)
 
     def _name(self, head: int) -> str:
         return self.tr("head {0}").format(head)
-
-    @property
-    def _names(self) -> list[str]:
-        return [] if self.chart is None else list(map(self._name, range(len(self.chart.values))))
-
-    def _bar_title(self, chart: HeadsChart) -> str:
-        """Return what the bar's values are; heads may have ranges of their own."""
-        if chart.head_levels is not None:
-            return self.tr("relative to each head’s maximum")
-        return self.common_title if self.neighbour == "left" else chart.value_title
 
     def _scale(self, chart: HeadsChart, head: int | None = None) -> ColorScale:
         """Return the colours of a head, or of the bar."""
@@ -216,7 +258,7 @@ class HeadGrid(PaintedPlot):
         return ColorScale(levels, table, chart.is_signed, chart.is_root)
 
     def _draw_title(self, painter: QPainter, head: int, caption: str, layout: HeadLayout) -> None:
-        """Write a head's name above it, and its caption where there is room."""
+        """Write a head's name, and its caption where there is room."""
         rect = layout.rects[head]
         space = QRectF(rect.x(), rect.y() - layout.title_height, rect.width(), layout.title_height)
         space.setBottom(space.bottom() - BELOW_WORDS)
@@ -233,14 +275,73 @@ class HeadGrid(PaintedPlot):
             painter.setFont(sized(self.font(), SMALL))
             painter.drawText(under, _LEFT if layout.captions == "below" else _RIGHT, caption)
 
-
-def _masked_word(chart: HeadsChart) -> str:
-    return "" if chart.masked is None else chart.masked_word
+    def _draw_dividers(self, painter: QPainter, chart: HeadsChart, rect: QRectF) -> None:
+        """Draw lines between texts."""
+        _, rows, columns = chart.values.shape
+        painter.setPen(QPen(tinted(self.theme.muted, DIVIDER_OPACITY), 1))
+        for key in chart.key_starts:
+            x = rect.x() + rect.width() * key / columns
+            painter.drawLine(QPointF(x, rect.top()), QPointF(x, rect.bottom()))
+        for query in chart.query_starts:
+            y = rect.y() + rect.height() * query / rows
+            painter.drawLine(QPointF(rect.left(), y), QPointF(rect.right(), y))
 
 
 def _levels(chart: HeadsChart) -> Levels:
-    """Return the values of the colours' two ends; shares have 0 at one of them."""
+    """Return the values at both ends of the colours; a range of shares includes 0."""
     if chart.levels is not None:
         return chart.levels
     low, high = levels_of(np.asarray(chart.values), chart.is_signed)
     return min(0.0, low), high
+
+
+def lay_out_heads(
+    shape: tuple[int, int, int], width: float, height: float, words: Words
+) -> HeadLayout:
+    """Return the layout of heads [A, S_q, S_k] with the largest heatmaps; cells are squares.
+
+    Captions that do not fit next to the names get a separate line if heatmaps stay large.
+    """
+    title = words.name_height + BELOW_WORDS
+    rects = _rects(shape, width, height, title)
+    wide = rects[0].width()
+    has_names = words.name_width <= wide
+    if not words.caption_width:
+        return HeadLayout(rects, title, "", has_names)
+    if words.name_width + GAP + words.caption_width <= wide:
+        return HeadLayout(rects, title, "beside", True)
+    higher = title + words.caption_height
+    lower = _rects(shape, width, height, higher)
+    is_large = _area(lower[0]) >= KEPT * _area(rects[0])
+    if is_large and lower[0].width() >= words.caption_width:
+        return HeadLayout(lower, higher, "below", words.name_width <= lower[0].width())
+    return HeadLayout(rects, title, "", has_names)
+
+
+def _rects(
+    shape: tuple[int, int, int], width: float, height: float, title: float
+) -> tuple[QRectF, ...]:
+    heads, rows, columns = shape
+
+    def size(across: int) -> tuple[float, float]:
+        wide = (width - 2 * MARGIN - GAP * (across - 1)) / across
+        down = ceil(heads / across)
+        tall = (height - 2 * MARGIN - GAP * (down - 1)) / down - title
+        cell = max(0.0, min(wide / columns, tall / rows))
+        return max(LEAST, cell * columns), max(LEAST, cell * rows)
+
+    across = max(range(1, heads + 1), key=lambda number: prod(size(number)))
+    wide, tall = size(across)
+    return tuple(
+        QRectF(
+            MARGIN + (head % across) * (wide + GAP),
+            MARGIN + title + (head // across) * (tall + title + GAP),
+            wide,
+            tall,
+        )
+        for head in range(heads)
+    )
+
+
+def _area(rect: QRectF) -> float:
+    return rect.width() * rect.height()

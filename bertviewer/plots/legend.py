@@ -1,26 +1,25 @@
-"""The legend of a plot: what it names, in as many rows as that needs, and the room for it."""
+"""Legend in as many rows as its names need, and names cut where room is short."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from html import escape
 
-import pyqtgraph as pg
 from msgspec import Struct
 from msgspec.structs import replace
-from pyqtgraph.graphicsItems.ScatterPlotItem import drawSymbol
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
 
 from bertviewer.charts.chart import Line
-from bertviewer.charts.theme import SMALL, Theme
-from bertviewer.plots.fonts import sized
+from bertviewer.charts.theme import Theme
+from bertviewer.plots.axes import axis_font
+from bertviewer.plots.symbols import draw_symbol
 
 MOST_HEIGHT = 0.4
-"""The legend takes no more of the plot's height than this, or as few rows as it can."""
+"""The legend takes no more than this fraction of the plot's height, or as few rows as it can."""
 PARTS = " · "
-"""What stands between the parts of a name: run, stack, class of tokens."""
+"""Separates the parts of a name: run, stack, class of tokens."""
 LEAST = 32.0
 """Pixels of a name that are left however short the room is: a few letters."""
+SYMBOL_SIZE = 6.0
 
 
 class Spacing(Struct, frozen=True):
@@ -32,7 +31,7 @@ class Spacing(Struct, frozen=True):
     gap: int
 
     def rows(self, height: float) -> int:
-        """Return how many rows a plot of that height has room for."""
+        """Return the number of rows for which a plot of this height has room."""
         return max(1, int((MOST_HEIGHT * height - self.margin) / self.row))
 
 
@@ -42,7 +41,7 @@ TIGHT = Spacing(15, 5, 18, 8)
 
 
 class Entry(Struct, frozen=True):
-    """A name with its sample: a line with a symbol on it if it has one ("" is none), or a box."""
+    """A name with its sample: a line with a symbol on it ("" for none), or a box (``None``)."""
 
     label: str
     pen: QPen
@@ -52,7 +51,7 @@ class Entry(Struct, frozen=True):
 
 
 class _Spot(Struct, frozen=True):
-    """Where an entry stands, and what is left of its name."""
+    """Position of an entry, and what is left of its name."""
 
     entry: Entry
     x: float
@@ -61,115 +60,93 @@ class _Spot(Struct, frozen=True):
     width: float
 
 
-class Legend(pg.GraphicsObject):  # type: ignore[misc]
-    """Entries side by side at the top of a plot, in further rows where one is full.
+class Legend:
+    """Entries next to each other at the top of a plot's rectangle, in as many rows as needed."""
 
-    Names that would take too many rows are cut, and are told in full under the mouse. Texts are
-    plain: names of modules and tokens come from strangers.
-    """
-
-    def __init__(self, box: pg.ViewBox) -> None:
-        super().__init__(box)
-        self.setZValue(100)
-        self.entries: tuple[Entry, ...] = ()
+    def __init__(self, entries: Sequence[Entry], theme: Theme) -> None:
+        self.entries = tuple(entries)
+        self._theme, self._font = theme, axis_font()
+        self._metrics = QFontMetricsF(self._font)
         self._spots: list[_Spot] = []
         self._spacing = WIDE
-        self._color, self._background = QColor(), QColor()
-        self._font = QFont()
-        self._size = (0.0, 0.0)
 
-    def set_entries(self, entries: Sequence[Entry], theme: Theme, font: QFont) -> None:
-        """Show other names; ``arrange()`` has to follow."""
-        self.entries = tuple(entries)
-        self._color, self._background = QColor(theme.text), QColor(theme.surface)
-        self._font = sized(font, SMALL)
-
+    @property
     def labels(self) -> tuple[str, ...]:
-        """Return the names in full."""
+        """The full names."""
         return tuple(entry.label for entry in self.entries)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether any name is cut."""
+        return any(spot.text != spot.entry.label for spot in self._spots)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height that the entries cover in pixels."""
+        ends = (spot.x + self._spacing.sample + spot.width for spot in self._spots)
+        height = len(self.rows()) * self._spacing.row + self._spacing.margin if self._spots else 0
+        return max(ends, default=0.0), float(height)
 
     def rows(self) -> list[list[str]]:
         """Return the names row by row, as they are cut."""
         count = self._spots[-1].row + 1 if self._spots else 0
         return [[spot.text for spot in self._spots if spot.row == row] for row in range(count)]
 
-    def arrange(self, width: float, height: float) -> float:
-        """Find every name's place in a plot of that size; return the height that they take."""
-        metrics = QFontMetricsF(self._font)
-        longest = max((metrics.horizontalAdvance(label) for label in self.labels()), default=0.0)
-        self._spacing = WIDE
-        self._spots = self._arranged(metrics, width, longest)
-        if len(self.rows()) > WIDE.rows(height) or self._is_cut():
-            self._tighten(metrics, width, longest, TIGHT.rows(height))
-        # Tags, so that Qt never takes a name for some.
-        tip = "<br>".join(map(escape, self.labels()))
-        self.setToolTip(f"<p>{tip}</p>" if self._is_cut() else "")
-        self.prepareGeometryChange()
-        used = len(self.rows()) * self._spacing.row + self._spacing.margin if self._spots else 0.0
-        self._size = (width, used)
-        self.update()
-        return used
+    def arrange(self, width: float, height: float) -> None:
+        """Find the position of each name in a plot of this size.
 
-    def _is_cut(self) -> bool:
-        return any(spot.text != spot.entry.label for spot in self._spots)
-
-    def _tighten(self, metrics: QFontMetricsF, width: float, longest: float, most: int) -> None:
-        """Cut names until they need no more than ``most`` rows, or else as few as can be.
-
-        Of all ways to need so few rows the one with the longest names is taken.
+        If names have to be cut, the longest are chosen with which no row more is needed.
         """
+        longest = max(map(self._metrics.horizontalAdvance, self.labels), default=0.0)
+        self._spacing = WIDE
+        self._spots = self._arranged(width, longest)
+        if len(self.rows()) <= WIDE.rows(height) and not self.is_cut:
+            return
         self._spacing = TIGHT
-        fewest = len(self._arranged_rows(metrics, width, min(longest, LEAST)))
-        while len(self._arranged_rows(metrics, width, longest)) > max(most, fewest):
+
+        def rows(longest: float) -> int:
+            return len({spot.row for spot in self._arranged(width, longest)})
+
+        most = max(TIGHT.rows(height), rows(min(longest, LEAST)))
+        while rows(longest) > most:
             longest = max(min(longest, LEAST), 0.9 * longest)
-        self._spots = self._arranged(metrics, width, longest)
+        self._spots = self._arranged(width, longest)
 
-    def _arranged_rows(self, metrics: QFontMetricsF, width: float, longest: float) -> set[int]:
-        return {spot.row for spot in self._arranged(metrics, width, longest)}
+    def draw(self, painter: QPainter, origin: QPointF) -> None:
+        """Draw the entries from the upper left corner of the plot's rectangle."""
+        painter.save()
+        painter.translate(origin)
+        painter.setFont(self._font)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        spacing = self._spacing
+        for spot in self._spots:
+            middle = spacing.margin / 2 + (spot.row + 0.5) * spacing.row
+            # The mark of the selection runs behind the names.
+            top = middle - spacing.row / 2 if spot.row else 0.0
+            bottom = middle + spacing.row / 2
+            behind = QRectF(spot.x - 3, top, spacing.sample + spot.width + 6, bottom - top)
+            painter.fillRect(behind, QColor(self._theme.surface))
+            self._draw_sample(painter, spot.entry, spot.x, middle)
+            painter.setPen(QColor(self._theme.text))
+            left = spot.x + spacing.sample
+            box = QRectF(left, bottom - spacing.row, spot.width + 2, spacing.row)
+            painter.drawText(box, int(Qt.AlignmentFlag.AlignVCenter), spot.text)
+        painter.restore()
 
-    def _arranged(self, metrics: QFontMetricsF, width: float, longest: float) -> list[_Spot]:
+    def _arranged(self, width: float, longest: float) -> list[_Spot]:
         spacing = self._spacing
         longest = min(longest, width - spacing.sample - 2 * spacing.gap)
         x, row, spots = float(spacing.gap), 0, []
-        texts = _cut(self.labels(), metrics, longest)
+        texts = _cut(self.labels, self._metrics, longest)
         for entry, text in zip(self.entries, texts, strict=True):
-            needed = metrics.horizontalAdvance(text) + 1
+            needed = self._metrics.horizontalAdvance(text) + 1
             if x > spacing.gap and x + spacing.sample + needed > width:
                 x, row = float(spacing.gap), row + 1
             spots.append(_Spot(entry, x, row, text, needed))
             x += spacing.sample + needed + spacing.gap
         return spots
 
-    def boundingRect(self) -> QRectF:
-        """Return the rectangle of all names; Qt calls it."""
-        return QRectF(0, 0, *self._size)
-
-    @property
-    def covered(self) -> QRectF:
-        """What of the scene the names cover."""
-        ends = (spot.x + self._spacing.sample + spot.width for spot in self._spots)
-        covered: QRectF = self.mapRectToScene(QRectF(0, 0, max(ends, default=0.0), self._size[1]))
-        return covered
-
-    def paint(self, painter: QPainter, *_: object) -> None:
-        """Draw; Qt calls it."""
-        painter.setFont(self._font)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        spacing = self._spacing
-        for spot in self._spots:
-            middle = spacing.margin / 2 + (spot.row + 0.5) * spacing.row
-            # The mark of what is selected runs behind the names.
-            top = middle - spacing.row / 2 if spot.row else 0.0
-            bottom = middle + spacing.row / 2
-            behind = QRectF(spot.x - 3, top, spacing.sample + spot.width + 6, bottom - top)
-            painter.fillRect(behind, self._background)
-            self._paint_sample(painter, spot.entry, spot.x, middle)
-            painter.setPen(self._color)
-            left = spot.x + spacing.sample
-            box = QRectF(left, bottom - spacing.row, spot.width + 2, spacing.row)
-            painter.drawText(box, int(Qt.AlignmentFlag.AlignVCenter), spot.text)
-
-    def _paint_sample(self, painter: QPainter, entry: Entry, x: float, middle: float) -> None:
+    def _draw_sample(self, painter: QPainter, entry: Entry, x: float, middle: float) -> None:
         length = self._spacing.sample - 6
         painter.setPen(entry.pen)
         painter.setBrush(entry.brush)
@@ -178,16 +155,14 @@ class Legend(pg.GraphicsObject):  # type: ignore[misc]
             return
         painter.drawLine(QPointF(x, middle), QPointF(x + length, middle))
         if entry.symbol:
-            painter.save()
-            painter.translate(x + length / 2, middle)
-            drawSymbol(painter, entry.symbol, 6, entry.edge, entry.brush)
-            painter.restore()
+            painter.setPen(entry.edge)
+            draw_symbol(painter, entry.symbol, SYMBOL_SIZE, QPointF(x + length / 2, middle))
 
 
 def _cut(names: Sequence[str], metrics: QFontMetricsF, longest: float) -> list[str]:
-    """Return names no longer than that: their beginnings, where these still tell them apart.
+    """Return the beginnings of names, no longer than that.
 
-    If not, the beginning of each of their parts, or else beginnings and ends.
+    If these are not distinct, the beginning of each of their parts, or else beginnings and ends.
     """
     room = longest + 1
     texts = [metrics.elidedText(name, Qt.TextElideMode.ElideRight, room) for name in names]
@@ -199,7 +174,7 @@ def _cut(names: Sequence[str], metrics: QFontMetricsF, longest: float) -> list[s
 
 
 def _parts_cut(name: str, metrics: QFontMetricsF, room: float) -> str:
-    """Return "enc… · fir…" of "encoder · first sentence"; "" where not even letters fit."""
+    """Return "enc… · fir…" for "encoder · first sentence", "" where not even letters fit."""
     if metrics.horizontalAdvance(name) <= room:
         return name
     parts = name.split(PARTS)
@@ -213,10 +188,10 @@ def _parts_cut(name: str, metrics: QFontMetricsF, room: float) -> str:
 
 
 def legend_entries(lines: Sequence[Line], entries: Sequence[Entry], theme: Theme) -> list[Entry]:
-    """Return the names for a legend of lines, of each of which ``entries`` has name and look.
+    """Return the legend of lines, each of which has an entry in ``entries``.
 
-    Where several things are drawn for each of two runs, a name for each line would be too many:
-    a run is told by how its lines are drawn, and a thing by its colour.
+    Where several things are drawn for two runs, the style of a line is its run and the colour is
+    the thing: an entry for each line would be too many.
     """
     things: dict[str, Entry] = {}
     runs: dict[str, Entry] = {}
@@ -229,7 +204,7 @@ def legend_entries(lines: Sequence[Line], entries: Sequence[Entry], theme: Theme
 
 
 def _of_run(line: Line, entry: Entry, color: QColor) -> Entry:
-    """Return a run's name with the look of one of its lines, in the colour of texts."""
+    """Return the entry of a run: the look of one of its lines in the text's colour."""
     pen, edge, brush = QPen(entry.pen), QPen(entry.edge), QBrush(entry.brush)
     pen.setColor(color)
     if line.style == "dashed":

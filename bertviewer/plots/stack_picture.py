@@ -1,4 +1,4 @@
-"""Paints a model's small picture: in the window, and on paper alike."""
+"""Painting of a model as a stack of blocks."""
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
@@ -8,7 +8,7 @@ from bertviewer.charts.theme import Theme
 from bertviewer.core.schema.outline import Outline
 
 STRENGTH = 0.72
-"""How much of its hue a block has; in full, a page of pictures would be all that one sees."""
+"""The fraction of its hue that a block has: full hues would dominate a page of pictures."""
 
 
 def paint_stack(outline: Outline, painter: QPainter, room: QRectF, theme: Theme) -> None:

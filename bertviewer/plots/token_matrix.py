@@ -1,98 +1,139 @@
-"""What every token gives every other one: square cells, each row and column with its name."""
+"""Heatmap of tokens by tokens: square cells, zoomed and panned, with the names of tokens."""
 
 from collections.abc import Sequence
 from math import floor
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QPainter
+from msgspec import Struct
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter
 from PySide6.QtWidgets import QWidget
+from typing_extensions import override
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.selection_key import SelectionKey
-from bertviewer.charts.theme import SMALL, Theme
-from bertviewer.plots.cells import LEAST_SPACED, is_paper
-from bertviewer.plots.color_scale import ColorScale, color_table
+from bertviewer.charts.theme import NORMAL, SMALL
+from bertviewer.plots.canvas_plot import CanvasPlot, Point
 from bertviewer.plots.fonts import sized
-from bertviewer.plots.head_bar import HeadBar
-from bertviewer.plots.matrix_cells import CellPicture, draw_dividers, draw_frames, draw_gaps
-from bertviewer.plots.matrix_layout import MatrixLayout, MatrixRoom, View, lay_out_matrix, zoomed
-from bertviewer.plots.matrix_names import MatrixNames
-from bertviewer.plots.token_plot import MOVED, TokenPlot
+from bertviewer.plots.heatmap import CellLayout, Heatmap
+from bertviewer.plots.span import LEAST, STEP, Span
+from bertviewer.plots.token_names import (
+    GAP,
+    SIZES,
+    Names,
+    draw_upright,
+    name_font,
+    name_size,
+    next_row,
+    shown_names,
+    type_line,
+)
+
+MARGIN = 4.0
+SIDE, BELOW = 0.3, 0.34
+"""Names take no more than this fraction of the width and of the height."""
+PANNED = 0.25
+"""An arrow key pans by this fraction of the visible part."""
+
+_LEFT_OF = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+_CENTER = int(Qt.AlignmentFlag.AlignCenter)
 
 
-class TokenMatrix(TokenPlot):
-    """A grid of tokens as square cells, row 0 at the top; the colours' bar is beside it.
+class View(Struct, frozen=True):
+    """The visible part: pixels of a cell, ``None`` to fit, and the first column and row."""
 
-    All rows and columns have their names where there is room, or evenly spaced as many as fit. What
-    is nearer has all the room that there is. Where a cell is smaller than a pixel, a pixel shows
-    the largest of its cells. A click tells a row, or the token whose name it is on.
+    cell: float | None = None
+    column: float = 0.0
+    row: float = 0.0
+
+
+class MatrixRoom(Struct, frozen=True):
+    """The size of a matrix in cells, that of the widget, and what names and colour bar need."""
+
+    rows: int
+    columns: int
+    width: float
+    height: float
+    row_names: float
+    column_names: float
+    bar: float
+
+
+class MatrixLayout(CellLayout, frozen=True, kw_only=True):
+    """Cells with the room for names to the left and below, which may be upright."""
+
+    left: float
+    below: float
+    is_upright: bool
+
+    def named_at(self, position: QPointF) -> tuple[int | None, int | None]:
+        """Return the row or the column whose name is at a position."""
+        cells, (row, column) = self.cells, map(floor, self.cell_at(position))
+        is_beside = cells.left() - self.left <= position.x() < cells.left()
+        is_below = cells.bottom() <= position.y() <= cells.bottom() + self.below
+        if is_beside and cells.top() <= position.y() < cells.bottom():
+            return row, None
+        if is_below and cells.left() <= position.x() < cells.right():
+            return None, column
+        return None, None
+
+
+class TokenMatrix(Heatmap):
+    """A heatmap whose cells are squares, row 0 on top; the visible part can be chosen.
+
+    All rows and columns are named where there is room, or evenly spaced ones. A click selects a
+    row, or the token whose name is clicked.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._view = View()
-        self._names = MatrixNames((), (), "", "", self.font())
-        self._under: tuple[int, int] | None = None
-        self._beside: TokenMatrix | None = None
-        self._picture = CellPicture()
-        self._bar = HeadBar(sized(self.font(), SMALL))
+    can_zoom = True
+    has_gaps_on_paper = False
+    has_compact_bar = False
+    divider_halo = 0.0
+    divider_opacity = 0.6
 
+    def __init__(self, parent: QWidget | None = None, *, selects_pairs: bool = False) -> None:
+        self._view = View()
+        self._under: Point | None = None
+        super().__init__(parent, selects_pairs=selects_pairs)
+        self.setMinimumSize(120, 100)
+
+    @override
     def sizeHint(self) -> QSize:
-        """Return a size at which some tokens have their names; Qt calls it."""
         return QSize(480, 360)
 
-    def take(self, chart: GridChart | None) -> None:
-        """Get ready to draw a chart."""
-        self._under, self._picture = None, CellPicture()
-        self._write_names(chart)
+    @override
+    def show_chart(self, chart: GridChart | None) -> None:
+        before = self.chart
+        super().show_chart(chart)
+        if self.chart is None or before is None or self.chart.rows != before.rows:
+            self.fit()
+        self._under = None
 
-    def look_like(self, other: TokenPlot) -> None:
-        """See the same rows and columns as another matrix."""
+    @override
+    def look_like(self, other: CanvasPlot) -> None:
         if isinstance(other, TokenMatrix):
             self._view = other._view
             self.update()
 
-    def set_theme(self, theme: Theme) -> None:
-        """Draw again in other colours."""
-        self._picture = CellPicture()
-        self._bar = HeadBar(sized(self.font(), SMALL))
-        self._write_names(self.chart)
-        super().set_theme(theme)
-
-    def _write_names(self, chart: GridChart | None) -> None:
-        if chart is not None:
-            titles = chart.y_title, chart.x_title
-            self._names = MatrixNames(chart.rows, chart.columns, *titles, self.font())
-
-    def beside_cells(self) -> float:
-        """Return how many pixels of the width are not the cells' where these take all of it."""
+    @override
+    def reserved_width(self) -> float:
         room = self._room()
         return room.row_names + room.bar
 
-    def align(self, other: "TokenMatrix | None") -> None:
-        """Leave as much room for names as another matrix needs, if that is more."""
-        self._beside = other
-        self.update()
+    @override
+    def cells_across(self) -> int:
+        return 1
 
+    @override
+    def content_size(self) -> QSizeF:
+        return CanvasPlot.content_size(self)
+
+    @override
     def layout_of_cells(self) -> MatrixLayout | None:
-        """Return where the cells are, ``None`` without a chart."""
-        if self.chart is None:
-            return None
-        return lay_out_matrix(self._room(), self._view)
+        return None if self.chart is None else lay_out_matrix(self._room(), self._view)
 
-    def cell_at(self, position: QPointF) -> tuple[int, int] | None:
-        """Return row and column of the cell at a position."""
-        layout = self.layout_of_cells()
-        if layout is None or not layout.cells.contains(position):
-            return None
-        assert self.chart is not None
-        rows, columns = self.chart.values.shape
-        row, column = map(floor, layout.cell_at(position))
-        return min(row, rows - 1), min(column, columns - 1)
-
+    @override
     def place_at(self, position: QPointF) -> SelectionKey | None:
-        """Return what a cell or a name at a position stands for."""
         chart, layout = self.chart, self.layout_of_cells()
         if chart is None or layout is None:
             return None
@@ -104,123 +145,206 @@ class TokenMatrix(TokenPlot):
         places = chart.column_keys or chart.row_keys
         return places[column] if column is not None and column < len(places) else None
 
+    @override
     def text_at(self, position: QPointF) -> str:
-        """Return the exact value of the cell at a position in words, or the whole of a name."""
         cell = self.cell_at(position)
         if cell != self._under:
             self._under = cell
             self.update()
-        if self.chart is not None and cell is not None:
-            return self.chart.text(*cell)
-        return self.name_at(position)
+        return super().text_at(position) or self.name_at(position)
 
+    @override
     def name_at(self, position: QPointF) -> str:
-        """Return the whole of the name at a position."""
         chart, layout = self.chart, self.layout_of_cells()
-        row, column = (None, None) if layout is None else layout.named_at(position)
-        if chart is not None and row is not None:
+        if chart is None or layout is None:
+            return ""
+        row, column = layout.named_at(position)
+        if row is not None:
             return chart.named_rows[row]
-        if chart is not None and column is not None:
-            return chart.named_columns[column]
-        return ""
+        return "" if column is None else chart.named_columns[column]
 
+    @override
     def zoom_at(self, position: QPointF, notches: float) -> None:
-        """Go nearer by notches, or farther; the cell at a position stays there."""
         if self.chart is not None:
             self._view = zoomed(self._room(), self._view, position, notches)
             self.update()
 
+    @override
     def move_by(self, offset: QPointF) -> None:
-        """Move what is seen by pixels."""
         layout = self.layout_of_cells()
         if layout is not None and self._view.cell is not None:
-            across = layout.across.starting(layout.across.start - offset.x() / layout.cell)
-            down = layout.down.starting(layout.down.start - offset.y() / layout.cell)
+            across = layout.across.starting(layout.across.start - offset.x() / layout.width)
+            down = layout.down.starting(layout.down.start - offset.y() / layout.height)
             self._view = View(self._view.cell, across.start, down.start)
             self.update()
 
+    @override
     def fit(self) -> None:
-        """Show all of it."""
         self._view = View()
         self.update()
 
-    def step(self, key: int) -> bool:
-        """Select the row before or after, the first or the last, and tell the most of it.
+    @override
+    def next_point(self, key: int) -> Point | None:
+        """Return the next cell of a pair, or the largest cell of the next row."""
+        if self._selects_pairs:
+            return super().next_point(key)
+        row = next_row(self.chart, self.selection, key, Qt.Key.Key_Up, Qt.Key.Key_Down)
+        if row is None or self.chart is None:
+            return None
+        values = np.abs(self.chart.measured[row])
+        return row, int(np.argmax(np.where(np.isfinite(values), values, -1.0)))
 
-        Left and right look further aside.
-        """
-        layout, chart = self.layout_of_cells(), self.chart
-        if layout is None or chart is None:
-            return False
-        aside = {Qt.Key.Key_Left: 1, Qt.Key.Key_Right: -1}.get(Qt.Key(key))
-        if aside is not None and not layout.across.is_whole:
-            self.move_by(QPointF(aside * MOVED * layout.cells.width(), 0))
-            return True
-        found = self.row_beside(key, Qt.Key.Key_Up, Qt.Key.Key_Down)
-        if found is None:
-            return False
-        values = np.abs(chart.measured[found])
-        most = int(np.argmax(np.where(np.isfinite(values), values, -1.0)))
-        self.go_to_row(found, chart.text(found, most), self.bring(found, most, is_aside=False))
-        return True
+    @override
+    def go_to(self, point: Point) -> None:
+        assert self.chart is not None
+        self._bring_into_view(*point)
+        if self._selects_pairs:
+            super().go_to(point)
+        else:
+            self.clicked.emit(self.chart.row_keys[point[0]])
 
-    def bring(self, row: int, column: int, *, is_aside: bool = True) -> QPointF:
-        """Bring a row into sight, and if so wished a column; return where both meet, if seen."""
+    @override
+    def describe_point(self, point: Point) -> tuple[str, QPointF]:
+        text, at = super().describe_point(point)
+        layout = self.layout_of_cells()
+        assert layout is not None
+        at.setX(min(max(at.x(), layout.cells.left()), layout.cells.right()))
+        return text, at
+
+    @override
+    def click_at(self, position: QPointF) -> None:
+        self.focused_point = None
+        cell = self.cell_at(position)
+        if cell is not None and self._selects_pairs:
+            self.paired.emit(*cell)
+        super(Heatmap, self).click_at(position)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        layout = self.layout_of_cells()
+        aside = {Qt.Key.Key_Left: 1, Qt.Key.Key_Right: -1}.get(Qt.Key(event.key()))
+        is_cut = layout is not None and not layout.across.is_whole
+        if aside is not None and layout is not None and is_cut and not self._selects_pairs:
+            self.move_by(QPointF(aside * PANNED * layout.cells.width(), 0))
+            self.view_changed.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def _bring_into_view(self, row: int, column: int) -> None:
+        """Pan to a row, and to a column where cells are pairs."""
         layout = lay_out_matrix(self._room(), self._view)
-        across = layout.across.showing(column) if is_aside else layout.across
+        across = layout.across.showing(column) if self._selects_pairs else layout.across
         self._view = View(self._view.cell, across.start, layout.down.showing(row).start)
-        shown = lay_out_matrix(self._room(), self._view)
-        at, seen = shown.rect(row, column).center(), shown.cells
-        at.setX(min(max(at.x(), seen.left()), seen.right()))
-        return at
+        self.update()
 
-    def chosen(self, chart: GridChart) -> tuple[Sequence[int], Sequence[int]]:
-        """Return the rows and the columns that are marked."""
-        return chart.chosen(self.selection)
-
-    def draw_on(self, painter: QPainter) -> None:
-        """Draw the matrix as large as the widget is, from the painter's origin."""
-        painter.fillRect(QRectF(self.rect()), self.theme.surface)
-        chart, layout = self.chart, self.layout_of_cells()
-        if chart is None or layout is None:
-            return
-        scale = self._scale(chart)
-        painter.save()
-        painter.setClipRect(layout.cells)
-        self._picture.draw(painter, chart, layout, scale, self.theme)
-        if not is_paper(painter) and self._least_cell(layout) >= LEAST_SPACED:
-            draw_gaps(painter, layout, self.theme)
-        draw_dividers(painter, chart, layout, self.theme)
-        chosen = self.chosen(chart)
-        draw_frames(painter, chart, layout, chosen, self.theme)
-        painter.restore()
-        self._names.draw(painter, layout, self.theme, chosen, self._under)
-        if self.neighbour != "right":
-            self._bar.draw(painter, layout.cells, scale, self.theme, _masked_word(chart))
-            end = QPointF(layout.cells.right() + self._room().bar, self.height())
-            self._bar.draw_title(painter, layout.cells, end, self._title(chart), self.theme)
+    @override
+    def _prepare(self) -> None:
+        super()._prepare()
+        chart, normal = self.chart, sized(self.font(), NORMAL)
+        self._row_names = Names.of(() if chart is None else chart.rows, normal)
+        self._column_names = Names.of(() if chart is None else chart.columns, normal)
+        titles = () if chart is None else ((chart.y_title, "↑"), (chart.x_title, "→"))
+        if chart is not None and chart.y_title == chart.x_title:
+            titles = ()
+        self._titles = tuple(f"{title} {arrow}" for title, arrow in titles if title)
+        small = QFontMetricsF(sized(self.font(), SMALL))
+        self._titles_width = max(map(small.horizontalAdvance, self._titles), default=0.0)
 
     def _room(self) -> MatrixRoom:
-        chart = self.chart
-        bar = 0.0
-        if chart is not None and self.neighbour != "right":
-            words = _masked_word(chart), self._title(chart)
-            bar = self._bar.room(self._scale(chart), self.height(), *words)
-        beside = () if self._beside is None else (self._beside._names,)
-        return self._names.room(self.width(), self.height(), bar, beside)
+        every = (self, self._beside) if isinstance(self._beside, TokenMatrix) else (self,)
+        widest = max(max(one._row_names.widest, one._titles_width) for one in every)
+        bar = self.color_bar
+        return MatrixRoom(
+            rows=len(self._row_names.texts),
+            columns=len(self._column_names.texts),
+            width=self.width(),
+            height=self.height(),
+            row_names=min(widest, SIDE * self.width()),
+            column_names=max(one._column_names.widest for one in every),
+            bar=0.0 if bar is None else bar.width(self.height()),
+        )
 
-    def _least_cell(self, layout: MatrixLayout) -> float:
-        """Return how many pixels a cell has, or one of the matrix beside it, if that is fewer."""
-        beside = None if self._beside is None else self._beside.layout_of_cells()
-        return layout.cell if beside is None else min(layout.cell, beside.cell)
+    @override
+    def _draw_labels(self, painter: QPainter, chart: GridChart) -> None:
+        """Draw the names for which there is room, first those that are marked or pointed at."""
+        layout = self.layout_of_cells()
+        assert layout is not None
+        chosen, size = self.chosen(chart), name_size(layout.width)
+        rows, columns = ((), ()) if self._under is None else (self._under[:1], self._under[1:])
+        painter.setPen(QColor(self.theme.text))
+        right, high = layout.cells.x() - GAP, type_line()
+        for row in shown_names(layout.down, layout.height, size, _once(chosen[0], rows)):
+            painter.setFont(name_font(self.font(), size, is_marked=row in chosen[0]))
+            y = layout.rect(row, 0).center().y() - high
+            line = QRectF(right - layout.left, y, layout.left, 2 * high)
+            painter.drawText(line, _LEFT_OF, self._row_names.texts[row])
+        for column in shown_names(layout.across, layout.width, size, _once(chosen[1], columns)):
+            painter.setFont(name_font(self.font(), size, is_marked=column in chosen[1]))
+            self._draw_below(painter, layout, column)
+        painter.setFont(sized(self.font(), SMALL))
+        painter.setPen(QColor(self.theme.muted))
+        wide, top = self._titles_width, layout.cells.bottom() + GAP
+        for number, title in enumerate(self._titles):
+            line = QRectF(right - wide, top + number * high, wide, high)
+            painter.drawText(line, _LEFT_OF, title)
 
-    def _title(self, chart: GridChart) -> str:
-        return self.common_title if self.neighbour == "left" else chart.value_title
+    def _draw_below(self, painter: QPainter, layout: MatrixLayout, column: int) -> None:
+        middle = QPointF(layout.rect(0, column).center().x(), layout.cells.bottom() + GAP)
+        text = self._column_names.texts[column]
+        wide = QFontMetricsF(painter.font()).horizontalAdvance(text)
+        if layout.is_upright and wide + GAP > layout.width:
+            draw_upright(painter, middle, text, layout.below - GAP)
+            return
+        line = QRectF(middle.x() - wide, middle.y(), 2 * wide, type_line())
+        painter.drawText(line, _CENTER, text)
 
-    def _scale(self, chart: GridChart) -> ColorScale:
-        table = color_table(self.theme, chart.is_signed)
-        return ColorScale(self.levels, table, chart.is_signed, chart.is_root)
+
+def lay_out_matrix(room: MatrixRoom, view: View) -> MatrixLayout:
+    """Return square cells in the middle of their room.
+
+    Names below are upright where one is wider than its cell in the whole matrix. Zoomed in, as much
+    of the matrix is visible as there is room for.
+    """
+    left = room.row_names + GAP
+    wide = max(1.0, room.width - left - room.bar - 2 * MARGIN)
+
+    def high(below: float) -> float:
+        return max(1.0, room.height - below - 2 * MARGIN)
+
+    def fitting(below: float) -> float:
+        return max(0.1, min(wide / room.columns, high(below) / room.rows))
+
+    below, is_upright = 2 * type_line() + GAP, False
+    cell = fitting(below)
+    if room.column_names * name_size(cell) / SIZES[0] + GAP > cell:
+        below, is_upright = min(room.column_names, BELOW * room.height) + GAP, True
+        cell = fitting(below)
+    tall = high(below)
+    if view.cell is not None:
+        cell = max(cell, view.cell)
+    across, down = (
+        Span(0.0, min(float(size), pixels / cell), size).starting(start)
+        for size, pixels, start in ((room.columns, wide, view.column), (room.rows, tall, view.row))
+    )
+    x = MARGIN + left + (wide - across.length * cell) / 2
+    y = MARGIN + (tall - down.length * cell) / 2
+    cells = QRectF(x, y, across.length * cell, down.length * cell)
+    return MatrixLayout(
+        cells, cell, cell, across, down, left=left, below=below, is_upright=is_upright
+    )
 
 
-def _masked_word(chart: GridChart) -> str:
-    return "" if chart.masked is None else chart.masked_word
+def zoomed(room: MatrixRoom, view: View, at: QPointF, notches: float) -> View:
+    """Return a view zoomed in by notches, with the same cell at a position."""
+    before = lay_out_matrix(room, view)
+    nearest = max(before.width, min(room.width, room.height) / LEAST)
+    cell = min(nearest, before.width * STEP**notches)
+    if cell <= lay_out_matrix(room, View()).width:
+        return View()
+    row, column = before.cell_at(at)
+    cells = lay_out_matrix(room, View(cell)).cells
+    return View(cell, column - (at.x() - cells.x()) / cell, row - (at.y() - cells.y()) / cell)
+
+
+def _once(*groups: Sequence[int]) -> list[int]:
+    return list(dict.fromkeys(place for group in groups for place in group))

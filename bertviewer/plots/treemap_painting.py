@@ -1,4 +1,4 @@
-"""Paints a treemap: in the window, and on paper alike."""
+"""Painting of treemaps."""
 
 from collections.abc import Callable
 
@@ -15,15 +15,15 @@ from bertviewer.plots.fonts import sized, weighted
 _LEAST_HIGH, _LEAST_WIDE, _PADDING = 14.0, 18.0, 5.0
 _TWO_LINES = 32.0
 _LEAST_LETTERS = 8
-"""A name of which fewer would be left has no place."""
+"""Names of which fewer letters would be left are omitted."""
 _PALER = 0.5
-"""What holds others has so much of its hue: what is in it stands out."""
+"""A cell with inner cells has this fraction of its hue, so that these stand out."""
 
 
 def paint_cells(
     painter: QPainter, whole: Cell, tint: Callable[[str], NodeColor], theme: Theme, font: QFont
 ) -> None:
-    """Paint all cells with their names, as far as they fit."""
+    """Paint all cells, with the names that fit."""
     strong, small = weighted(sized(font, SMALL)), sized(font, SMALL)
     for cell in whole.all_cells():
         found, rect = tint(cell.area.path), cell.rect

@@ -16,15 +16,15 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow
 from bertviewer.core.schema.outline import Outline
 from bertviewer.core.util.numbers import short_count
-from bertviewer.plots.cells import cells_as_pictures
+from bertviewer.plots.cells import cells_as_images
+from bertviewer.plots.export import plot_svg
 from bertviewer.plots.fonts import window_font
-from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.paper import plot_svg
 from bertviewer.plots.stack_picture import paint_stack
-from bertviewer.plots.svg.writing import svg_of
+from bertviewer.plots.svg import svg_of
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.plots.treemap_painting import paint_cells
 from bertviewer.report.flow_drawing import flow_on_paper
@@ -53,7 +53,7 @@ def _drawn(picture: Picture, architecture: Architecture, theme: Theme) -> str:
     if isinstance(picture.drawn, Area):
         return _treemap(picture.drawn, architecture, theme, width, height)
     plot = plot_of(picture)
-    with cells_as_pictures():
+    with cells_as_images():
         drawing = plot_svg(plot, width, height, theme)
     plot.close()
     plot.deleteLater()
@@ -76,7 +76,7 @@ def _treemap(area: Area, architecture: Architecture, theme: Theme, width: int, h
     return svg_of(paint, width, height)
 
 
-def plot_of(picture: Picture) -> LinePlot | GridPlot | HeadGrid | HistogramPlot | TokenMatrix:
+def plot_of(picture: Picture) -> LinePlot | Heatmap | HeadGrid | HistogramPlot | TokenMatrix:
     """Return a widget that shows a chart; a ``QApplication`` must exist, and this be its thread."""
     match picture.drawn:
         case LineChart() as chart:
@@ -93,7 +93,7 @@ def plot_of(picture: Picture) -> LinePlot | GridPlot | HeadGrid | HistogramPlot 
             return heads
         case GridChart() as chart:
             is_square = chart.is_top_down and not isinstance(chart, MarkedGrid)
-            grid = TokenMatrix() if is_square else GridPlot()
+            grid = TokenMatrix() if is_square else Heatmap()
             grid.show_chart(chart)
             return grid
         case Flow() | Outline() | Area() as other:

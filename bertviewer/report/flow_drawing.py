@@ -9,8 +9,8 @@ from bertviewer.charts.theme import LIGHT, PAPER, SMALL, Theme
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow
 from bertviewer.core.util.text import printable
-from bertviewer.plots.flow_painting import paint, text_width
-from bertviewer.plots.paper import pdf_by
+from bertviewer.plots.export import pdf_of
+from bertviewer.plots.graph_painting import paint, text_width
 
 LEAST_LETTERS = 6.5
 """Points that the smallest words have on paper."""
@@ -41,7 +41,7 @@ def flow_pdf(flow: Flow, architecture: Architecture) -> bytes:
     """Return a flow as a PDF of one page, as large as it is; there must be an application."""
     drawing = drawn(flow, architecture)
     title = printable(" ".join(label.text for label in drawing.title))
-    return pdf_by(partial(paint, drawing), drawing.width, drawing.height, title, _FINER)
+    return pdf_of(partial(paint, drawing), drawing.width, drawing.height, title, _FINER)
 
 
 def drawn(flow: Flow, architecture: Architecture, canvas: float = CANVAS) -> Drawing:

@@ -2,7 +2,7 @@
 
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow
-from bertviewer.plots.export import PICTURES
+from bertviewer.plots.export import IMAGE_FORMATS
 from bertviewer.report.drawing import plot_of
 from bertviewer.report.flow_drawing import flow_pdf, flow_svg
 from bertviewer.report.pictures import Picture
@@ -17,7 +17,7 @@ def picture_bytes(picture: Picture, architecture: Architecture, kind: str) -> by
         if kind == "pdf":
             return flow_pdf(picture.drawn, architecture)
         return flow_svg(picture.drawn, architecture).encode()
-    content = next(each.content for each in PICTURES if each.name.lower() == kind)
+    content = next(each.content for each in IMAGE_FORMATS if each.name.lower() == kind)
     plot = plot_of(picture)
     plot.resize(picture.width, picture.height)
     try:

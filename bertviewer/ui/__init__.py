@@ -1,3 +1,3 @@
 """What is on screen: the workspace, jobs, models for views, tabs and actions."""
 
-from bertviewer.plots import plain_import as plain_import
+from bertviewer.plots import restore_import as restore_import

@@ -16,8 +16,8 @@ from bertviewer.core.graph.tracing_models import LENGTHS, meta_trace
 from bertviewer.core.schema.flow import Flow, Flows
 from bertviewer.core.sources.configuration import read_configuration
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.plots.flow_painting import text_width
-from bertviewer.plots.paper import windowless_application
+from bertviewer.plots.graph_painting import text_width
+from bertviewer.plots.offscreen import offscreen_application
 
 TIMES = 9
 
@@ -26,7 +26,7 @@ _Given = TypeVar("_Given")
 
 def flow() -> dict[str, float]:
     """Return seconds by what takes them; the first trace of a process is told apart."""
-    application = windowless_application()
+    application = offscreen_application()
     figures = {}
     for name, layer in (("bert-base-uncased", "encoder.layer.0"), ("bert-large-uncased", "")):
         source = parse_source(name)

@@ -120,7 +120,7 @@ def _with_heads(canvas: FlowCanvas) -> FlowCanvas:
     shares = np.random.default_rng(0).random((len(attention.tiles), MOST_CELLS, MOST_CELLS))
     shares[:, ~np.tri(MOST_CELLS, dtype=bool)] = np.nan
     scale = ColorScale((0.0, 1.0), color_table(canvas.sight.sheets.theme, False), is_root=True)
-    canvas.show_heads({(LAYER, attention.node.id): tuple(map(scale.picture, shares))}, 3)
+    canvas.show_heads({(LAYER, attention.node.id): tuple(map(scale.image, shares))}, 3)
     return canvas
 
 

@@ -18,7 +18,7 @@ from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.plots.paper import windowless_application
+from bertviewer.plots.offscreen import offscreen_application
 from bertviewer.report.building import build_document
 from bertviewer.report.choices import Choices, today
 from bertviewer.report.drawing import draw_pictures
@@ -45,7 +45,7 @@ def report(rounds: int = ROUNDS) -> dict[str, float]:
     Returns:
         Medians in seconds after the model is open and was run once; sizes and memory in megabytes.
     """
-    application = windowless_application()
+    application = offscreen_application()
     model = open_model(parse_source("bert-base-uncased"))
     model.with_formulas()
     _run(model)

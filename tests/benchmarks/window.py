@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.benchmarks.lively import gap, opened_window, run, turn, wait
@@ -84,8 +84,8 @@ def _redraw(rounds: int = 15) -> dict[str, float]:
     figures = {}
     for name, plot, chart in (
         ("redraw 5 lines, 24 layers", LinePlot(), lines),
-        ("redraw 512 tokens x 25 states", GridPlot(), norms),
-        ("redraw 512 x 512 tokens", GridPlot(), square),
+        ("redraw 512 tokens x 25 states", Heatmap(), norms),
+        ("redraw 512 x 512 tokens", Heatmap(), square),
     ):
         plot.resize(700, 320)
         seconds = []

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.token_charts import norms_chart
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.heatmap import Heatmap
 from tests.charts.runs import make_run
 
 
@@ -27,11 +27,10 @@ def square(values: Sequence[Sequence[float]], is_signed: bool = False) -> GridCh
     )
 
 
-def grid_in(window: QWidget) -> GridPlot:
+def grid_in(window: QWidget) -> Heatmap:
     """Show a grid with the token norms of a run in a window."""
-    plot = GridPlot(window)
+    plot = Heatmap(window)
     plot.resize(640, 320)
     plot.show()
     plot.show_chart(norms_chart(make_run()))
-    plot.grab()
     return plot

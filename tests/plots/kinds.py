@@ -1,6 +1,7 @@
 """One plot of each kind, in a window, and the words that it has."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,14 +11,12 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.arc_plot import ArcPlot
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.canvas_plot import CanvasPlot
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.heatmap import Heatmap, RegionHeatmap
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot, SpectrumPlot
-from bertviewer.plots.pair_grid import PairGrid
-from bertviewer.plots.paper import ChartWidget
 from bertviewer.plots.token_matrix import TokenMatrix
-from bertviewer.plots.zoom_plot import ZoomPlot
 
 TOKENS = (
     "[CLS]",
@@ -77,31 +76,31 @@ BARS = HistogramChart(
 )
 
 
-Show = Callable[[QWidget], ChartWidget]
+Show = Callable[[QWidget], CanvasPlot]
 
 
-def lines(window: QWidget) -> ChartWidget:
+def lines(window: QWidget) -> CanvasPlot:
     plot = LinePlot(window)
     plot.show_chart(LINES)
     plot.mark(SelectionKey("a.1"))
     return plot
 
 
-def spectrum(window: QWidget) -> ChartWidget:
+def spectrum(window: QWidget) -> CanvasPlot:
     plot = SpectrumPlot(window)
     values = tuple(10.0**-x for x in range(120))
-    plot.show_chart(LineChart((Line("", values),), "SelectionKey", "singular value", ("",) * 120))
+    plot.show_chart(LineChart((Line("", values),), "Place", "singular value", ("",) * 120))
     return plot
 
 
-def bars(window: QWidget) -> ChartWidget:
+def bars(window: QWidget) -> CanvasPlot:
     plot = HistogramPlot(window)
     plot.show_chart(BARS)
     return plot
 
 
-def grid_of(kind: type[GridPlot], chart: GridChart) -> Show:
-    def show(window: QWidget) -> ChartWidget:
+def grid_of(kind: Callable[[QWidget], Heatmap], chart: GridChart) -> Show:
+    def show(window: QWidget) -> CanvasPlot:
         plot = kind(window)
         plot.show_chart(chart)
         plot.mark(SelectionKey(token=1))
@@ -110,19 +109,19 @@ def grid_of(kind: type[GridPlot], chart: GridChart) -> Show:
     return show
 
 
-def matrix(window: QWidget) -> ChartWidget:
+def matrix(window: QWidget) -> CanvasPlot:
     plot = TokenMatrix(window)
     plot.show_chart(HEAD)
     return plot
 
 
-def arcs(window: QWidget) -> ChartWidget:
+def arcs(window: QWidget) -> CanvasPlot:
     plot = ArcPlot(window)
     plot.show_chart(replace(GRID, is_top_down=True))
     return plot
 
 
-def heads(window: QWidget) -> ChartWidget:
+def heads(window: QWidget) -> CanvasPlot:
     plot = HeadGrid(window)
     plot.show_chart(HEADS)
     plot.mark(SelectionKey(head=3))
@@ -133,9 +132,9 @@ KINDS: dict[str, tuple[Show, Sequence[str]]] = {
     "lines": (lines, ("layer: output", "Layer", "std", "3")),
     "spectrum": (spectrum, ("singular value",)),
     "bars": (bars, ("Value", "Count", "A", "A: NaN: 2")),
-    "grid": (grid_of(GridPlot, GRID), (*TOKENS[:9], "Token", "Layer", "norm")),
-    "pairs": (grid_of(PairGrid, GRID), TOKENS[:9]),
-    "large": (grid_of(ZoomPlot, LARGE), ("0", "280")),
+    "grid": (grid_of(Heatmap, GRID), (*TOKENS[:9], "Token", "Layer", "norm")),
+    "pairs": (grid_of(partial(Heatmap, selects_pairs=True), GRID), TOKENS[:9]),
+    "large": (grid_of(RegionHeatmap, LARGE), ("0", "280")),
     "matrix": (matrix, (*TOKENS[:9], "masked")),
     "arcs": (arcs, (*TOKENS[:9], "Only weights ≥ 0.005 are shown.")),
     "heads": (heads, ("head 0", "head 11", "0.25", "masked")),

@@ -1,12 +1,9 @@
-"""A plot with two lines in it, charts of lines, and what a plot of lines shows."""
+"""A plot with two lines in it, and charts of lines."""
 
-import pyqtgraph as pg
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.selection_key import SelectionKey
-from bertviewer.plots.curve import Curve
 from bertviewer.plots.line_plot import LinePlot
 
 
@@ -29,28 +26,23 @@ def lines_in(window: QWidget) -> LinePlot:
     plot.resize(640, 320)
     plot.show()
     plot.show_chart(chart(OUTPUT, PART))
-    plot.grab()
     return plot
-
-
-def curves(plot: LinePlot) -> list[Curve]:
-    found = [item for item in plot.area.items if isinstance(item, Curve)]
-    return [curve for curve in found if curve.pen.style() != Qt.PenStyle.NoPen]
 
 
 def rings(plot: LinePlot) -> list[tuple[float, float]]:
     """Return the points that are marked with a ring."""
-    found = [item for item in plot.area.items if isinstance(item, Curve)]
-    return [
-        (float(x), height)
-        for curve in found
-        if curve.pen.style() == Qt.PenStyle.NoPen
-        for x, height in enumerate(curve.heights)
-        if height is not None
-    ]
+    heights = ((point[1], plot.points.height(point)) for point in plot.marked_points())
+    return [(x, height) for x, height in heights if height is not None]
 
 
 def marked(plot: LinePlot) -> list[float]:
     """Return the x that are marked with a vertical line."""
-    items = plot.area.items
-    return [i.value() for i in items if isinstance(i, pg.InfiniteLine) and i.angle == 90]
+    return sorted({x for _, x in plot.marked_points()})
+
+
+def left_labels(plot: LinePlot) -> list[str]:
+    return [tick.text for tick in plot.layout_of_axes().ticks]
+
+
+def bottom_labels(plot: LinePlot) -> list[tuple[float, str]]:
+    return list(plot.layout_of_axes().below.labels)

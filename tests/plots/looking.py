@@ -1,60 +1,58 @@
-"""How tests look at a plot: its pixels, its colours, and what a mouse over it tells."""
+"""How tests look at a plot: its pixels, its colours, and what a mouse over it shows."""
 
 import numpy as np
-import pyqtgraph
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QImage, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from bertviewer.plots.plot import Plot
+from bertviewer.plots.canvas_plot import CanvasPlot
+from bertviewer.plots.heatmap import Heatmap
+from bertviewer.plots.xy_plot import XYPlot
 
 LOWEST, HIGHEST = "#440154", "#fde725"
 """Viridis' two ends."""
 
 
-def scene(plot: Plot, x: float, y: float) -> QPointF:
-    """Return where a point of the plot's axes is in the scene."""
-    position: QPointF = plot.area.vb.mapViewToScene(QPointF(x, y))
-    return position
+def box(plot: CanvasPlot) -> QRectF:
+    """Return the rectangle of lines, bars or cells."""
+    if isinstance(plot, XYPlot):
+        return plot.layout_of_axes().rect
+    assert isinstance(plot, Heatmap)
+    layout = plot.layout_of_cells()
+    return QRectF() if layout is None else layout.cells
 
 
-def pixel(plot: Plot, x: float, y: float) -> QPoint:
-    """Return where it is in the widget."""
-    position: QPoint = plot.mapFromScene(scene(plot, x, y))
-    return position
+def position(plot: CanvasPlot, x: float, y: float) -> QPointF:
+    """Return where x and y, or a column and a row, are in the widget."""
+    if isinstance(plot, XYPlot):
+        return plot.layout_of_axes().position(x, y)
+    assert isinstance(plot, Heatmap)
+    layout = plot.layout_of_cells()
+    assert layout is not None
+    return layout.rect(y, x, 0, 0).topLeft()
 
 
-def color(plot: Plot, x: float, y: float) -> str:
-    """Return the colour at a point of the plot's axes."""
-    name: str = plot.grab().toImage().pixelColor(pixel(plot, x, y)).name()
-    return name
+def pixel(plot: CanvasPlot, x: float, y: float) -> QPoint:
+    return position(plot, x, y).toPoint()
 
 
-def surface(plot: QWidget) -> QWidget:
-    """Return the widget that gets the mouse's events."""
-    return plot.viewport() if isinstance(plot, Plot) else plot
-
-
-def set_ticks(plot: Plot, side: str) -> list[tuple[float, str]] | None:
-    """Return the places and texts that an axis was given; ``None`` where it finds its own."""
-    # pyqtgraph takes them, and has no way to ask for them.
-    levels = plot.area.getAxis(side)._tickLevels
-    return None if levels is None else [tick for level in levels for tick in level]
+def color(plot: CanvasPlot, x: float, y: float) -> str:
+    """Return the colour at x and y, or at a column and a row."""
+    return plot.grab().toImage().pixelColor(pixel(plot, x, y)).name()
 
 
 def hover(plot: QWidget, place: QPoint) -> None:
-    """Move the mouse there; QTest's own way moves the screen's cursor, and this has no screen."""
-    pyqtgraph.setConfigOption("mouseRateLimit", 0)  # else it drops moves that follow fast
+    """Move the mouse there; QTest moves the screen's cursor, and this has no screen."""
     event = QMouseEvent(
         QEvent.Type.MouseMove,
         QPointF(place),
-        QPointF(surface(plot).mapToGlobal(place)),
+        QPointF(plot.mapToGlobal(place)),
         Qt.MouseButton.NoButton,
         Qt.MouseButton.NoButton,
         Qt.KeyboardModifier.NoModifier,
     )
-    QApplication.sendEvent(surface(plot), event)
+    QApplication.sendEvent(plot, event)
 
 
 def leave(plot: QWidget) -> None:
@@ -63,7 +61,7 @@ def leave(plot: QWidget) -> None:
 
 
 def click(plot: QWidget, place: QPoint, button: Qt.MouseButton = Qt.MouseButton.LeftButton) -> None:
-    QTest.mouseClick(surface(plot), button, pos=place)
+    QTest.mouseClick(plot, button, pos=place)
 
 
 def colors(plot: QWidget) -> set[str]:

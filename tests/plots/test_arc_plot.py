@@ -15,8 +15,7 @@ from bertviewer.charts.arcs import arcs_text
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots import export
-from bertviewer.plots.arc_layout import ArcLayout
-from bertviewer.plots.arc_plot import ArcPlot, Token
+from bertviewer.plots.arc_plot import ArcLayout, ArcPlot, Token
 from tests.plots.looking import click, colors_of, hover, leave
 from tests.plots.test_token_matrix import chart_of
 
@@ -93,7 +92,7 @@ def test_a_token_that_is_pointed_at_shows_its_own_lines_alone(plot: ArcPlot) -> 
     told: list[str] = []
     plot.hovered.connect(told.append)
     hover(plot, above(plot, 3))
-    assert plot.pointed == Token(True, 3)
+    assert plot.hovered_token == Token(True, 3)
     assert is_drawn(plot, 3, 3)
     assert not is_drawn(plot, 9, 9)
     hover(plot, below(plot, 9))

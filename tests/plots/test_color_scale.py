@@ -42,7 +42,7 @@ def test_a_root_is_where_the_square_is_without_roots(one: float, other: float) -
 
 
 def test_a_picture_has_a_pixel_for_each_value() -> None:
-    image = LINEAR.picture(np.array([[0.0, NAN, 1.0]] * 2))
+    image = LINEAR.image(np.array([[0.0, NAN, 1.0]] * 2))
     assert (image.width(), image.height()) == (3, 2)
     assert image.pixelColor(0, 1).name() == "#440154"
     assert image.pixelColor(1, 0).alpha() == 0

@@ -22,13 +22,12 @@ from bertviewer.charts.chart import (
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots import export
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.canvas_plot import CanvasPlot, Side
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.paper import ChartWidget, alone, lay_out, on_paper
-from bertviewer.plots.plot import Side
-from tests.plots.looking import colors_of, numbers
+from tests.plots.looking import box, colors_of, numbers
 
 LINES = LineChart(
     (Line("layer: output", (0.1, 2.0, 1.0), low=(0.0,) * 3, high=(3.0,) * 3, max=(4.0,) * 3),),
@@ -42,20 +41,20 @@ HEADS = HeadsChart(np.tile(np.eye(3), (12, 1, 1)), ("0.25",) * 12, ("a", "b", "c
 HISTOGRAM = HistogramChart((0.0, 1.0, 2.0), (Bars("B", (3, 4), nan_count=2),), "Value")
 SIZE = (560, 340)
 
-Show = Callable[[Chart], ChartWidget]
+Show = Callable[[Chart], CanvasPlot]
 
 
 @pytest.fixture
 def show(window: QWidget) -> Show:
     """Return what shows a chart in the dark, as in a window."""
 
-    def show(chart: Chart) -> ChartWidget:
-        plot: ChartWidget
+    def show(chart: Chart) -> CanvasPlot:
+        plot: CanvasPlot
         if isinstance(chart, LineChart):
             plot = LinePlot(window)
             plot.show_chart(chart)
         elif isinstance(chart, GridChart):
-            plot = GridPlot(window)
+            plot = Heatmap(window)
             plot.show_chart(chart)
         elif isinstance(chart, HeadsChart):
             plot = HeadGrid(window)
@@ -65,7 +64,7 @@ def show(window: QWidget) -> Show:
             plot.show_chart(chart)
         plot.set_theme(DARK)
         plot.show()
-        lay_out(plot, *SIZE)
+        plot.resize(*SIZE)
         return plot
 
     return show
@@ -132,7 +131,7 @@ def test_lines_of_a_png_grow_with_it(show: Show) -> None:
 @EVERY
 @pytest.mark.parametrize("write", [export.png, export.pdf, export.svg])
 def test_the_plot_on_the_screen_stays(
-    show: Show, chart: Chart, words: set[str], write: Callable[[ChartWidget], bytes]
+    show: Show, chart: Chart, words: set[str], write: Callable[[CanvasPlot], bytes]
 ) -> None:
     plot = show(chart)
     plot.mark(SelectionKey(token=1, head=1))
@@ -150,7 +149,7 @@ def test_the_theme_returns_when_writing_fails(show: Show, monkeypatch: pytest.Mo
         raise OSError("no space left")
 
     plot = show(LINES)
-    monkeypatch.setattr(export, "plot_pdf", fail)
+    monkeypatch.setattr(export, "pdf_of", fail)
     with pytest.raises(OSError, match="no space"):
         export.pdf(plot)
     assert plot.theme == DARK
@@ -160,23 +159,25 @@ def test_the_theme_returns_when_writing_fails(show: Show, monkeypatch: pytest.Mo
 def test_cells_stay_as_large_as_on_the_screen_beside_titles_that_only_paper_has(
     window: QWidget, side: Side | None
 ) -> None:
-    plot = GridPlot(window)
+    plot = Heatmap(window)
     plot.is_titled = False
     plot.share(side, "Norm")
     plot.resize(300, 200)
     plot.show()
     names = tuple("abcdefgh")
     plot.show_chart(GridChart(np.eye(8), names, names, (), (), "Token", "Layer", "B · Norm"))
-    lay_out(plot, 300, 200)
-    shown = plot.area.vb.size()
-    with alone(plot), on_paper(plot):
-        lay_out(plot, plot.width(), plot.height())
-        assert plot.area.vb.width() == pytest.approx(shown.width(), abs=2)
-        assert plot.area.vb.height() == pytest.approx(shown.height(), abs=2)
-        assert plot.area.getAxis("left").title == "Layer"
-    lay_out(plot, 300, 200)
-    assert plot.area.vb.size() == shown
+    shown = box(plot).size()
+    with export.prepared(plot):
+        assert box(plot).width() == pytest.approx(shown.width(), abs=2)
+        assert box(plot).height() == pytest.approx(shown.height(), abs=2)
+    page = pypdf.PdfReader(io.BytesIO(export.pdf(plot))).pages[0]
+    turned = " ".join(page.extract_text(orientations=(90, 270)).split())
+    assert "Layer" in turned
+    assert "B · Norm" in turned
+    assert float(page.mediabox.width) > 0.75 * 305
+    assert box(plot).size() == shown
     assert plot.size() == QSize(300, 200)
+    assert plot.neighbour == side
 
 
 @EVERY
@@ -184,7 +185,7 @@ def test_a_figure_has_a_title_a_size_and_no_frame(
     show: Show, chart: Chart, words: set[str]
 ) -> None:
     plot = show(chart)
-    lay_out(plot, 391, 155)
+    plot.resize(391, 155)
     plot.mark(SelectionKey(token=1, head=1))
     marked = plot.grab().toImage()
     pdf = export.pdf(plot, "Norms of all tokens")
@@ -199,3 +200,25 @@ def test_a_figure_has_a_title_a_size_and_no_frame(
     plot.mark(SelectionKey(token=1, head=1))
     assert plot.grab().toImage() == marked
     assert (plot.width(), plot.height()) == (391, 155)
+
+
+def test_a_page_is_as_large_as_the_plot_and_contains_it(show: Show) -> None:
+    plot = show(GRID)
+    for size in ((680, 300), (400, 200)):
+        plot.resize(*size)
+        (page,) = pypdf.PdfReader(io.BytesIO(export.pdf(plot))).pages
+        mediabox = [float(page.mediabox.width), float(page.mediabox.height)]
+        assert mediabox == pytest.approx([0.75 * pixels for pixels in size], abs=1)
+        places: list[tuple[float, float]] = []
+
+        def visit(
+            text: str, matrix: list[float], text_matrix: list[float], *_: object,
+            places: list[tuple[float, float]] = places,
+        ) -> None:  # fmt: skip
+            if text.strip():
+                (a, b, c, d, e, f), (x, y) = matrix, text_matrix[4:]
+                places.append((a * x + c * y + e, b * x + d * y + f))
+
+        page.extract_text(visitor_text=visit)
+        assert len(places) > 5
+        assert all(0 <= x <= mediabox[0] and 0 <= y <= mediabox[1] for x, y in places)

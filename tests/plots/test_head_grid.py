@@ -118,18 +118,18 @@ def test_a_second_text_is_set_off(grid: HeadGrid) -> None:
 
 
 def test_a_neighbour_at_the_right_has_the_bar(grid: HeadGrid) -> None:
-    taken, wide = grid.beside_cells(), grid.head_rect(0).width()
+    taken, wide = grid.reserved_width(), grid.head_rect(0).width()
     grid.resize(300, 320)
     narrow = area(grid.head_rect(0))
     grid.share("right")
-    assert grid.beside_cells() == 0 < taken
+    assert grid.reserved_width() == 0 < taken
     assert area(grid.head_rect(0)) > narrow
     # The last column of pixels of the bar's labels and the bar are gone.
     right = max(grid.head_rect(head).right() for head in range(12))
     rest = grid.grab().toImage().copy(int(right) + 4, 0, 300, 320)
     assert colors_of(rest) <= {LIGHT.surface, "#000000"}
     grid.share("left")
-    assert grid.beside_cells() == taken
+    assert grid.reserved_width() == taken
     grid.resize(640, 320)
     assert grid.head_rect(0).width() == wide
 
@@ -232,7 +232,7 @@ def test_captions_come_and_go_with_the_room(grid: HeadGrid) -> None:
 
 def test_masked_cells_are_hatched_and_said_to_be(grid: HeadGrid) -> None:
     later = np.broadcast_to(np.triu(np.ones((4, 4), dtype=np.bool_), 1), (12, 4, 4))
-    room = grid.beside_cells()
+    room = grid.reserved_width()
     grid.show_chart(replace(one_key_each(), masked=later))
     cell = at(grid, 5, 0.5, 2.5).toPoint()
     near = colors_of(grid.grab().toImage().copy(cell.x() - 6, cell.y() - 6, 12, 12))
@@ -240,7 +240,7 @@ def test_masked_cells_are_hatched_and_said_to_be(grid: HeadGrid) -> None:
     assert LIGHT.surface in near
     assert color(grid, 5, 2.5, 0.5) == LOWEST
     assert grid.text_at(at(grid, 5, 0.5, 2.5)) == "head 5, query token 0 → key token 2: masked"
-    assert grid.beside_cells() >= room
+    assert grid.reserved_width() >= room
     assert "masked" in pypdf.PdfReader(io.BytesIO(export.pdf(grid))).pages[0].extract_text()
 
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import LIGHT
-from bertviewer.plots.pair_matrix import PairMatrix
+from bertviewer.plots.token_matrix import TokenMatrix
 from tests.plots.looking import click, colors_of
 from tests.plots.test_token_matrix import layout_of, middle, words
 
@@ -26,8 +26,8 @@ def cosines(count: int) -> GridChart:
 
 
 @pytest.fixture
-def plot(window: QWidget) -> PairMatrix:
-    plot = PairMatrix(window)
+def plot(window: QWidget) -> TokenMatrix:
+    plot = TokenMatrix(window, selects_pairs=True)
     plot.resize(560, 230)
     plot.show()
     plot.show_chart(cosines(18))
@@ -35,7 +35,7 @@ def plot(window: QWidget) -> PairMatrix:
     return plot
 
 
-def follow(plot: PairMatrix) -> Pairs:
+def follow(plot: TokenMatrix) -> Pairs:
     """Mark the row of what is told, as the view does; return all that is told."""
     told: Pairs = []
     plot.paired.connect(lambda row, column: told.append((row, column)))
@@ -44,7 +44,7 @@ def follow(plot: PairMatrix) -> Pairs:
 
 
 def test_in_a_low_pane_cells_are_squares_and_all_rows_and_columns_are_named(
-    plot: PairMatrix,
+    plot: TokenMatrix,
 ) -> None:
     cell = layout_of(plot).rect(3, 4)
     assert cell.width() == cell.height() > 7
@@ -53,7 +53,7 @@ def test_in_a_low_pane_cells_are_squares_and_all_rows_and_columns_are_named(
     assert sorted(words(plot, 90)) == sorted(names)
 
 
-def test_a_click_tells_row_and_column_and_selects_the_column(plot: PairMatrix) -> None:
+def test_a_click_tells_row_and_column_and_selects_the_column(plot: TokenMatrix) -> None:
     told = follow(plot)
     click(plot, middle(plot, 1, 2).toPoint())
     assert told == [(1, 2)]
@@ -63,7 +63,7 @@ def test_a_click_tells_row_and_column_and_selects_the_column(plot: PairMatrix) -
     assert told == [(1, 2)]
 
 
-def test_keys_go_from_cell_to_cell_and_tell_the_value(plot: PairMatrix) -> None:
+def test_keys_go_from_cell_to_cell_and_tell_the_value(plot: TokenMatrix) -> None:
     told, texts = follow(plot), list[tuple[str, QPoint]]()
     plot.reached.connect(lambda text, at: texts.append((text, at)))
     click(plot, middle(plot, 1, 2).toPoint())
@@ -76,7 +76,7 @@ def test_keys_go_from_cell_to_cell_and_tell_the_value(plot: PairMatrix) -> None:
     assert len(told) == 6
 
 
-def test_keys_go_on_along_a_row_over_the_token_itself(plot: PairMatrix) -> None:
+def test_keys_go_on_along_a_row_over_the_token_itself(plot: TokenMatrix) -> None:
     told: Pairs = []
     plot.paired.connect(lambda row, column: told.append((row, column)))
 
@@ -91,7 +91,7 @@ def test_keys_go_on_along_a_row_over_the_token_itself(plot: PairMatrix) -> None:
     assert told == [(4, 2), (4, 3), (4, 4), (4, 5), (4, 6)]
 
 
-def test_a_cell_that_a_key_leads_to_comes_into_sight(plot: PairMatrix) -> None:
+def test_a_cell_that_a_key_leads_to_comes_into_sight(plot: TokenMatrix) -> None:
     follow(plot)
     click(plot, middle(plot, 1, 2).toPoint())
     for _ in range(12):
@@ -102,7 +102,7 @@ def test_a_cell_that_a_key_leads_to_comes_into_sight(plot: PairMatrix) -> None:
     assert layout.cells.contains(middle(plot, 1, 17))
 
 
-def test_the_selected_column_and_the_marked_row_are_framed(plot: PairMatrix) -> None:
+def test_the_selected_column_and_the_marked_row_are_framed(plot: TokenMatrix) -> None:
     plot.show_chart(cosines(6))
 
     def framed() -> tuple[list[int], list[int]]:
@@ -114,7 +114,7 @@ def test_the_selected_column_and_the_marked_row_are_framed(plot: PairMatrix) -> 
             place.moveCenter(at.toPoint())
             return LIGHT.text in colors_of(image.copy(place).toImage())
 
-        cell = layout_of(plot).cell / 2
+        cell = layout_of(plot).width / 2
         rows = [n for n in range(6) if has_line(middle(plot, n, 5) - QPointF(0, cell))]
         columns = [n for n in range(6) if has_line(middle(plot, 5, n) - QPointF(cell, 0))]
         return rows, columns
@@ -128,7 +128,7 @@ def test_the_selected_column_and_the_marked_row_are_framed(plot: PairMatrix) -> 
     assert framed() == ([], [2, 3])
 
 
-def test_large_cells_have_gaps_and_small_ones_have_none(plot: PairMatrix) -> None:
+def test_large_cells_have_gaps_and_small_ones_have_none(plot: TokenMatrix) -> None:
     def has_gaps() -> bool:
         cells = layout_of(plot).cells.adjusted(2, 2, -2, -2).toRect()
         return LIGHT.surface in colors_of(plot.grab(cells).toImage())
@@ -139,14 +139,14 @@ def test_large_cells_have_gaps_and_small_ones_have_none(plot: PairMatrix) -> Non
     assert has_gaps()
 
 
-def test_titles_that_say_the_same_are_left_out(plot: PairMatrix) -> None:
+def test_titles_that_say_the_same_are_left_out(plot: TokenMatrix) -> None:
     plot.show_chart(replace(cosines(6), x_title="Key", y_title="Query"))
     titled = plot.grab().toImage()
     plot.show_chart(cosines(6))
     assert plot.grab().toImage() != titled
 
 
-def test_an_empty_matrix_leads_nowhere(plot: PairMatrix) -> None:
+def test_an_empty_matrix_leads_nowhere(plot: TokenMatrix) -> None:
     told = follow(plot)
     plot.show_chart(None)
     QTest.keyClick(plot, Qt.Key.Key_Down)

@@ -16,9 +16,10 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from bertviewer.charts.theme import DARK, FONTS, LIGHT, css_family
 from bertviewer.core.util.text import isolated
+from bertviewer.plots.canvas_plot import CanvasPlot
+from bertviewer.plots.export import plot_svg, prepared
 from bertviewer.plots.fonts import load_fonts, monospaced, weighted, window_font
-from bertviewer.plots.paper import ChartWidget, lay_out, on_paper, plot_svg
-from bertviewer.plots.svg.writing import svg_of
+from bertviewer.plots.svg import svg_of
 from tests.plots.kinds import (
     EVERY,
     KINDS,
@@ -52,12 +53,12 @@ def drawn(svg: str, width: int, height: int) -> QImage:
     return image
 
 
-def screen(plot: ChartWidget, width: int, height: int) -> QImage:
+def screen(plot: CanvasPlot, width: int, height: int) -> QImage:
     """Return the plot as the screen shows it."""
     image = QImage(width, height, QImage.Format.Format_RGB32)
     image.fill(LIGHT.surface)
-    with on_paper(plot):
-        lay_out(plot, width, height)
+    plot.resize(width, height)
+    with prepared(plot):
         painter = QPainter(image)
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # as on a widget
         plot.draw_on(painter)
@@ -122,8 +123,9 @@ def test_it_is_the_same_each_time(window: QWidget, show: Show, words: Sequence[s
 
 
 _PROGRAM = """
-from bertviewer.plots.paper import plot_svg, windowless_application
-application = windowless_application()
+from bertviewer.plots.export import plot_svg
+from bertviewer.plots.offscreen import offscreen_application
+application = offscreen_application()
 from tests.plots import test_svg
 for name, (show, _) in test_svg.KINDS.items():
     print(plot_svg(show(None), 560, 340))
@@ -248,10 +250,12 @@ def test_what_a_clip_leaves() -> None:
     assert fills == ["#ff0000", "#0000ff", "#654321"]
     red = next(root.iter(f"{SVG}rect"))
     assert [red.get(name) for name in ("x", "y", "width", "height")] == ["10", "10", "5", "5"]
-    assert "M10 20L30 20" in [each.get("d") for each in root.iter(f"{SVG}path")]
-    (group,) = (each for each in root.iter(f"{SVG}g") if "clip-path" in each.attrib)
-    (clip,) = root.iter(f"{SVG}clipPath")
-    assert group.get("clip-path") == f"url(#{clip.get('id')})"
+    groups = [each for each in root.iter(f"{SVG}g") if "clip-path" in each.attrib]
+    clips = {f"url(#{clip.get('id')})" for clip in root.iter(f"{SVG}clipPath")}
+    assert {each.get("clip-path") for each in groups} == clips
+    line, ellipse = (each[0] for each in groups)
+    assert line.get("d") == "M0 20L100 20"
+    assert ellipse.get("fill") == "#654321"
 
 
 def test_pens_are_as_wide_as_they_are() -> None:

@@ -18,8 +18,7 @@ from bertviewer.charts.chart import GridChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots import export
-from bertviewer.plots.matrix_layout import MatrixLayout
-from bertviewer.plots.token_matrix import TokenMatrix
+from bertviewer.plots.token_matrix import MatrixLayout, TokenMatrix
 from tests.plots.looking import HIGHEST, LOWEST, click, colors_of, hover, leave
 
 
@@ -126,7 +125,7 @@ def test_the_wheel_goes_nearer_to_what_it_is_on(plot: TokenMatrix) -> None:
         assert after[0] == pytest.approx(before[0])
         assert not is_wide or after[1] == pytest.approx(before[1])
     layout = layout_of(plot)
-    assert layout.cell > 10
+    assert layout.width > 10
     # All names that are in sight, and no others.
     first, last = layout.down.start, layout.down.end
     numbers = [int(word.removeprefix("word")) for word in words(plot)]
@@ -168,7 +167,7 @@ def test_keys_do_the_same(plot: TokenMatrix) -> None:
     for _ in range(8):
         QTest.keyClick(plot, Qt.Key.Key_Plus)
     near = layout_of(plot)
-    assert near.cell > whole.cell
+    assert near.width > whole.width
     QTest.keyClick(plot, Qt.Key.Key_Right)
     assert layout_of(plot).across.start > near.across.start
     QTest.keyClick(plot, Qt.Key.Key_Home)
@@ -178,7 +177,7 @@ def test_keys_do_the_same(plot: TokenMatrix) -> None:
     assert [place.token for place in told] == [0, 1, 69, 68]
     assert layout_of(plot).down.start <= 68 < layout_of(plot).down.end
     QTest.keyClick(plot, Qt.Key.Key_Minus)
-    assert layout_of(plot).cell < near.cell
+    assert layout_of(plot).width < near.width
     QTest.keyClick(plot, Qt.Key.Key_0)
     assert layout_of(plot) == whole
 

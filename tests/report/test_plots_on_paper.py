@@ -8,8 +8,8 @@ import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from bertviewer.charts.theme import GREY, PAPER, Theme
+from bertviewer.plots.export import plot_svg
 from bertviewer.plots.fonts import load_fonts
-from bertviewer.plots.paper import plot_svg
 from bertviewer.report.script_fonts import lettering_of
 from bertviewer.report.typst_files import compiled
 from tests.plots.kinds import KINDS, Show

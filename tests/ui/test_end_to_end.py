@@ -6,7 +6,7 @@ import numpy as np
 import pypdf
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPointF, Qt
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -24,7 +24,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import Line
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.module.formula_tab import FormulaTab
@@ -32,6 +32,7 @@ from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tree.columns import CLASS, MODULE, OUTPUT_SHAPE
 from bertviewer.ui.widgets.formula_view import FormulaView
 from tests.pdf_text import text_of
+from tests.plots.looking import box, pixel
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, has_error, is_drawn, last_run, show_tab, shown_error
 
@@ -99,7 +100,7 @@ def test_the_main_job(
     run = last_run(window)
     assert [token.id for token in run.tokens][:3] == [101, 2023, 2003]
 
-    plot, heatmap = find(window, LinePlot, "layerPlot"), find(window, GridPlot, "tokenHeatmap")
+    plot, heatmap = find(window, LinePlot, "layerPlot"), find(window, Heatmap, "tokenHeatmap")
     assert plot.isVisible()
     assert heatmap.isVisible()
     assert heatmap.chart is not None
@@ -139,11 +140,8 @@ def test_a_click_on_a_layer_selects_its_node(demo_window: MainWindow, qtbot: QtB
     plot = find(window, LinePlot, "layerPlot")
     value = lines(plot)[0].values[2]
     assert value is not None
-    box = plot.area.vb
-    qtbot.waitUntil(lambda: box.sceneBoundingRect().width() > 100)
-    scene = box.mapViewToScene(QPointF(2.0, value))
-    place = plot.mapFromScene(scene)
-    qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    qtbot.waitUntil(lambda: box(plot).width() > 100)
+    qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, pos=pixel(plot, 2.0, value))
     assert window.workspace.selection.row is not None
     assert window.workspace.selection.row.key == "encoder.layer.2"
     tree = find(window, QTreeView, "moduleTree")

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QComboBox, QPushButton, QWidget
 from bertviewer.charts.change_grid import CHANGE_MEASURES, MarkedGrid, change_grid, measure_title
 from bertviewer.core.comparison.comparison import Comparison
 from bertviewer.core.util.numbers import number_text
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.widgets.labels import ElidedLabel, muted_label
@@ -77,8 +77,8 @@ class ChangePage(QWidget):
             choice.setItemData(choice.count() - 1, hints[measure], role)
         return choice
 
-    def _make_plot(self) -> GridPlot:
-        plot = named(GridPlot(), "changePlot")
+    def _make_plot(self) -> Heatmap:
+        plot = named(Heatmap(), "changePlot")
         plot.cell_clicked.connect(self._on_cell)
         return plot
 

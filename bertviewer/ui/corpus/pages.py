@@ -32,10 +32,10 @@ from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.statistics.accumulators import DEVIATIONS
 from bertviewer.core.util.numbers import count_text, number_text
 from bertviewer.core.util.text import printable
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.canvas_plot import CanvasPlot
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.corpus.fields import CommandField
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
@@ -43,7 +43,6 @@ from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.choice_box import ChoiceBox
 from bertviewer.ui.views.empty_state import EmptyState
 from bertviewer.ui.views.figure_view import FigureView
-from bertviewer.ui.views.side_by_side import ChartPlot
 from bertviewer.ui.widgets.buttons import tool_button
 from bertviewer.ui.widgets.facts import Fact, FactGroup, FactsView
 from bertviewer.ui.widgets.labels import muted_label
@@ -89,7 +88,7 @@ class _ChartPage(QWidget):
     """Chart with a choice above it; redrawn, when visible, for the selected module."""
 
     def __init__(
-        self, workspace: Workspace, plot: Callable[[], ChartPlot], choice: ChoiceBox
+        self, workspace: Workspace, plot: Callable[[], CanvasPlot], choice: ChoiceBox
     ) -> None:
         super().__init__()
         self.workspace, self.choice = workspace, choice
@@ -211,7 +210,7 @@ class HeadsPage(_ChartPage):
             (translate("HeadsPage", _MEASURES[key][0]), key) for key in _MEASURES if key in known
         )
         choice = _choice("corpusMeasure", self.tr("Measure shown for each head"), items)
-        self._grid = named(PairGrid(), "corpusHeads")
+        self._grid = named(Heatmap(selects_pairs=True), "corpusHeads")
         super().__init__(workspace, lambda: self._grid, choice)
         self._grid.paired.connect(
             lambda row, head: workspace.selection.go(
@@ -293,7 +292,7 @@ class OutliersPage(QWidget):
         self._table.show_table(outlier_table(corpus, rows))
         self._table.chosen.connect(workspace.selection.go)
         title = self.tr("Share of sentences in which each feature is an outlier")
-        grid = ChartPanel(workspace, title, GridPlot)
+        grid = ChartPanel(workspace, title, Heatmap)
         grid.setContentsMargins(12, 0, 0, 0)
         named(grid.plot, "corpusOutlierGrid")
         grid.show_charts(outlier_chart(corpus, corpus.outliers, self._features[:MAX_COLUMNS]))

@@ -15,8 +15,8 @@ from bertviewer.charts.map.camera import Camera, fitted, fitted_width, placed_in
 from bertviewer.charts.map.part_graphs import PartGraphs, Scope
 from bertviewer.charts.theme import LIGHT, NORMAL, Theme
 from bertviewer.core.schema.flow import Flow
-from bertviewer.plots.flow_painting import Sheet, text_width
 from bertviewer.plots.fonts import type_scale
+from bertviewer.plots.graph_painting import PreparedDrawing, text_width
 from bertviewer.ui.map.map_style import Dress
 
 LEAST_LETTERS = 9.0
@@ -76,7 +76,7 @@ class Sheets:
         self._least = LEAST_LETTERS
         self._drawn: dict[tuple[Scope, float, bool], _Laid] = {}
         self._laid: dict[Scope, _Laid | None] = {}
-        self._painted: dict[Scope, Sheet] = {}
+        self._painted: dict[Scope, PreparedDrawing] = {}
 
     @property
     def theme(self) -> Theme:
@@ -124,13 +124,13 @@ class Sheets:
         laid = self._lay(part)
         return None if laid is None else laid.nodes.get(key)
 
-    def sheet(self, part: Scope) -> Sheet | None:
+    def sheet(self, part: Scope) -> PreparedDrawing | None:
         """Return a part ready to be painted."""
         laid = self._lay(part)
         if laid is None:
             return None
         if part not in self._painted:
-            self._painted[part] = Sheet(
+            self._painted[part] = PreparedDrawing(
                 laid.drawing, self._theme, self._dress.tints(part), has_title=False
             )
         return self._painted[part]

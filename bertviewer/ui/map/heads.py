@@ -118,5 +118,5 @@ def _image(scale: "ColorScale", values: "Values") -> QImage:
     """Return a head's picture; one that lets nothing be seen behind it says so by its format."""
     from numpy import isnan
 
-    image = scale.picture(values)
+    image = scale.image(values)
     return image if isnan(values).any() else image.convertToFormat(QImage.Format.Format_RGB32)

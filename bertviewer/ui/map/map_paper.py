@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QPointF
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
@@ -14,10 +13,9 @@ from bertviewer.charts.graph.layout import CANVAS
 from bertviewer.charts.map.camera import Camera
 from bertviewer.charts.map.coloring import MapColoring
 from bertviewer.charts.map.part_graphs import Scope
-from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import Theme
+from bertviewer.plots.canvas_plot import CanvasPlot
 from bertviewer.plots.fonts import window_font
-from bertviewer.plots.painted import PaintedPlot
 from bertviewer.plots.treemap_painting import paint_cells
 from bertviewer.ui.map.drawing_cache import Sheets
 from bertviewer.ui.map.map_style import Dress
@@ -32,19 +30,7 @@ from bertviewer.ui.views.chart_menu import choose_picture, copy_picture
 _MARGIN = 8.0
 
 
-class _Paper(PaintedPlot):
-    """A picture that nobody points at."""
-
-    def place_at(self, position: QPointF) -> SelectionKey | None:
-        """Return nothing."""
-        return None
-
-    def text_at(self, position: QPointF) -> str:
-        """Return nothing."""
-        return ""
-
-
-class AreasPaper(_Paper):
+class AreasPaper(CanvasPlot):
     """The rectangles of a treemap, as large as they are in the window."""
 
     def __init__(self, view: TreemapView, tint: Callable[[str], NodeColor]) -> None:
@@ -59,7 +45,7 @@ class AreasPaper(_Paper):
             paint_cells(painter, self._cell, self._tint, self.theme, window_font())
 
 
-class MapPaper(_Paper):
+class MapPaper(CanvasPlot):
     """All of a part, as large as it is drawn, without what only tells where one is."""
 
     def __init__(self, sheets: Sheets, part: Scope, tiles: Tiles, parent: QWidget) -> None:
@@ -98,7 +84,7 @@ def part_paper(picture: FlowPicture, dress: Dress, tiles: Tiles) -> MapPaper | N
     return MapPaper(sheets, part, tiles, picture)
 
 
-def take(paper: PaintedPlot, title: str, workspace: Workspace, *, is_saved: bool) -> None:
+def take(paper: CanvasPlot, title: str, workspace: Workspace, *, is_saved: bool) -> None:
     """Ask for a file and write a picture to it, or put it on the clipboard."""
     if is_saved:
         name = "-".join(re.findall(r"[a-z0-9]+", title.lower()))[: MAX_LENGTH - len(".png")]

@@ -25,7 +25,7 @@ from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.views.staleness import StaleLabel
 
 if TYPE_CHECKING:
-    from bertviewer.plots.painted import PaintedPlot
+    from bertviewer.plots.canvas_plot import CanvasPlot
 
 
 class MapTab(MapFrame):
@@ -189,7 +189,7 @@ class MapTab(MapFrame):
         made = dressing(self._atlas, self._known, self._head.measure.measure, LIGHT, ())
         if self._head.treemap.isChecked():
             title = f"treemap {made.facts.name(Scope(self._treemap.path))}"
-            paper: PaintedPlot | None = map_paper.areas_paper(self._treemap, made.coloring)
+            paper: CanvasPlot | None = map_paper.areas_paper(self._treemap, made.coloring)
         else:
             title = f"map {made.facts.name(self._canvas.part)}"
             heads = self._heads.images_in(LIGHT) if self._heads.images else {}

@@ -16,7 +16,7 @@ from bertviewer.core.analysis.attention_maps import (
     RankedHead,
     ranked_heads,
 )
-from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.run_view import RunCache, RunView
@@ -60,7 +60,7 @@ class AllHeads(RunView[object]):
         self._highest = tool_button("bestHead", "")
         for button in (self._thumbnails, self._highest):
             button.setAutoRaise(True)
-        self._grids: list[PairGrid] = []
+        self._grids: list[Heatmap] = []
         self.panel = ChartPanel(workspace, "", self._make_grid, (self._measure, self._thumbnails))
         self._grids[0].setObjectName("allHeads")
         at_left = self._highest, Qt.AlignmentFlag.AlignLeft
@@ -139,8 +139,8 @@ class AllHeads(RunView[object]):
         known = self._cache.of(recorded)
         return {layer: known[layer].measures for layer in self._layers if layer in known}
 
-    def _make_grid(self) -> PairGrid:
-        grid = PairGrid()
+    def _make_grid(self) -> Heatmap:
+        grid = Heatmap(selects_pairs=True)
         grid.setAccessibleName(self.tr("All heads"))
         grid.paired.connect(lambda row, _column: self.chosen.emit(self._layers[row]))
         self._grids.append(grid)

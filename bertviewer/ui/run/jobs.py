@@ -54,7 +54,7 @@ def heads_job(
 ) -> dict[AttentionLayer, HeadsOfLayer]:
     """Compute the attention of layers; return measures and thumbnails of their heads."""
     from bertviewer.core.analysis.attention_maps import head_measures
-    from bertviewer.plots.head_pictures import shaded
+    from bertviewer.plots.thumbnails import shaded
 
     found = {}
     for layer in layers:

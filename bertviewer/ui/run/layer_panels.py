@@ -20,7 +20,7 @@ from bertviewer.core.statistics.accumulators import DEVIATIONS
 from bertviewer.core.statistics.row_statistics import TokenStatistics
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.core.util.text import isolated
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
@@ -48,7 +48,7 @@ class TokenNormsPanel(ChartPanel):
         statistics: RunCache[str, tuple[TokenStatistics, ...]],
         controls: Sequence[QWidget] = (),
     ) -> None:
-        super().__init__(workspace, "", GridPlot, controls, has_axis_titles=False)
+        super().__init__(workspace, "", Heatmap, controls, has_axis_titles=False)
         self.plot.setObjectName("tokenHeatmap")
         self._statistics = statistics
         self._drawn: object = None  # drawing 512 tokens again would take a while

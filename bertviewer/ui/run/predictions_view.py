@@ -20,7 +20,7 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import ModelSource, find_task
 from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.fonts import weighted
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.run.run_view import RunView
 from bertviewer.ui.run.words_panel import WordsPanel
@@ -215,7 +215,7 @@ class ClassesPanel(QWidget):
         self._partners = Alignment()
         self._best = named(plain_label(""), "classSummary")
         self._table = FigureView(workspace, "classTable", self.tr("Scores of the classes"))
-        self._grid = ChartPanel(workspace, self.tr("Probability of each label"), GridPlot)
+        self._grid = ChartPanel(workspace, self.tr("Probability of each label"), Heatmap)
         self._grid.plot.setObjectName("labelGrid")
         self._answer = ChartPanel(workspace, self.tr("Start and end of the answer"), LinePlot)
         self._answer.plot.setObjectName("answerPlot")

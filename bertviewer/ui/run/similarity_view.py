@@ -15,7 +15,7 @@ from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_w
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.text import isolated
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.pair_matrix import PairMatrix
+from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.run.run_view import RunView, ViewTopic, show_both_action, show_view_action
 from bertviewer.ui.state.pages import Page
 from bertviewer.ui.state.workspace import Workspace
@@ -45,7 +45,7 @@ class SimilarityView(RunView[object]):
             ),
         )
         self._fixed_scale.setChecked(True)
-        self._grids: list[PairMatrix] = []  # the current run's, and the baseline's
+        self._grids: list[TokenMatrix] = []  # the current run's, and the baseline's
         tip = self.tr("Compare two sentences as vectors, against unrelated sentences")
         sentences = tool_button("wholeSentences", self.tr("Sentences"), tip)
         sentences.setAutoRaise(True)
@@ -121,8 +121,8 @@ class SimilarityView(RunView[object]):
     def _show_sentences(self) -> None:
         self.workspace.show_page(Page.SENTENCE)
 
-    def _make_grid(self) -> PairMatrix:
-        self._grids.append(PairMatrix())
+    def _make_grid(self) -> TokenMatrix:
+        self._grids.append(TokenMatrix(selects_pairs=True))
         return self._grids[-1]
 
     def _mark_other(self) -> None:

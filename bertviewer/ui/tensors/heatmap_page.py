@@ -8,7 +8,7 @@ from bertviewer.core.checkpoints.reading import Span
 from bertviewer.core.tensors.axes import Axis
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.tensors.reduction import TensorMap, tensor_map
-from bertviewer.plots.zoom_plot import ZoomPlot
+from bertviewer.plots.heatmap import RegionHeatmap
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.page import TensorPage
 from bertviewer.ui.views.chart_panel import ChartPanel
@@ -40,7 +40,7 @@ class HeatmapPage(TensorPage):
         self._zoom_out = flat_button("heatmapFarther", "−", self.tr("Zoom out (mouse wheel)"))
         self._all = flat_button("heatmapAll", self.tr("Fit"), self.tr("Zoom to fit"))
         controls = (self._shown, zoom_in, self._zoom_out, self._all)
-        plot = named(ZoomPlot(), "tensorHeatmap")
+        plot = named(RegionHeatmap(), "tensorHeatmap")
         self._panel = ChartPanel(workspace, "", lambda: plot, controls)
         self.set_content(self._panel)
         self._shown.currentIndexChanged.connect(self.refresh)

@@ -14,6 +14,7 @@ from bertviewer.core.tensors.matrix import Matrix, TensorPart
 from bertviewer.core.tensors.scan import matrix_histogram, scan
 from bertviewer.core.tensors.spectrum import SHARE, Spectrum, singular_values, svd_cost
 from bertviewer.core.util.progress import Progress
+from bertviewer.plots.canvas_plot import CanvasPlot
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.ui.state.workspace import Workspace
@@ -22,7 +23,6 @@ from bertviewer.ui.views.chart_panel import ChartPanel
 from bertviewer.ui.views.data_view import Notice, Query
 from bertviewer.ui.views.empty_state import CallToAction
 from bertviewer.ui.views.figure_view import FigureView
-from bertviewer.ui.views.side_by_side import ChartPlot
 from bertviewer.ui.widgets.layouts import named, split
 
 MAX_COST = 20_000_000_000
@@ -35,7 +35,7 @@ class _PlotPage(TensorPage):
     def __init__(
         self,
         workspace: Workspace,
-        plot: Callable[[], ChartPlot],
+        plot: Callable[[], CanvasPlot],
         table: FigureView,
         width: int,
         *controls: QWidget,

@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, QPointF
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 
@@ -17,16 +16,12 @@ from bertviewer.charts.table import Tabular, csv_text, tabbed_text
 from bertviewer.core.saving import atomic_files as files
 from bertviewer.core.util.errors import UserError
 from bertviewer.plots import export
-from bertviewer.plots.paper import ChartWidget
-from bertviewer.plots.plot import Plot
+from bertviewer.plots.canvas_plot import CanvasPlot
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.links import show_values
 from bertviewer.ui.widgets.layouts import named
 from bertviewer.ui.widgets.messages import show_error
-
-if TYPE_CHECKING:
-    from bertviewer.ui.views.side_by_side import ChartPlot  # and with it all plots
 
 _SHOW_VALUES = QT_TRANSLATE_NOOP("chart_menu", "Show &values")
 
@@ -36,11 +31,11 @@ class _Entry(Struct, frozen=True):
 
     name: str
     title: str
-    run: Callable[["ChartPlot", Chart, str, Workspace], None]
+    run: Callable[[CanvasPlot, Chart, str, Workspace], None]
 
 
 def add_chart_actions(
-    menu: QMenu, plot: "ChartPlot", workspace: Workspace, title: Callable[[], str]
+    menu: QMenu, plot: CanvasPlot, workspace: Workspace, title: Callable[[], str]
 ) -> None:
     """Add actions that copy or save a plot; they are disabled while it has no chart.
 
@@ -62,12 +57,14 @@ def add_chart_actions(
     menu.aboutToShow.connect(enable)
 
 
-def add_values_action(menu: QMenu, plot: QWidget, position: QPoint, workspace: Workspace) -> None:
+def add_values_action(
+    menu: QMenu, plot: CanvasPlot, position: QPoint, workspace: Workspace
+) -> None:
     """Add an action that shows the output of the module at a point of the current run's plot."""
     run = workspace.runs.run
-    if run is None or not isinstance(plot, Plot):
+    if run is None:
         return
-    place = plot.place_at(plot.mapToScene(position))
+    place = plot.place_at(QPointF(position))
     activation = None if place is None or place.path is None else run.activation(place.path)
     # A point does not tell the calls of a module apart.
     if place is None or activation is None or len(activation.calls) > 1:
@@ -85,12 +82,12 @@ def save(parent: QWidget, path: Path, content: Callable[[], bytes], workspace: W
         show_error(parent, str(error))
 
 
-def save_picture(plot: ChartWidget, path: Path, workspace: Workspace, title: str = "") -> None:
+def save_picture(plot: CanvasPlot, path: Path, workspace: Workspace, title: str = "") -> None:
     """Write an image in the format of the file's suffix, or PNG; with a title, as a figure."""
     suffix = path.suffix.lower()
-    kind = next((kind for kind in export.PICTURES if kind.suffix == suffix), None)
+    kind = next((kind for kind in export.IMAGE_FORMATS if kind.suffix == suffix), None)
     if kind is None:
-        kind = export.PICTURES[0]
+        kind = export.IMAGE_FORMATS[0]
         path = path.with_name(f"{path.name}{kind.suffix}")
     save(plot, path, partial(kind.content, plot, title), workspace)
 
@@ -100,23 +97,23 @@ def save_data(parent: QWidget, data: Tabular, path: Path, workspace: Workspace) 
     save(parent, path, lambda: csv_text(data).encode(), workspace)
 
 
-def copy_picture(plot: ChartWidget, title: str = "") -> None:
+def copy_picture(plot: CanvasPlot, title: str = "") -> None:
     """Copy an image of the plot to the clipboard; with a title, as a figure."""
     QApplication.clipboard().setImage(QImage.fromData(export.png(plot, title)))
 
 
-def choose_picture(plot: ChartWidget, proposal: str, workspace: Workspace, title: str = "") -> None:
+def choose_picture(plot: CanvasPlot, proposal: str, workspace: Workspace, title: str = "") -> None:
     """Ask for a file name and write an image of the plot."""
     name, chosen = QFileDialog.getSaveFileName(
         plot,
         translate("chart_menu", "Save image"),
         proposal,
-        ";;".join(kind.file_filter for kind in export.PICTURES),
+        ";;".join(kind.file_filter for kind in export.IMAGE_FORMATS),
     )
     if name:
         path = Path(name)
         if not path.suffix:
-            suffixes = {kind.file_filter: kind.suffix for kind in export.PICTURES}
+            suffixes = {kind.file_filter: kind.suffix for kind in export.IMAGE_FORMATS}
             path = path.with_name(f"{path.name}{suffixes.get(chosen, '')}")
         save_picture(plot, path, workspace, title)
 
@@ -130,24 +127,24 @@ def choose_data(parent: QWidget, data: Tabular, proposal: str, workspace: Worksp
         save_data(parent, data, Path(name), workspace)
 
 
-def _copy_picture(plot: "ChartPlot", _chart: Chart, title: str, _workspace: Workspace) -> None:
+def _copy_picture(plot: CanvasPlot, _chart: Chart, title: str, _workspace: Workspace) -> None:
     copy_picture(plot, title or plot.accessibleName())
 
 
-def _choose_picture(plot: "ChartPlot", chart: Chart, title: str, workspace: Workspace) -> None:
-    proposal = _proposal(plot, chart, title, export.PICTURES[0].suffix)
+def _choose_picture(plot: CanvasPlot, chart: Chart, title: str, workspace: Workspace) -> None:
+    proposal = _proposal(plot, chart, title, export.IMAGE_FORMATS[0].suffix)
     choose_picture(plot, proposal, workspace, title or plot.accessibleName())
 
 
-def _copy_data(_plot: "ChartPlot", chart: Chart, _title: str, _workspace: Workspace) -> None:
+def _copy_data(_plot: CanvasPlot, chart: Chart, _title: str, _workspace: Workspace) -> None:
     QApplication.clipboard().setText(tabbed_text(chart))
 
 
-def _choose_data(plot: "ChartPlot", chart: Chart, title: str, workspace: Workspace) -> None:
+def _choose_data(plot: CanvasPlot, chart: Chart, title: str, workspace: Workspace) -> None:
     choose_data(plot, chart, _proposal(plot, chart, title, ".csv"), workspace)
 
 
-def _proposal(plot: "ChartPlot", chart: Chart, title: str, suffix: str) -> str:
+def _proposal(plot: CanvasPlot, chart: Chart, title: str, suffix: str) -> str:
     # A title in another script is replaced by the plot's object name: "layer Plot".
     name = re.sub(r"(?=[A-Z])", " ", plot.objectName())
     return file_name(chart, title, suffix, name)

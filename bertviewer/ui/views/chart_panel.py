@@ -13,13 +13,13 @@ from bertviewer.charts.chart import Chart
 from bertviewer.charts.comparison import Alignment, compared_charts
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import GRID, NORMAL
+from bertviewer.plots.canvas_plot import CanvasPlot
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.plots.plot import Plot
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.views.chart_menu import add_chart_actions, add_values_action
 from bertviewer.ui.views.empty_state import CallToAction, ContentStack
-from bertviewer.ui.views.side_by_side import ChartPlot, Column, SideBySide
+from bertviewer.ui.views.side_by_side import Column, SideBySide
 from bertviewer.ui.views.value_tooltip import ValueTooltip
 from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
@@ -44,7 +44,7 @@ class ChartPanel(QWidget):
         self,
         workspace: Workspace,
         title: str,
-        make_plot: Callable[[], ChartPlot],
+        make_plot: Callable[[], CanvasPlot],
         controls: Sequence[QWidget] = (),
         *,
         has_axis_titles: bool = True,
@@ -76,7 +76,7 @@ class ChartPanel(QWidget):
         self.show_charts(None)
 
     @property
-    def plot(self) -> ChartPlot:
+    def plot(self) -> CanvasPlot:
         """The plot of the current run, or of both."""
         return self._columns[0].plot
 
@@ -150,8 +150,7 @@ class ChartPanel(QWidget):
 
     def _add_column(self, name: str, select: Callable[[SelectionKey], None]) -> None:
         plot = self._make_plot()
-        if isinstance(plot, Plot):
-            plot.is_titled = self._has_axis_titles
+        plot.is_titled = self._has_axis_titles
         plot.reached.connect(partial(self._show_focused_value, plot))
         plot.set_theme(theme_of(self))
         plot.show_chart(None)
@@ -181,7 +180,7 @@ class ChartPanel(QWidget):
     def _get_title(self) -> str:
         return self._line.title
 
-    def _open_menu(self, plot: ChartPlot, position: QPoint) -> None:
+    def _open_menu(self, plot: CanvasPlot, position: QPoint) -> None:
         menu = QMenu(plot)
         if plot is self.plot:
             add_values_action(menu, plot, position, self._workspace)
@@ -189,21 +188,21 @@ class ChartPanel(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(plot.mapToGlobal(position))
 
-    def _show_hovered_value(self, plot: ChartPlot, text: str) -> None:
+    def _show_hovered_value(self, plot: CanvasPlot, text: str) -> None:
         self._show_value(plot, text, self.mapFromGlobal(QCursor.pos()))
 
-    def _show_focused_value(self, plot: ChartPlot, text: str, position: QPoint) -> None:
+    def _show_focused_value(self, plot: CanvasPlot, text: str, position: QPoint) -> None:
         self._show_value(plot, text, plot.mapTo(self, position))
 
-    def _show_value(self, plot: ChartPlot, text: str, position: QPoint) -> None:
+    def _show_value(self, plot: CanvasPlot, text: str, position: QPoint) -> None:
         self._tooltip.show_text(text, position)
         plot.setAccessibleDescription(text)
 
     def _describe_focused_point(self) -> None:
         """Show the value at the keyboard's point again: moving it may have redrawn the chart."""
         for column in self._columns:
-            if isinstance(column.plot, Plot) and column.plot.hasFocus():
-                column.plot.tell_reached()
+            if column.plot.hasFocus():
+                column.plot.describe_focused()
 
     def _select(self, place: SelectionKey) -> None:
         self._workspace.selection.go(place)

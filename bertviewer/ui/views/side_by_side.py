@@ -1,9 +1,6 @@
 """Plots of the baseline and the current run side by side, with shared titles and scales."""
 
-from collections.abc import Sequence
 from functools import partial
-from math import inf
-from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
@@ -13,27 +10,18 @@ from typing_extensions import override
 from bertviewer.charts.chart import Chart, GridChart, HeadsChart
 from bertviewer.charts.comparison import common_title
 from bertviewer.charts.theme import SMALL
-from bertviewer.plots.arc_plot import ArcPlot
+from bertviewer.plots.canvas_plot import CanvasPlot
 from bertviewer.plots.fonts import sized
-from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.painted import PaintedPlot
-from bertviewer.plots.token_matrix import TokenMatrix
-from bertviewer.plots.token_plot import TokenPlot
 from bertviewer.ui.widgets.layouts import hbox, vbox
 
 MIN_SHARE = 0.4
 """Minimum width of a plot with few cells, as a share of the other plot's width."""
 
-ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid | TokenMatrix | ArcPlot
-
 
 class Column(QWidget):
     """A plot below the name of its run, which is hidden if there is only one."""
 
-    def __init__(self, plot: ChartPlot, name: str) -> None:
+    def __init__(self, plot: CanvasPlot, name: str) -> None:
         super().__init__()
         self.plot = plot
         self.name = QLabel(name)
@@ -59,8 +47,7 @@ class SideBySide(QWidget):
         """Add a plot to the left of the others."""
         self.columns.append(column)
         self._row.insertWidget(0, column, 1)
-        if isinstance(column.plot, TokenPlot):
-            column.plot.looked.connect(partial(self._couple, column.plot))
+        column.plot.view_changed.connect(partial(self._couple, column.plot))
 
     def show_charts(self, b: Chart | None, a: Chart | None) -> None:
         """Draw the current run's chart, and the baseline's if there is one."""
@@ -69,12 +56,11 @@ class SideBySide(QWidget):
         for column, chart in zip(self.columns, (b, a), strict=False):
             # Clearing an empty plot takes as long as drawing one.
             if chart is not None or column.plot.chart is not None:
-                column.plot.show_chart(chart)  # type: ignore[arg-type]
+                column.plot.show_chart(chart)
             column.name.setVisible(is_double)
         for column in self.columns[1:]:
             column.setVisible(is_double)
-        if isinstance(of_b := self.columns[0].plot, TokenPlot):
-            self._couple(of_b)
+        self._couple(self.columns[0].plot)
         self._balance()
 
     @override
@@ -82,53 +68,34 @@ class SideBySide(QWidget):
         super().resizeEvent(event)
         self._balance()
 
-    def _couple(self, plot: TokenPlot) -> None:
+    def _couple(self, plot: CanvasPlot) -> None:
         """Zoom and scroll the other plots like one of them."""
         for column in self.columns:
-            if isinstance(other := column.plot, TokenPlot) and other is not plot:
-                other.look_like(plot)
+            if column.plot is not plot:
+                column.plot.look_like(plot)
 
     def _share(self, title: str | None) -> None:
         """Share a title of the values among both plots, or nothing."""
         b, *others = (column.plot for column in self.columns)
         for a in others:
-            if isinstance(a, GridPlot | PaintedPlot) and isinstance(b, GridPlot | PaintedPlot):
-                a.share(None if title is None else "right", title or "")
-                b.share(None if title is None else "left", title or "")
-            _align(a, b, title is not None)
-            _align(b, a, title is not None)
+            a.share(None if title is None else "right", title or "")
+            b.share(None if title is None else "left", title or "")
+            a.align(None if title is None else b)
+            b.align(None if title is None else a)
 
     def _balance(self) -> None:
         """Make the plots so wide that their cells are equally wide."""
         columns = [column for column in self.columns if not column.isHidden()]
         plots = [column.plot for column in columns]
-        taken = [p.beside_cells() for p in plots if isinstance(p, GridPlot | PaintedPlot)]
-        if len(taken) != len(plots):
-            return
+        taken = [plot.reserved_width() for plot in plots]
         room = self.width() - self._row.spacing() * (len(plots) - 1) - sum(taken)
-        counts = _counts(plots)
+        counts = [plot.cells_across() for plot in plots]
         shares = [max(count, max(counts) * MIN_SHARE) for count in counts]
         cells = [room * share / sum(shares) for share in shares]
         for column, wide, own in zip(columns, cells, taken, strict=True):
             self._row.setStretchFactor(column, max(1, round(wide + own)))
-        least = min(wide / count for wide, count in zip(cells, counts, strict=True))
-        for plot in plots:
-            if isinstance(plot, GridPlot):
-                plot.look_like_cells_of(least if len(plots) > 1 else inf)
         # Otherwise they would be drawn twice.
         self._row.activate()
-
-
-def _counts(plots: Sequence[ChartPlot]) -> list[int]:
-    """Return the number of cells in a row of each grid, 1 for other plots."""
-    return [p.chart.values.shape[1] if isinstance(p, GridPlot) and p.chart else 1 for p in plots]
-
-
-def _align(plot: ChartPlot, other: ChartPlot, is_shared: bool) -> None:
-    """Let a plot leave as much room for its labels as another one of the same kind."""
-    model: Any = other if is_shared and type(plot) is type(other) else None
-    if isinstance(plot, GridPlot | TokenMatrix | HeadGrid):
-        plot.align(model)
 
 
 def _common(b: Chart | None, a: Chart | None) -> str | None:

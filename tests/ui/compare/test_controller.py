@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -22,12 +22,13 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.building.backend import torch
 from bertviewer.core.saving.model_files import IS_THE_MODELS
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.ui.compare.window import ComparisonWindow
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.widgets.labels import ElidedLabel
 from bertviewer.ui.widgets.messages import ErrorBar
+from tests.plots.looking import pixel
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, has_error, shown_error
 
@@ -217,15 +218,13 @@ def test_a_click_selects_the_tensor_and_its_module(
         lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
     )
     window = find(tiny_window, ComparisonWindow)
-    plot = find(window, GridPlot, "changePlot")
+    plot = find(window, Heatmap, "changePlot")
     chart = plot.chart
     assert isinstance(chart, MarkedGrid)
     name = "encoder.layer.1.attention.self.query.bias"
     cell = next(cell for cell, note in chart.notes.items() if note.name == name)
     x, y = cell[1] + 0.5, cell[0] + 0.5
-    view = plot.area.vb
-    place = plot.mapFromScene(view.mapViewToScene(QPointF(x, y)))
-    qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, pos=pixel(plot, x, y))
     selection = tiny_window.workspace.selection
     assert selection.place.path == "encoder.layer.1.attention.self.query"
     find(window, QPushButton, "showInTable").click()

@@ -25,7 +25,7 @@ from bertviewer.core.comparison.comparison import (
     State,
     compare_architectures,
 )
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.ui.compare.tensor_table import (
     CHANGED,
     COSINE,
@@ -251,7 +251,7 @@ def test_a_new_window_takes_the_room_that_there_is(worker: Worker, qtbot: QtBot)
 def test_keys_go_from_tensor_to_tensor(worker: Worker, qtbot: QtBot) -> None:
     window = shown(compared(5), worker, qtbot)
     find(window, QTabWidget, "comparisonTabs").setCurrentIndex(0)
-    plot, told = find(window, GridPlot, "changePlot"), find(window, QLabel, "pickedTensor")
+    plot, told = find(window, Heatmap, "changePlot"), find(window, QLabel, "pickedTensor")
     readout = find(window, ValueTooltip)
     qtbot.keyClick(plot, Qt.Key.Key_Down)
     first = told.text()

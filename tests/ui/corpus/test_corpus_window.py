@@ -20,10 +20,9 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.corpus.corpus import Corpus, outlier_rows
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.corpus.window import CorpusWindow
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.widgets.facts import FactsView
@@ -116,7 +115,7 @@ def test_heads_lead_to_themselves(demo_window: MainWindow, corpus: Made, qtbot: 
     folder, found = corpus
     window = shown(demo_window, folder, qtbot)
     bring(window, "Heads")
-    grid = find(window, PairGrid, "corpusHeads")
+    grid = find(window, Heatmap, "corpusHeads")
     entropy = np.array([one.entropy for one in found.heads.values()])
     assert grid.chart is not None
     assert grid.chart.values.tolist() == entropy.tolist()
@@ -149,7 +148,7 @@ def test_outlier_features_are_told_and_chosen(
     table.selectRow(1)
     qtbot.keyClick(table, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
     assert demo_window.workspace.selection.feature == rows[0].feature
-    grid = find(window, GridPlot, "corpusOutlierGrid").chart
+    grid = find(window, Heatmap, "corpusOutlierGrid").chart
     assert grid is not None
     assert found.outliers is not None
     assert grid.values[:, 0].tolist() == [

@@ -60,7 +60,7 @@ def test_tiles_are_the_heads_own_attention(tab: MapTab, demo_window: MainWindow)
     for image, head in zip(images, maps.probabilities, strict=True):
         assert (image.height(), image.width()) == head.shape
         scale = ColorScale(levels, color_table(theme, False), is_root=True)
-        assert image == scale.picture(head).convertToFormat(QImage.Format.Format_RGB32)
+        assert image == scale.image(head).convertToFormat(QImage.Format.Format_RGB32)
 
 
 def test_a_click_on_a_tile_selects_the_head(

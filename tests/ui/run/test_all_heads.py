@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QComboBox, QToolButton
 
 from bertviewer.charts.attention import AllHeadsChart
 from bertviewer.core.util.errors import UserError
-from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.ui.run import jobs
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.plots.looking import colors_of, pixel
@@ -73,7 +73,7 @@ def test_the_highest_is_marked_and_gone_to(shown: MainWindow, settle: Settle) ->
     button = find(shown, QToolButton, "bestHead")
     assert button.text() == f"highest: layer {layer}, head {number} · {figures.max():.3f}"
     assert button.toolTip().count("layer") == 5
-    grid = find(shown, PairGrid, "allHeads")
+    grid = find(shown, Heatmap, "allHeads")
     corner = pixel(grid, number + 1, layer + 1)
     spot = grid.grab().toImage().copy(corner.x() - 10, corner.y() + 1, 9, 9)
     assert grid.theme.text in colors_of(spot)
@@ -89,7 +89,7 @@ def test_pictures_of_all_heads(shown: MainWindow, settle: Settle) -> None:
     assert isinstance(chart, AllHeadsChart)
     assert chart.pictures is None
     table = repr(chart.table())
-    grid = find(shown, PairGrid, "allHeads")
+    grid = find(shown, Heatmap, "allHeads")
     before = grid.grab().toImage()
     find(shown, QToolButton, "headPictures").click()
     settle()

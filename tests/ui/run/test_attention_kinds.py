@@ -15,7 +15,7 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
@@ -62,7 +62,7 @@ def test_calls_of_a_shared_layer(tiny: Open, settle: Settle) -> None:
     settle()
     (chart,) = charts(window, "allHeads")
     assert chart.values.shape == (3, 3)
-    plot = find(window, PairGrid, "allHeads")
+    plot = find(window, Heatmap, "allHeads")
     click(plot, pixel(plot, 1.5, 0.5))
     settle()
     assert choice(window).currentText() == "layer 0"
@@ -98,7 +98,7 @@ def test_a_single_head_has_the_room_of_all_heads(tiny: Open, settle: Settle) -> 
     assert not grid.isVisible()
     find(window, QToolButton, "allLayers").click()
     settle()
-    assert find(window, PairGrid, "allHeads").isVisible()
+    assert find(window, Heatmap, "allHeads").isVisible()
     find(window, QToolButton, "allLayers").click()
     settle()
     assert not grid.isVisible()

@@ -12,7 +12,7 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.util.errors import UserError
 from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.run import jobs
 from bertviewer.ui.shell.main_window import MainWindow
@@ -181,7 +181,7 @@ def test_figures_of_all_layers(shown: MainWindow, settle: Settle) -> None:
     (chart,) = charts(shown, "allHeads")
     expected = np.array([plain_distances(weights) for weights in eager(B)])
     assert chart.values == pytest.approx(expected, abs=1e-4)
-    plot = find(shown, PairGrid, "allHeads")
+    plot = find(shown, Heatmap, "allHeads")
     click(plot, pixel(plot, 9.5, 4.5))
     settle()
     assert shown.workspace.selection.place.path == "encoder.layer.4.attention.self"

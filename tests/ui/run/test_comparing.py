@@ -5,18 +5,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import GridChart, LineChart
 from bertviewer.charts.selection_key import SelectionKey
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.chart_panel import ChartPanel
+from tests.plots.looking import box, position
 from tests.ui.finding import find, last_run, shown_error
 from tests.ui.run.two_runs import A, run, settle
 
@@ -67,7 +67,7 @@ def test_the_difference_is_of_the_same_tokens(
 
 def test_a_click_on_a_selects_the_same_token_of_b(compared: MainWindow) -> None:
     _, norms = panels(compared)
-    (of_a,) = (plot for plot in norms.findChildren(GridPlot) if plot is not norms.plot)
+    (of_a,) = (plot for plot in norms.findChildren(Heatmap) if plot is not norms.plot)
     of_a.clicked.emit(SelectionKey(token=6))
     assert compared.workspace.selection.token == 7
     assert of_a.selection.token == 6
@@ -210,9 +210,8 @@ def test_the_value_under_the_mouse_is_told(
     settle(demo_window, worker, qtbot)
     layers, norms = panels(demo_window)
     assert isinstance(layers.plot, LinePlot)
-    assert isinstance(norms.plot, GridPlot)
-    box = norms.plot.area.vb
-    qtbot.waitUntil(lambda: box.sceneBoundingRect().width() > 50)
-    position = box.mapViewToScene(QPointF(2.5, 3.5))
+    assert isinstance(norms.plot, Heatmap)
+    plot = norms.plot
+    qtbot.waitUntil(lambda: box(plot).width() > 50)
     norm = last_run(demo_window).token_norms[3][2]
-    assert norms.plot.text_at(position).endswith(f"{norm:.7g}")
+    assert plot.text_at(position(plot, 2.5, 3.5)).endswith(f"{norm:.7g}")

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.selection_key import SelectionKey
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.run.words_panel import WordsPanel
 from bertviewer.ui.shell.main_window import MainWindow
@@ -174,7 +174,7 @@ def test_classes(
     assert len(rows) == len(last_run(window).tokens)
     shown = [
         widget
-        for kind in (GridPlot, LinePlot)
+        for kind in (Heatmap, LinePlot)
         for widget in window.findChildren(kind)
         if widget.objectName() in ("labelGrid", "answerPlot") and widget.isVisible()
     ]

@@ -16,13 +16,13 @@ from bertviewer.charts.chart import GridChart
 from bertviewer.charts.theme import LIGHT
 from bertviewer.plots import export
 from bertviewer.plots.arc_plot import ArcPlot
-from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.side_by_side import Column, SideBySide
-from tests.plots.looking import colors_of
+from tests.plots.looking import box, colors_of
 from tests.plots.test_token_matrix import chart_of
 from tests.ui.finding import find
 from tests.ui.run.two_runs import settle
@@ -43,7 +43,7 @@ def show(window: MainWindow, title: str, name: str, worker: Worker, qtbot: QtBot
     settle(window, worker, qtbot)
 
 
-def rest(plots: Sequence[GridPlot | HeadGrid]) -> None:
+def rest(plots: Sequence[Heatmap | HeadGrid]) -> None:
     """Let events pass until the plots keep their sizes: axes find theirs while they are drawn."""
     before = None
     while before != (now := [size(plot) for plot in plots]):
@@ -55,9 +55,9 @@ def rest(plots: Sequence[GridPlot | HeadGrid]) -> None:
         QApplication.processEvents()
 
 
-def size(plot: GridPlot | HeadGrid) -> tuple[float, float]:
+def size(plot: Heatmap | HeadGrid) -> tuple[float, float]:
     """Return the size of the cells, or of the first head."""
-    return cells(plot) if isinstance(plot, GridPlot) else plot.head_rect(0).size().toTuple()
+    return cells(plot) if isinstance(plot, Heatmap) else plot.head_rect(0).size().toTuple()
 
 
 def columns(window: MainWindow, name: str) -> list[Column]:
@@ -69,17 +69,21 @@ def columns(window: MainWindow, name: str) -> list[Column]:
     )
 
 
-def cells(plot: GridPlot) -> tuple[float, float]:
-    box = plot.area.vb
-    return box.width(), box.height()
+def cells(plot: Heatmap) -> tuple[float, float]:
+    return box(plot).width(), box(plot).height()
 
 
-def left_title(plot: GridPlot) -> str:
-    title: str = plot.area.getAxis("left").title
-    return title
+def left_title(plot: Heatmap) -> str:
+    """Return the title that is drawn at the left."""
+    is_drawn = plot.neighbour != "left" and plot.chart is not None
+    return plot.chart.y_title if plot.chart is not None and is_drawn else ""
 
 
-def cell_width(plot: GridPlot) -> float:
+def has_bar(plot: Heatmap) -> bool:
+    return plot.color_bar is not None
+
+
+def cell_width(plot: Heatmap) -> float:
     assert plot.chart is not None
     return cells(plot)[0] / len(plot.chart.columns)
 
@@ -89,13 +93,14 @@ def test_two_grids_share_the_title_and_the_bar(
 ) -> None:
     show(compared, "Layers", "tokenHeatmap", worker, qtbot)
     b, a = (column.plot for column in columns(compared, "tokenHeatmap"))
-    assert isinstance(a, GridPlot)
-    assert isinstance(b, GridPlot)
+    assert isinstance(a, Heatmap)
+    assert isinstance(b, Heatmap)
     for wanted in (QSize(1000, 700), QSize(1500, 950)):
         compared.resize(wanted)
         rest((a, b))
-        assert (a.color_bar.isVisible(), b.color_bar.isVisible()) == (False, True)
-        assert not b.color_bar.getAxis("right").title.startswith("B")
+        assert (has_bar(a), has_bar(b)) == (False, True)
+        assert b.color_bar is not None
+        assert not b.color_bar.title.startswith("B")
         assert cell_width(a) == pytest.approx(cell_width(b), abs=0.5)
         assert cells(a)[1] == pytest.approx(cells(b)[1], abs=2)
     for run_name, plot in (("A", a), ("B", b)):
@@ -105,11 +110,11 @@ def test_two_grids_share_the_title_and_the_bar(
         assert "Layer" in turned
         assert f"{run_name} ·" in turned
     rest((a, b))
-    assert (a.color_bar.isVisible(), b.color_bar.isVisible()) == (False, True)
+    assert (has_bar(a), has_bar(b)) == (False, True)
     assert cell_width(a) == pytest.approx(cell_width(b), abs=0.5)
     find(compared, QToolButton, "difference").click()
     settle(compared, worker, qtbot)
-    assert b.color_bar.isVisible()
+    assert has_bar(b)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +125,7 @@ def test_cells_side_by_side_have_gaps_both_or_neither(
 ) -> None:
     row = SideBySide()
     qtbot.addWidget(row)
-    plots = GridPlot(), GridPlot()
+    plots = Heatmap(), Heatmap()
     for plot, name in zip(plots, "BA", strict=True):
         row.add(Column(plot, name))
     row.resize(640, 300)
@@ -130,9 +135,9 @@ def test_cells_side_by_side_have_gaps_both_or_neither(
         names = tuple(map(str, range(count)))
         return GridChart(np.ones((3, count)), names[:3], names, levels=(0.0, 1.0))
 
-    def has_gaps(plot: GridPlot) -> bool:
-        box = plot.area.vb.sceneBoundingRect().adjusted(2, 2, -2, -2).toRect()
-        return LIGHT.surface in colors_of(plot.grab(box).toImage())
+    def has_gaps(plot: Heatmap) -> bool:
+        cells = box(plot).adjusted(2, 2, -2, -2).toRect()
+        return LIGHT.surface in colors_of(plot.grab(cells).toImage())
 
     row.show_charts(chart(counts[0]), chart(counts[1]))
     rest(plots)
@@ -145,7 +150,7 @@ def test_cells_side_by_side_have_gaps_both_or_neither(
 def test_only_what_means_the_same_is_shared(qtbot: QtBot) -> None:
     row = SideBySide()
     qtbot.addWidget(row)
-    b, a = (GridPlot(), GridPlot())
+    b, a = (Heatmap(), Heatmap())
     row.add(Column(b, "B"))
     row.add(Column(a, "A"))
     row.resize(600, 300)
@@ -163,13 +168,13 @@ def test_only_what_means_the_same_is_shared(qtbot: QtBot) -> None:
     )
     for mine, other in others:
         row.show_charts(of_b, of_a)
-        assert (a.color_bar.isVisible(), left_title(b)) == (False, "")
+        assert (has_bar(a), left_title(b)) == (False, "")
         row.show_charts(other, mine)
-        assert (a.color_bar.isVisible(), b.color_bar.isVisible()) == (True, True)
+        assert (has_bar(a), has_bar(b)) == (True, True)
         assert (left_title(a), left_title(b)) == (mine.y_title, "Layer")
     row.show_charts(of_b, of_a)
     row.show_charts(chart, None)
-    assert (b.color_bar.isVisible(), left_title(b)) == (True, "Layer")
+    assert (has_bar(b), left_title(b)) == (True, "Layer")
     assert not a.isVisible()
 
 
@@ -183,11 +188,11 @@ def test_two_grids_of_heads_share_the_bar(
     for wanted in (QSize(1000, 700), QSize(1500, 950)):
         compared.resize(wanted)
         rest((a, b))
-        assert (a.beside_cells() > 0, b.beside_cells() > 0) == (False, True)
+        assert (a.reserved_width() > 0, b.reserved_width() > 0) == (False, True)
         assert a.head_rect(0).width() == pytest.approx(b.head_rect(0).width(), abs=1)
     find(compared, QToolButton, "difference").click()
     settle(compared, worker, qtbot)
-    assert b.beside_cells() > 0
+    assert b.reserved_width() > 0
 
 
 def test_two_matrices_share_the_bar_and_tell_their_runs_in_files(

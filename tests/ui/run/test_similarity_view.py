@@ -10,7 +10,7 @@ from bertviewer.charts.chart import GridChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.similarity import cosine_matrix, token_pair_path
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.pair_matrix import PairMatrix
+from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.chart_panel import ChartPanel
@@ -35,7 +35,7 @@ def sight(worker: Worker, qtbot: QtBot) -> Sight:
 
 
 def grid(sight: Sight) -> GridChart:
-    chart = find(sight.view, PairMatrix, "similarityGrid").chart
+    chart = find(sight.view, TokenMatrix, "similarityGrid").chart
     assert chart is not None
     return chart
 
@@ -54,7 +54,7 @@ def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot:
     window.workspace.selection.go(SelectionKey("encoder.layer.2.attention", token=5))
     qtbot.waitUntil(lambda: is_drawn(window))
     states = demo_run(text, pair).hidden_states
-    chart = find(window, PairMatrix, "similarityGrid").chart
+    chart = find(window, TokenMatrix, "similarityGrid").chart
     assert chart is not None
     plain = np.array([[plain_cosine(one, other) for other in states[3]] for one in states[3]])
     assert chart.values == pytest.approx(plain, abs=1e-5)
@@ -136,7 +136,7 @@ def test_colours_as_they_are_chosen(sight: Sight) -> None:
 def test_a_click_on_a_cell_shows_its_two_tokens(sight: Sight) -> None:
     run = made_up(TEXT)
     sight.run(run)
-    plot = find(sight.view, PairMatrix, "similarityGrid")
+    plot = find(sight.view, TokenMatrix, "similarityGrid")
 
     def click(row: int, column: int) -> None:
         plot.paired.emit(row, column)
@@ -176,7 +176,7 @@ def test_run_a_beside_it(sight: Sight) -> None:
     sight.run(b)
     sight.workspace.selection.go(SelectionKey(token=3))
     choose(sight, "otherToken", 8)
-    plot = find(sight.view, PairMatrix, "similarityGrid")
+    plot = find(sight.view, TokenMatrix, "similarityGrid")
     (panel,) = [p for p in sight.view.findChildren(ChartPanel) if p.plot is plot]
     of_b, of_a = panel.charts
     assert isinstance(of_b, GridChart)

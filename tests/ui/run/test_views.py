@@ -3,7 +3,7 @@
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.theme import DARK, LIGHT
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.run.views import VIEWS, RunViews
 from bertviewer.ui.shell.main_window import MainWindow
@@ -47,12 +47,12 @@ def test_run_a_gets_a_plot_when_there_is_one_to_show(demo_window: MainWindow, qt
         qtbot.waitUntil(lambda: workspace.runs.watched is not before and is_drawn(window))
 
     run("a dog")
-    assert len(views.findChildren(GridPlot)) == 1
+    assert len(views.findChildren(Heatmap)) == 1
     workspace.runs.keep()
     run("a cat sat")
     norms = next(p for p in views.findChildren(ChartPanel) if p.plot.objectName() == "tokenHeatmap")
     assert [chart is not None for chart in norms.charts] == [True, True]
-    (a,) = (plot for plot in norms.findChildren(GridPlot) if plot is not norms.plot)
+    (a,) = (plot for plot in norms.findChildren(Heatmap) if plot is not norms.plot)
     assert a.isVisible()
     assert a.theme == DARK
     workspace.runs.drop()

@@ -1,7 +1,6 @@
 """What was checked stands beside what was given, and is led to from elsewhere."""
 
 import pytest
-from PySide6.QtCore import QPointF
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -15,10 +14,11 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.tensor_charts import cell_text
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.views import TensorViews
+from tests.plots.looking import pixel
 from tests.ui.finding import bring_view, find, show_tab
 from tests.ui.tensors.tensor_tab import (
     ACROSS,
@@ -104,11 +104,10 @@ def test_a_hidden_state_leads_to_its_numbers(
     window = ready
     show_tab(window, "Map")
     bring_view(window, "Layers")
-    plot = find(window, GridPlot, "tokenHeatmap")
+    plot = find(window, Heatmap, "tokenHeatmap")
     qtbot.waitUntil(lambda: plot.chart is not None and plot.isVisible())
     # Of token 2 what layer 4 gave: state 0 is that of the embeddings.
-    scene = plot.area.vb.mapViewToScene(QPointF(2.5, 5.5))
-    plot.customContextMenuRequested.emit(plot.mapFromScene(scene))
+    plot.customContextMenuRequested.emit(pixel(plot, 2.5, 5.5))
     find(plot, QAction, "pointedValues").trigger()
     assert window.workspace.selection.place.path == "encoder.layer.4"
     model = find(window, QTableView, "valuesTable").model()

@@ -20,7 +20,7 @@ from safetensors import safe_open
 
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.tensor_charts import cell_text
-from bertviewer.plots.zoom_plot import ZoomPlot
+from bertviewer.plots.heatmap import RegionHeatmap
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.tab import TensorsTab
@@ -72,7 +72,7 @@ def test_all_views_show_it(ready: MainWindow, worker: Worker, qtbot: QtBot) -> N
     look(window, qtbot, "Output", "output")
     expected = given(window, LAYER)
     view(window, worker, qtbot, HEATMAP)
-    plot = find(window, ZoomPlot, "tensorHeatmap")
+    plot = find(window, RegionHeatmap, "tensorHeatmap")
     qtbot.waitUntil(lambda: plot.chart is not None)
     assert plot.chart is not None
     assert plot.chart.rows[:3] == ("[CLS]", "the", "bank")

@@ -21,9 +21,9 @@ from safetensors.numpy import load_file
 
 from bertviewer.charts.tensor_charts import cell_text
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.plots.heatmap import RegionHeatmap
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import SpectrumPlot
-from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.inspector import Inspector
@@ -61,7 +61,7 @@ def test_all_views_of_a_tensor(
     assert told(window).startswith(f"[7, 9] = {stored[7, 9]:.7g}".replace("-", "−"))
 
     view(window, worker, qtbot, HEATMAP)
-    heatmap = find(window, ZoomPlot, "tensorHeatmap")
+    heatmap = find(window, RegionHeatmap, "tensorHeatmap")
     assert heatmap.chart is not None
     assert_array_equal(heatmap.chart.values, stored)
     heatmap.zoomed.emit(0.5, 0.5, 2)
@@ -159,7 +159,7 @@ def test_a_view_can_be_chosen_before_the_values_came(
     find(tiny_window, QTableView, "tensorTable").selectRow(0)
     view(tiny_window, worker, qtbot, HEATMAP)
     assert find(tiny_window, QToolButton, f"tensorView{HEATMAP}").isChecked()
-    assert find(tiny_window, ZoomPlot).isVisible()
+    assert find(tiny_window, RegionHeatmap).isVisible()
 
 
 def test_rows_of_the_vocabulary_are_found_by_their_tokens(
