@@ -101,7 +101,7 @@ def _canvas(architecture: Architecture, part: Scope = LAYER) -> FlowCanvas:
     canvas = FlowCanvas()
     canvas.resize(*SIZE)
     _show(canvas)
-    canvas.set_atlas(PartGraphs(architecture), part)
+    canvas.set_graphs(PartGraphs(architecture), part)
     canvas.repaint()
     return canvas
 
@@ -111,15 +111,15 @@ def _with_heads(canvas: FlowCanvas) -> FlowCanvas:
     import numpy as np
 
     from bertviewer.plots.color_scale import ColorScale, color_table
-    from bertviewer.ui.map.jobs import MOST_CELLS
+    from bertviewer.ui.map.head_images import MAX_CELLS
 
-    assert canvas.sight is not None
-    drawing = canvas.sight.sheets.drawing(LAYER)
+    assert canvas.viewport is not None
+    drawing = canvas.viewport.cache.drawing(LAYER)
     assert drawing is not None
     (attention,) = [each for each in drawing.nodes if each.form == "attention"]
-    shares = np.random.default_rng(0).random((len(attention.tiles), MOST_CELLS, MOST_CELLS))
-    shares[:, ~np.tri(MOST_CELLS, dtype=bool)] = np.nan
-    scale = ColorScale((0.0, 1.0), color_table(canvas.sight.sheets.theme, False), is_root=True)
+    shares = np.random.default_rng(0).random((len(attention.tiles), MAX_CELLS, MAX_CELLS))
+    shares[:, ~np.tri(MAX_CELLS, dtype=bool)] = np.nan
+    scale = ColorScale((0.0, 1.0), color_table(canvas.viewport.cache.theme, False), is_root=True)
     canvas.show_heads({(LAYER, attention.node.id): tuple(map(scale.image, shares))}, 3)
     return canvas
 
@@ -136,7 +136,7 @@ def _first(architecture: Architecture) -> float:
     canvas.resize(*SIZE)
     _show(canvas)
     start = time.perf_counter()
-    canvas.set_atlas(PartGraphs(architecture), LAYER)
+    canvas.set_graphs(PartGraphs(architecture), LAYER)
     canvas.repaint()
     seconds = time.perf_counter() - start
     canvas.close()
@@ -152,7 +152,7 @@ def _frames(canvas: FlowCanvas, frames: int) -> dict[str, float]:
     ways = [QPointF(7 if n // 15 % 2 else -7, 3 if n // 10 % 2 else -3) for n in range(frames)]
 
     def move(number: int) -> None:
-        canvas.move_by(ways[number % frames])
+        canvas.pan(ways[number % frames])
         canvas.repaint()
 
     def zoom(number: int) -> None:
@@ -190,8 +190,8 @@ def _stepper(tab: MapTab) -> Callable[[], None]:
     canvas, numbers = find(tab, FlowCanvas, "mapCanvas"), iter(range(100))
 
     def step() -> None:
-        assert canvas.sight is not None
-        canvas.sight.fit(Scope(f"encoder.layer.{next(numbers)}"))
+        assert canvas.viewport is not None
+        canvas.viewport.fit(Scope(f"encoder.layer.{next(numbers)}"))
         canvas.repaint()
 
     return step

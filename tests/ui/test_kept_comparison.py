@@ -7,8 +7,8 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.values import PART
 from bertviewer.core.comparison.comparison import Change, Comparison, compare_architectures
+from bertviewer.ui.map.header import MeasureButton
 from bertviewer.ui.map.legend import LegendBar
-from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.state.pages import Page
 from bertviewer.ui.tree.columns import CHANGE
@@ -63,7 +63,7 @@ def test_the_map_is_coloured_by_changes(demo_window: MainWindow, qtbot: QtBot, o
     del qtbot
     kept = demo_window.workspace.comparison
     demo_window.workspace.show_page(Page.MAP)
-    choice = find(demo_window, MeasureChoice, "mapMeasure")
+    choice = find(demo_window, MeasureButton, "mapMeasure")
     action = find(choice, QAction, "measure-change")
     assert not action.isVisible()
     kept.keep(moved(demo_window), other)

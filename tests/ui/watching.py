@@ -200,8 +200,8 @@ def _path(index: QModelIndex) -> str:
 def _parts_of(canvas: QWidget) -> dict[str, list[int]]:
     from bertviewer.ui.map.canvas import FlowCanvas
 
-    sight = canvas.sight if isinstance(canvas, FlowCanvas) else None
-    drawing = None if sight is None else sight.sheets.drawing(sight.part)
+    sight = canvas.viewport if isinstance(canvas, FlowCanvas) else None
+    drawing = None if sight is None else sight.cache.drawing(sight.scope)
     if sight is None or drawing is None:
         return {}
     places = {}
@@ -217,7 +217,7 @@ def _closeness(window: MainWindow) -> float:
     from bertviewer.ui.map.canvas import FlowCanvas
 
     canvas = window.findChild(FlowCanvas, "mapCanvas")
-    return canvas.sight.closeness if canvas is not None and canvas.sight is not None else 0.0
+    return canvas.viewport.zoom_level if canvas is not None and canvas.viewport is not None else 0.0
 
 
 def _box(widget: QWidget) -> tuple[int, ...]:

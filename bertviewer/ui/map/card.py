@@ -1,23 +1,18 @@
-"""The opened part on its card: what it is, the picture, and what its colours mean."""
+"""Card of the map: title, buttons, and the canvas, the treemap or a message, above the legend."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 from typing_extensions import override
 
 from bertviewer.charts.map.facts import PartFacts
 from bertviewer.charts.map.part_graphs import WHOLE, PartGraphs, Scope
 from bertviewer.charts.theme import LARGE, NORMAL, ROUND
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.ui.map.canvas import FlowCanvas
+from bertviewer.ui.map.canvas import ZOOM_STEP, FlowCanvas
 from bertviewer.ui.map.legend import LegendBar
+from bertviewer.ui.map.treemap import Treemap
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.views.staleness import StaleLabel
 from bertviewer.ui.widgets.buttons import flat_button
@@ -27,114 +22,83 @@ from bertviewer.ui.widgets.layouts import STRETCH, Gap, hbox, named, stacked, vb
 
 
 class MapCard(QWidget):
-    """A card with rounded corners around the canvas, or the treemap in its place.
-
-    ``up_wanted`` says that a person wants to see what is around what is shown.
-    """
+    """A rounded card; ``up_wanted`` asks for the parent of what is shown."""
 
     up_wanted = Signal()
 
-    def __init__(self, canvas: FlowCanvas) -> None:
+    def __init__(
+        self, workspace: Workspace, canvas: FlowCanvas, treemap: Treemap, step_bar: QWidget
+    ) -> None:
         super().__init__()
-        self.canvas = canvas
         self._is_treemap = False
-        self._choice: QWidget | None = None
-        self._stale: StaleLabel | None = None
+        self._area_button = treemap.area_button
+        self._stale = StaleLabel("mapStale", workspace, self)
         self.legend = LegendBar()
         self.name = named(QLabel(), "mapTitle")
         self.name.setTextFormat(Qt.TextFormat.PlainText)
         self.name.setFont(weighted(sized(self.font(), LARGE)))
-        self.facts = named(ElidedLabel(), "mapFacts")
+        self.facts = named(muted(ElidedLabel()), "mapFacts")
         self.facts.setFont(sized(self.font(), NORMAL))
-        muted(self.facts)
         self._message = named(muted(plain_label("")), "mapMessage")
         self._message.setWordWrap(True)
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.areas = QPushButton(self.tr("Show the treemap"))
-        self.areas.setObjectName("mapShowAreas")
-        self.areas.setToolTip(self.tr("Size of each part of the model"))
-        self._pages = stacked(canvas, self._make_message())
+        tip = self.tr("Size of each part of the model")
+        self.areas = named(QPushButton(self.tr("Show the treemap")), "mapShowAreas", tooltip=tip)
+        message_page = QWidget()
+        center = Qt.AlignmentFlag.AlignHCenter
+        message = STRETCH, self._message, (self.areas, center), STRETCH
+        vbox(*message, parent=message_page, margins=None, spacing=12)
+        self._pages = stacked(canvas, message_page, treemap.view)
         self.walk = flat_button("mapWalk", self.tr("Walk"), self.tr("Walkthrough of the model (W)"))
         self.walk.setCheckable(True)
-        self.check = flat_button(
-            "mapCheck", "", self.tr("Recompute the output in float64 and compare")
-        )
+        tip = self.tr("Recompute the output in float64 and compare")
+        self.check = flat_button("mapCheck", "", tip)
         self.check.hide()
-        self._up, self._buttons = self._make_buttons()
-        self._layout = layout = QVBoxLayout(self)
-        self._row = self._head()
-        layout.addLayout(self._row)
-        layout.addWidget(self._pages, 1)
-        layout.addWidget(self.legend)
-        self.set_low(False)
+        self._area_button.hide()
+        self._up = flat_button("mapUp", "", self.tr("Go to parent (Backspace)"), "up")
+        self._up.clicked.connect(self.up_wanted)
+        self._flow_buttons = (self.walk, *self._zoom_buttons(canvas))
+        head = hbox(
+            self.name,
+            Gap(8),
+            (self.facts, 1),
+            self._stale,
+            self.check,
+            self.walk,
+            self._area_button,
+            self._up,
+            *self._flow_buttons[1:],
+            spacing=2,
+        )
+        self._layout = vbox(head, (self._pages, 1), step_bar, self.legend, parent=self)
+        self.set_compact(False)
 
-    def set_low(self, is_low: bool) -> None:
-        """Leave the room to the picture: no legend below it."""
-        self.legend.setVisible(not is_low)
-        self._layout.setContentsMargins(14, *((3, 10, 3) if is_low else (8, 10, 6)))
-        self._layout.setSpacing(1 if is_low else 4)
+    def set_compact(self, is_compact: bool) -> None:
+        """Hide the legend and reduce margins."""
+        self.legend.setVisible(not is_compact)
+        self._layout.setContentsMargins(14, *((3, 10, 3) if is_compact else (8, 10, 6)))
+        self._layout.setSpacing(1 if is_compact else 4)
 
-    def show_flow(self, atlas: PartGraphs, facts: PartFacts, part: Scope) -> None:
-        """Say which part is opened, and why it may not be seen."""
-        self._show_title(facts.name(part), facts.line(part), atlas.above(part) is not None)
-        why = self._why_no_flow(atlas)
-        self._message.setText(why)
-        hint = "" if why else self.tr("double-click to open · drag to move · scroll to zoom")
-        self.legend.show_hint(hint)
+    def show_flow(self, graphs: PartGraphs, facts: PartFacts, scope: Scope) -> None:
+        """Show the title of the opened part, or why the model has no data flow."""
+        message = self._why_no_flow(graphs)
+        self._message.setText(message)
+        hint = "" if message else self.tr("double-click to open · drag to move · scroll to zoom")
+        has_parent = graphs.above(scope) is not None
+        self._show_title(facts.name(scope), facts.line(scope), hint, has_parent)
         self._show_page()
 
-    def show_areas(self, name: str, facts: str, has_above: bool) -> None:
-        """Say which module the treemap is of."""
-        self._show_title(name, facts, has_above)
-        self.legend.show_hint(self.tr("double-click to open"))
-
-    def _show_title(self, name: str, facts: str, has_above: bool) -> None:
-        self.name.setText(name)
-        self.facts.setText(facts)
-        self.facts.setToolTip("")
-        self._up.setEnabled(has_above)
-
-    def _why_no_flow(self, atlas: PartGraphs) -> str:
-        """Return why a model has no flow to be seen, in a line; empty if it has one."""
-        if atlas.flow(WHOLE) is not None:
-            return ""
-        if atlas.architecture.flows is None:
-            return self.tr("Tracing the model…")
-        text = self.tr("This model has no data-flow map: {0}.")
-        return text.format(atlas.reason(WHOLE).rstrip("."))
-
-    def _show_page(self) -> None:
-        has_flow = not self._message.text() and not self._is_treemap
-        self._pages.setCurrentIndex(2 if self._is_treemap else 0 if has_flow else 1)
-        for button in self._buttons:
-            button.setVisible(has_flow)
-        self._up.setVisible(has_flow or self._is_treemap)
-        if self._choice is not None:
-            self._choice.setVisible(self._is_treemap)
+    def show_areas(self, name: str, facts: str, has_parent: bool) -> None:
+        """Show the title of the treemap's module."""
+        self._show_title(name, facts, self.tr("double-click to open"), has_parent)
 
     def offer_check(self, name: str) -> None:
-        """Offer to check a module of that name, or nothing."""
+        """Show a button that verifies a module, none for an empty name."""
         self.check.setText(self.tr("Verify {0}").format(name))
         self.check.setVisible(bool(name))
 
-    def add_bar(self, bar: QWidget) -> None:
-        """Put a bar between the picture and its legend."""
-        self._layout.insertWidget(self._layout.count() - 1, bar)
-
-    def add_stale(self, stale: StaleLabel) -> None:
-        """Put what the last run was of beside the facts."""
-        self._stale = stale
-        self._row.insertWidget(self._row.indexOf(self.check), stale)
-
-    def add_treemap(self, view: QWidget, choice: QWidget) -> None:
-        """Put the treemap beside the flow, with the choice of its areas; one of both is shown."""
-        self._pages.addWidget(view)
-        self._choice = choice
-        self._row.insertWidget(self._row.indexOf(self._up), choice)
-        choice.hide()
-
     def show_treemap(self, is_wanted: bool) -> None:
-        """Show the treemap, or the flow."""
+        """Show the treemap or the canvas."""
         self._is_treemap = is_wanted
         self._show_page()
 
@@ -142,34 +106,37 @@ class MapCard(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, painter = theme_of(self), QPainter(self)
         draw_card(painter, self, QColor(theme.surface), QColor(theme.line))
-        if self._stale is not None:
-            self._stale.mark(painter, ROUND)
+        self._stale.mark(painter, ROUND)
         painter.end()
 
-    def _make_message(self) -> QWidget:
-        page = QWidget()
-        vbox(
-            STRETCH,
-            self._message,
-            (self.areas, Qt.AlignmentFlag.AlignHCenter),
-            STRETCH,
-            parent=page,
-            margins=None,
-            spacing=12,
-        )
-        return page
+    def _show_title(self, name: str, facts: str, hint: str, has_parent: bool) -> None:
+        self.name.setText(name)
+        self.facts.setText(facts)
+        self.facts.setToolTip("")
+        self._up.setEnabled(has_parent)
+        self.legend.show_hint(hint)
 
-    def _make_buttons(self) -> tuple[QToolButton, tuple[QToolButton, ...]]:
-        up_tip = self.tr("Go to parent (Backspace)")
-        up = flat_button("mapUp", "", up_tip, "up")
-        farther = flat_button("mapZoomOut", "", self.tr("Zoom out (−)"), "minus")
-        closer = flat_button("mapZoomIn", "", self.tr("Zoom in (+)"), "plus")
+    def _why_no_flow(self, graphs: PartGraphs) -> str:
+        if graphs.flow(WHOLE) is not None:
+            return ""
+        if graphs.architecture.flows is None:
+            return self.tr("Tracing the model…")
+        text = self.tr("This model has no data-flow map: {0}.")
+        return text.format(graphs.reason(WHOLE).rstrip("."))
+
+    def _show_page(self) -> None:
+        has_flow = not self._message.text() and not self._is_treemap
+        self._pages.setCurrentIndex(2 if self._is_treemap else 0 if has_flow else 1)
+        for button in self._flow_buttons:
+            button.setVisible(has_flow)
+        self._up.setVisible(has_flow or self._is_treemap)
+        self._area_button.setVisible(self._is_treemap)
+
+    def _zoom_buttons(self, canvas: FlowCanvas) -> tuple[QToolButton, ...]:
+        zoom_out = flat_button("mapZoomOut", "", self.tr("Zoom out (−)"), "minus")
+        zoom_in = flat_button("mapZoomIn", "", self.tr("Zoom in (+)"), "plus")
         fit = flat_button("mapFit", self.tr("Fit"), self.tr("Reset view (0)"))
-        up.clicked.connect(self.up_wanted)
-        farther.clicked.connect(lambda: self.canvas.zoom(1 / 1.25))
-        closer.clicked.connect(lambda: self.canvas.zoom(1.25))
-        fit.clicked.connect(self.canvas.fit)
-        return up, (self.walk, up, farther, closer, fit)
-
-    def _head(self) -> QHBoxLayout:
-        return hbox(self.name, Gap(8), (self.facts, 1), self.check, *self._buttons, spacing=2)
+        zoom_out.clicked.connect(lambda: canvas.zoom(1 / ZOOM_STEP))
+        zoom_in.clicked.connect(lambda: canvas.zoom(ZOOM_STEP))
+        fit.clicked.connect(canvas.fit)
+        return zoom_out, zoom_in, fit

@@ -1,25 +1,24 @@
-"""Mouse, wheel and touch on a picture, as what is meant by them."""
+"""Mouse, wheel and touch gestures of a canvas, as signals."""
 
 from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QNativeGestureEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QGestureEvent, QPinchGesture, QWidget
 from typing_extensions import override
 
-_PER_DEGREE = 1.0125
-"""How much closer an eighth of a notch of the wheel goes, for each of its degrees."""
+_ZOOM_PER_DEGREE = 1.0125
 
 
 class Gestures(QObject):
-    """Watches a widget; the signals say what a person wants.
+    """Filters the events of a widget.
 
-    ``zoomed`` has a factor and the place that stays; ``moved`` by how much; ``clicked`` and
-    ``opened`` the place, ``hovered`` too, and ``left`` that the pointer is gone.
+    Signals: ``zoomed`` (factor, fixed position), ``panned`` (pixels), ``clicked``, ``activated``
+    (double click) and ``hovered`` (position), ``left`` (no position any more).
     """
 
     zoomed = Signal(float, QPointF)
-    moved = Signal(QPointF)
+    panned = Signal(QPointF)
     clicked = Signal(QPointF)
-    opened = Signal(QPointF)
+    activated = Signal(QPointF)
     hovered = Signal(QPointF)
     left = Signal()
 
@@ -28,84 +27,73 @@ class Gestures(QObject):
         self._widget = widget
         self._pressed: QPointF | None = None
         self._last = QPointF()
-        self._is_moving = False
+        self._is_dragging = False
         widget.setMouseTracking(True)
         widget.grabGesture(Qt.GestureType.PinchGesture)
         widget.installEventFilter(self)
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        kind = event.type()
         if isinstance(event, QWheelEvent):
-            return self._wheel(event)
+            return self._handle_wheel(event)
         if isinstance(event, QNativeGestureEvent):
-            return self._native(event)
-        if isinstance(event, QGestureEvent):
-            return self._pinch(event)
-        if isinstance(event, QMouseEvent):
-            return self._mouse(kind, event)
-        if kind == QEvent.Type.Leave:
-            self.left.emit()
-        return False
-
-    def _mouse(self, kind: QEvent.Type, event: QMouseEvent) -> bool:
-        buttons = Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton
-        place = event.position()
-        if kind == QEvent.Type.MouseMove:
-            self._on_move(place)
+            if event.gestureType() != Qt.NativeGestureType.ZoomNativeGesture:
+                return False
+            self.zoomed.emit(1.0 + event.value(), event.position())
             return True
-        if event.button() not in buttons:
-            return False
-        if kind == QEvent.Type.MouseButtonPress:
-            self._pressed = self._last = place
-            self._is_moving = False
-        elif kind == QEvent.Type.MouseButtonRelease:
-            is_click = self._pressed is not None and not self._is_moving
-            self._pressed = None
-            self._widget.unsetCursor()
-            if is_click and event.button() == Qt.MouseButton.LeftButton:
-                self.clicked.emit(place)
-        elif kind == QEvent.Type.MouseButtonDblClick:
-            if event.button() == Qt.MouseButton.LeftButton:
-                self.opened.emit(place)
-        else:
-            return False
-        # The focus that a click gives is the widget's own affair.
+        if isinstance(event, QGestureEvent):
+            pinch = event.gesture(Qt.GestureType.PinchGesture)
+            if not isinstance(pinch, QPinchGesture):
+                return False
+            self.zoomed.emit(pinch.scaleFactor(), self._widget.mapFromGlobal(pinch.hotSpot()))
+            return True
+        if isinstance(event, QMouseEvent):
+            return self._handle_mouse(event)
+        if event.type() == QEvent.Type.Leave:
+            self.left.emit()
         return False
 
-    def _on_move(self, place: QPointF) -> None:
-        if self._pressed is None:
-            self.hovered.emit(place)
-            return
-        way = place - self._pressed
-        if not self._is_moving and way.manhattanLength() < QApplication.startDragDistance():
-            return
-        if not self._is_moving:
-            self._is_moving = True
-            self._widget.setCursor(Qt.CursorShape.ClosedHandCursor)
-            self.left.emit()
-        self.moved.emit(place - self._last)
-        self._last = place
-
-    def _wheel(self, event: QWheelEvent) -> bool:
+    def _handle_wheel(self, event: QWheelEvent) -> bool:
         degrees = event.angleDelta().y() / 8
         if not degrees and event.angleDelta().x():
-            self.moved.emit(QPointF(event.angleDelta().x() / 2, 0))
+            self.panned.emit(QPointF(event.angleDelta().x() / 2, 0))
         elif degrees:
-            self.zoomed.emit(_PER_DEGREE**degrees, event.position())
+            self.zoomed.emit(_ZOOM_PER_DEGREE**degrees, event.position())
         event.accept()
         return True
 
-    def _native(self, event: QNativeGestureEvent) -> bool:
-        if event.gestureType() != Qt.NativeGestureType.ZoomNativeGesture:
+    def _handle_mouse(self, event: QMouseEvent) -> bool:
+        """Handle an event; only moves are consumed, so that presses still give the focus."""
+        left, position = Qt.MouseButton.LeftButton, event.position()
+        if event.type() == QEvent.Type.MouseMove:
+            self._move(position)
+            return True
+        if event.button() not in (left, Qt.MouseButton.MiddleButton):
             return False
-        self.zoomed.emit(1.0 + event.value(), event.position())
-        return True
+        match event.type():
+            case QEvent.Type.MouseButtonPress:
+                self._pressed = self._last = position
+                self._is_dragging = False
+            case QEvent.Type.MouseButtonRelease:
+                is_click = self._pressed is not None and not self._is_dragging
+                self._pressed = None
+                self._widget.unsetCursor()
+                if is_click and event.button() == left:
+                    self.clicked.emit(position)
+            case QEvent.Type.MouseButtonDblClick if event.button() == left:
+                self.activated.emit(position)
+        return False
 
-    def _pinch(self, event: QGestureEvent) -> bool:
-        gesture = event.gesture(Qt.GestureType.PinchGesture)
-        if not isinstance(gesture, QPinchGesture):
-            return False
-        place = self._widget.mapFromGlobal(gesture.hotSpot())
-        self.zoomed.emit(gesture.scaleFactor(), place)
-        return True
+    def _move(self, position: QPointF) -> None:
+        if self._pressed is None:
+            self.hovered.emit(position)
+            return
+        distance = (position - self._pressed).manhattanLength()
+        if not self._is_dragging:
+            if distance < QApplication.startDragDistance():
+                return
+            self._is_dragging = True
+            self._widget.setCursor(Qt.CursorShape.ClosedHandCursor)
+            self.left.emit()
+        self.panned.emit(position - self._last)
+        self._last = position

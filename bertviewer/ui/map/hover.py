@@ -1,7 +1,8 @@
-"""What all pictures of the map have: what is pointed at, its tip, and a ring for the focus."""
+"""Base class of the map's painted views: hover, tooltip, focus ring, context menu, description."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Generic, TypeVar
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
@@ -10,6 +11,7 @@ from PySide6.QtGui import (
     QColor,
     QFocusEvent,
     QHelpEvent,
+    QMouseEvent,
     QPainter,
     QPen,
 )
@@ -24,18 +26,18 @@ from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.layouts import named
 
+Item = TypeVar("Item")
 Entry = tuple[str, str, Callable[[], object]]
-"""A line of a menu: its object name, what it says, and what it does."""
+"""An action of a menu: its object name, its text, and what it does."""
 
 
-class Pointed(QWidget):
-    """A picture that keys go to; ``_hovered`` is what the pointer is on.
+class HoverView(QWidget, Generic[Item]):
+    """A widget that paints items.
 
-    ``picture_wanted`` says that the picture shall be taken along: into a file, or else to the
-    clipboard.
+    ``image_wanted`` asks to save an image, or to copy it if its argument is false.
     """
 
-    picture_wanted = Signal(bool)
+    image_wanted = Signal(bool)
 
     def __init__(self, name: str, title: str) -> None:
         super().__init__()
@@ -44,72 +46,78 @@ class Pointed(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self._hovered: object | None = None
-        self._is_reached_by_keys = False
+        self._hovered: Item | None = None
+        self._has_keyboard_focus = False
 
-    def tip_at(self, place: QPointF) -> str:
-        """Return what is told of what stands at a place."""
+    def item_at(self, position: QPointF) -> Item | None:
+        """Return the item at a position."""
         raise NotImplementedError
+
+    def tooltip(self, item: Item) -> str:
+        """Return the tooltip of an item as plain text."""
+        raise NotImplementedError
+
+    def tip_at(self, position: QPointF) -> str:
+        """Return the tooltip at a position, "" where there is no item."""
+        item = self.item_at(position)
+        return "" if item is None else self.tooltip(item)
 
     @override
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            QToolTip.showText(
-                event.globalPos(), plain_tooltip(self.tip_at(QPointF(event.pos()))), self
-            )
+            tip = plain_tooltip(self.tip_at(QPointF(event.pos())))
+            QToolTip.showText(event.globalPos(), tip, self)
             return True
         return super().event(event)
 
     @override
     def focusInEvent(self, event: QFocusEvent) -> None:
-        reason, kept = (
-            event.reason(),
-            (
-                Qt.FocusReason.ActiveWindowFocusReason,
-                Qt.FocusReason.PopupFocusReason,
-            ),
-        )
-        if reason not in kept:
-            self._is_reached_by_keys = reason != Qt.FocusReason.MouseFocusReason
+        reasons = Qt.FocusReason
+        if event.reason() not in (reasons.ActiveWindowFocusReason, reasons.PopupFocusReason):
+            self._has_keyboard_focus = event.reason() != reasons.MouseFocusReason
         super().focusInEvent(event)
+
+    @override
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self.hover(self.item_at(event.position()))
 
     @override
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self.hover(None)
 
-    def show_menu(self, place: QPoint, entries: Sequence[Entry]) -> None:
-        """Show a menu with these entries, the image, and the actions of the selected module."""
+    def hover(self, item: Item | None) -> None:
+        """Highlight another item, or none."""
+        if item != self._hovered:
+            self._hovered = item
+            self.update()
+
+    def show_menu(self, position: QPoint, entries: Sequence[Entry]) -> None:
+        """Show a menu with these actions, those for images, and those of the selected module."""
         menu = named(QMenu(self), "mapMenu")
         menu.aboutToHide.connect(menu.deleteLater)
         copy, save = translate("map", "Copy image"), translate("map", "Save image…")
-        own: tuple[Entry, ...] = (
-            ("copyMap", copy, partial(self.picture_wanted.emit, False)),
-            ("saveMap", save, partial(self.picture_wanted.emit, True)),
+        image_entries: tuple[Entry, ...] = (
+            ("copyMap", copy, partial(self.image_wanted.emit, False)),
+            ("saveMap", save, partial(self.image_wanted.emit, True)),
         )
-        for name, title, call in (*entries, *own):
+        for name, title, call in (*entries, *image_entries):
             menu.addAction(title, call).setObjectName(name)
         menu.addSeparator()
         add_module_actions(menu)
-        menu.popup(place)
-
-    def hover(self, found: object | None) -> None:
-        """Point at something else, or at nothing."""
-        if found != self._hovered:
-            self._hovered = found
-            self.update()
+        menu.popup(position)
 
     def describe(self, text: str) -> None:
-        """Say what is selected to whoever does not see it."""
-        said = text.replace("\n", ", ")
-        if said != self.accessibleDescription():
-            self.setAccessibleDescription(said)
+        """Set the accessible description of the selection."""
+        description = text.replace("\n", ", ")
+        if description != self.accessibleDescription():
+            self.setAccessibleDescription(description)
             event = QAccessibleEvent(self, QAccessible.Event.DescriptionChanged)
             QAccessible.updateAccessibility(event)
 
     def paint_focus(self, painter: QPainter, rect: QRectF | None = None) -> None:
-        """Paint a ring if keys gave the focus: around all of it, or around a place in it."""
-        if self.hasFocus() and self._is_reached_by_keys:
+        """Paint a ring around the view or a rectangle, if the focus came by keyboard."""
+        if self.hasFocus() and self._has_keyboard_focus:
             whole = QRectF(self.rect()).adjusted(1, 1, -1, -1)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(QColor(theme_of(self).accent), 1.5))
@@ -118,5 +126,5 @@ class Pointed(QWidget):
 
 
 def as_qt(rect: Rect) -> QRectF:
-    """Return Qt's rectangle of the same place."""
+    """Return a rectangle as Qt's."""
     return QRectF(rect.x, rect.y, rect.width, rect.height)

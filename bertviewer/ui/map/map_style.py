@@ -1,4 +1,4 @@
-"""The colours, figures and words of a map, by what is known and what is asked for."""
+"""Colours, numbers and texts of the map for the chosen measure."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,73 +16,61 @@ from bertviewer.core.util.text import printable
 from bertviewer.ui.state.workspace import Workspace
 
 
-def _no_tints(_part: Scope) -> NodeColors | None:
-    return None
-
-
-def _path(part: Scope) -> str:
-    return printable(part.path)
-
-
-def _tip(_part: Scope, node: Node) -> str:
-    return node_tooltip(node)
-
-
-class Dress(Struct, frozen=True):
-    """How parts look.
+class NodeStyle(Struct, frozen=True):
+    """How nodes are drawn.
 
     Attributes:
-        tints: a part's nodes in other colours, with figures; ``None`` for the parts' own hues.
-        name: what a part is called.
-        tip: what is told of a node that is pointed at.
+        colors: the colours and numbers of a part's nodes, ``None`` for the colours of the parts.
+        name: the name of a part.
+        tooltip: the tooltip of a node.
     """
 
-    tints: Callable[[Scope], NodeColors | None] = _no_tints
-    name: Callable[[Scope], str] = _path
-    tip: Callable[[Scope, Node], str] = _tip
+    colors: Callable[[Scope], NodeColors | None] = lambda _scope: None
+    name: Callable[[Scope], str] = lambda scope: printable(scope.path)
+    tooltip: Callable[[Scope, Node], str] = lambda _scope, node: node_tooltip(node)
 
 
-class Dressing(Struct, frozen=True):
-    """What the pieces of the map show.
+class MapStyle(Struct, frozen=True):
+    """How the whole map is drawn.
 
     Attributes:
-        coloring: values as colours.
-        facts: words about parts.
-        dress: both for the picture.
-        tints: for the blocks of the strip.
-        tip: what is told of one of them.
+        coloring: maps values to colours.
+        facts: texts about parts.
+        nodes: the style of nodes.
+        blocks: the colours and numbers of the strip's blocks.
+        block_tooltip: the tooltip of a block.
     """
 
     coloring: MapColoring
     facts: PartFacts
-    dress: Dress
-    tints: Mapping[Block, NodeColor]
-    tip: Callable[[Block], str]
+    nodes: NodeStyle
+    blocks: Mapping[Block, NodeColor]
+    block_tooltip: Callable[[Block], str]
 
 
-def known_of(workspace: Workspace) -> MapData:
-    """Return what is known of the open model."""
-    runs, kept = workspace.runs, workspace.comparison
+def map_data(workspace: Workspace) -> MapData:
+    """Return what the map can show: runs, checks, and changes between models."""
+    runs, comparison = workspace.runs, workspace.comparison
     run_a = None if runs.watched_a is None else runs.watched_a.run
-    other = kept.title if kept.changes else ""
-    return MapData(runs.run, run_a, dict(runs.checks), kept.changes, other)
+    other = comparison.title if comparison.changes else ""
+    return MapData(runs.run, run_a, dict(runs.checks), comparison.changes, other)
 
 
-def dressing(
-    atlas: PartGraphs, known: MapData, measure: MapMeasure, theme: Theme, blocks: Sequence[Block]
-) -> Dressing:
-    """Return how a model is shown by a measure."""
-    values = MapValues(atlas, known)
-    coloring = MapColoring(atlas, values, measure, theme)
-    facts = PartFacts(atlas, values)
+def map_style(
+    graphs: PartGraphs, data: MapData, measure: MapMeasure, theme: Theme, blocks: Sequence[Block]
+) -> MapStyle:
+    """Return the style for a measure."""
+    values = MapValues(graphs, data)
+    coloring, facts = MapColoring(graphs, values, measure, theme), PartFacts(graphs, values)
     calls: dict[str, int] = {}
     for block in blocks:
         calls[block.path] = max(calls.get(block.path, 0), block.part.call + 1)
-    tints = {block: coloring.block(block, calls[block.path]) for block in blocks}
+    colors = {block: coloring.block(block, calls[block.path]) for block in blocks}
 
-    def tip(block: Block) -> str:
-        figure = tints[block].figure if block in tints else ""
+    def block_tooltip(block: Block) -> str:
+        figure = colors[block].figure if block in colors else ""
         lines = (block.name, block.path, facts.line(block.part), figure)
         return "\n".join(dict.fromkeys(line for line in lines if line))
 
-    return Dressing(coloring, facts, Dress(coloring.tints, facts.name, facts.tip), tints, tip)
+    nodes = NodeStyle(coloring.tints, facts.name, facts.tip)
+    return MapStyle(coloring, facts, nodes, colors, block_tooltip)

@@ -1,4 +1,4 @@
-"""Paints what is in sight of the map."""
+"""Painting of the map: nested drawings, images of heads, names of parts, and rings."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,99 +10,97 @@ from bertviewer.charts.graph.drawing import MIDDLE, DrawnNode, front_rect
 from bertviewer.charts.map.part_graphs import Scope
 from bertviewer.charts.theme import SMALL, Theme
 from bertviewer.plots.fonts import weighted, window_font
-from bertviewer.ui.map.drawing_cache import Sheets
+from bertviewer.ui.map.drawing_cache import DrawingCache
 from bertviewer.ui.map.hover import as_qt
 from bertviewer.ui.map.viewport import Level
 
-_LEAST_LETTERS = 6.0
-"""Letters of fewer pixels say nothing."""
-_AWAY, _RING = 2.0, 2.0
-_NAME, _LEAST_NAMED = 7.0, 90.0
-_NAME_UNITS, _MARGIN = 100, 9.0
-_GONE = 0.35
-"""A node whose name has faded so far has given its place to what is in it."""
+_MIN_FONT = 6.0
+"""Pixels below which text is not painted."""
+_RING_DISTANCE = 2.0
+_NAME_PADDING, _MIN_NAMED_WIDTH = 7.0, 90.0
+_FONT_UNITS, _HEAD_MARGIN = 100, 9.0
+_MIN_RING_OPACITY = 0.35
+"""A node whose text has faded below this opacity has no ring: its inside has replaced it."""
 
-Tiles = Mapping[tuple[Scope, str], Sequence[QImage]]
-"""The heads' pictures by the part and the node that an attention is."""
+HeadImages = Mapping[tuple[Scope, str], Sequence[QImage]]
+"""The images of heads, by the part and the id of an attention node."""
 
 
-class Marked(Struct, frozen=True):
-    """A node with a ring around it: what is selected, where the keys are, what is pointed at."""
+class NodeRef(Struct, frozen=True):
+    """A node of a part by its id."""
 
-    part: Scope
+    scope: Scope
     key: str
 
 
 def paint_levels(
     painter: QPainter,
     levels: Sequence[Level],
-    sheets: Sheets,
-    tiles: Tiles,
+    cache: DrawingCache,
+    images: HeadImages,
     head: int | None = None,
 ) -> None:
-    """Paint parts into the boxes that they are in, the outermost first.
+    """Paint nested parts.
 
     Args:
-        painter: what is painted with.
-        levels: the parts.
-        sheets: their drawings.
-        tiles: what their heads look at.
-        head: the selected one.
+        painter: in coordinates of the window.
+        levels: the parts, the outermost one first.
+        cache: their drawings.
+        images: of attention heads.
+        head: the selected head.
     """
-    theme = sheets.theme
     for level in levels:
-        sheet = sheets.sheet(level.part)
-        if sheet is None or level.opacity <= 0:
+        drawing = cache.painting(level.scope)
+        if drawing is None or level.opacity <= 0:
             continue
         painter.save()
         painter.setOpacity(level.opacity)
         if level.box is not None:
-            _paint_cover(painter, level, theme)
+            _paint_background(painter, level, cache.theme)
         painter.translate(level.camera.x, level.camera.y)
         painter.scale(level.camera.scale, level.camera.scale)
-        sheet.paint(painter, least=_LEAST_LETTERS / level.camera.scale, fading=level.fading)
-        _paint_tiles(painter, level, sheets, tiles, head)
+        drawing.paint(painter, least=_MIN_FONT / level.camera.scale, fading=level.fading)
+        _paint_heads(painter, level, cache, images, head)
         painter.restore()
 
 
-def paint_names(painter: QPainter, levels: Sequence[Level], sheets: Sheets, font: QFont) -> None:
-    """Paint above what is in a box what the box is called: its own words are gone."""
-    metrics = QFontMetricsF(font)
+def paint_names(
+    painter: QPainter, levels: Sequence[Level], cache: DrawingCache, font: QFont
+) -> None:
+    """Paint the names of nested parts at the upper left of their nodes, whose text has faded."""
+    metrics, padding = QFontMetricsF(font), _NAME_PADDING
     for level in levels:
         box = level.box
-        if box is None or box.width < _LEAST_NAMED or box.height < _LEAST_NAMED / 2:
+        if box is None or box.width < _MIN_NAMED_WIDTH or box.height < _MIN_NAMED_WIDTH / 2:
             continue
-        text = metrics.elidedText(
-            sheets.dress.name(level.part), Qt.TextElideMode.ElideMiddle, box.width - 2 * _NAME
-        )
+        name, width = cache.style.name(level.scope), box.width - 2 * padding
         painter.save()
         painter.setOpacity(level.opacity)
         painter.setFont(font)
-        painter.setPen(QColor(sheets.theme.muted))
-        painter.drawText(QPointF(box.x + _NAME, box.y + _NAME + metrics.ascent()), text)
+        painter.setPen(QColor(cache.theme.muted))
+        text = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, width)
+        painter.drawText(QPointF(box.x + padding, box.y + padding + metrics.ascent()), text)
         painter.restore()
 
 
-def paint_ring(
-    painter: QPainter, placed: DrawnNode, level: Level, color: str, width: float = _RING
-) -> None:
-    """Paint a ring around a node."""
-    if level.fading.get(placed.node.id, 1.0) < _GONE:
+def paint_ring(painter: QPainter, node: DrawnNode, level: Level, color: str, width: float) -> None:
+    """Paint a ring around a node; it does not fade with the node's text."""
+    if level.fading.get(node.node.id, 1.0) < _MIN_RING_OPACITY:
         return
-    seen = level.camera.seen(front_rect(placed))
-    radius = min(_radius(placed) * level.camera.scale + _AWAY, seen.height / 2 + _AWAY)
+    seen, distance = level.camera.seen(front_rect(node)), _RING_DISTANCE
+    radius = min(_radius(node) * level.camera.scale, seen.height / 2) + distance
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setOpacity(level.opacity)
     painter.setPen(QPen(QColor(color), width))
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    rect = as_qt(seen).adjusted(-_AWAY, -_AWAY, _AWAY, _AWAY)
+    rect = as_qt(seen).adjusted(-distance, -distance, distance, distance)
     painter.drawRoundedRect(rect, radius, radius)
     painter.restore()
 
 
-def _paint_cover(painter: QPainter, level: Level, theme: Theme) -> None:
-    """Paint the ground of what is inside of a box, over what stands in the box."""
+def _paint_background(painter: QPainter, level: Level, theme: Theme) -> None:
+    """Paint the background of a nested part over its node."""
     box, owner = level.box, level.owner
     assert box is not None
     assert owner is not None
@@ -116,56 +114,50 @@ def _paint_cover(painter: QPainter, level: Level, theme: Theme) -> None:
     painter.restore()
 
 
-def _paint_tiles(
-    painter: QPainter, level: Level, sheets: Sheets, tiles: Tiles, head: int | None
+def _paint_heads(
+    painter: QPainter, level: Level, cache: DrawingCache, images: HeadImages, head: int | None
 ) -> None:
-    """Paint what the heads look at, once a run has told it."""
-    for (part, key), images in tiles.items():
-        placed = sheets.placed(part, key) if part == level.part else None
-        if placed is None:
-            continue
-        seen = level.fading.get(key, 1.0)
-        if seen <= 0:
+    """Paint the attention of the last run into the tiles of heads."""
+    for (scope, key), head_images in images.items():
+        node = cache.placed(scope, key) if scope == level.scope else None
+        opacity = level.fading.get(key, 1.0)
+        if node is None or opacity <= 0:
             continue
         painter.save()
-        painter.setOpacity(painter.opacity() * seen)
-        for tile, image in zip(placed.tiles, images, strict=False):
+        painter.setOpacity(painter.opacity() * opacity)
+        for tile, image in zip(node.tiles, head_images, strict=False):
             if image.hasAlphaChannel():
-                from bertviewer.plots.hatch import draw_hatched_ground  # and with it numpy
+                from bertviewer.plots.hatch import draw_hatched_ground  # imports numpy
 
-                draw_hatched_ground(painter, as_qt(tile), sheets.theme)
+                draw_hatched_ground(painter, as_qt(tile), cache.theme)
             painter.drawImage(as_qt(tile), image)
-        if head is not None and head < min(len(placed.tiles), len(images)):
-            _paint_head(painter, placed, head, sheets.theme)
+        if head is not None and head < min(len(node.tiles), len(head_images)):
+            _paint_selected_head(painter, node, head, cache.theme)
         painter.restore()
 
 
-def _paint_head(painter: QPainter, placed: DrawnNode, head: int, theme: Theme) -> None:
-    """Paint the ring around the selected head, and its name beside how many there are."""
-    width = 2.0
+def _paint_selected_head(painter: QPainter, node: DrawnNode, head: int, theme: Theme) -> None:
+    """Paint a ring around a head's tile, and its name at the right of the node's title."""
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    for color, away, line in ((theme.surface, 0.5, 1.0), (theme.text, 1.5, width)):
-        painter.setPen(QPen(QColor(color), line))
-        rect = as_qt(placed.tiles[head]).adjusted(-away, -away, away, away)
+    for color, distance, width in ((theme.surface, 0.5, 1.0), (theme.text, 1.5, 2.0)):
+        painter.setPen(QPen(QColor(color), width))
+        rect = as_qt(node.tiles[head]).adjusted(-distance, -distance, distance, distance)
         painter.drawRoundedRect(rect, 2.0, 2.0)
-    if not placed.labels:
+    if not node.labels:
         return
     font = weighted(window_font())
-    font.setPixelSize(_NAME_UNITS)
+    font.setPixelSize(_FONT_UNITS)
     text = QCoreApplication.translate("map", "head {0}").format(head)
-    size = SMALL / _NAME_UNITS
-    right = placed.rect.right - _MARGIN
-    left = right - QFontMetricsF(font).horizontalAdvance(text) * size
-    painter.translate(left, placed.labels[0].y + SMALL * MIDDLE)
-    painter.scale(size, size)
+    scale = SMALL / _FONT_UNITS
+    width = QFontMetricsF(font).horizontalAdvance(text) * scale
+    left = node.rect.right - _HEAD_MARGIN - width
+    painter.translate(left, node.labels[0].y + SMALL * MIDDLE)
+    painter.scale(scale, scale)
     painter.setFont(font)
     painter.setPen(QColor(theme.accent))
     painter.drawText(QPointF(0, 0), text)
 
 
-def _radius(placed: DrawnNode) -> float:
-    match placed.form:
-        case "pill" | "dashed pill" | "sign" | "input":
-            return placed.rect.height / 2
-        case _:
-            return 8.0
+def _radius(node: DrawnNode) -> float:
+    is_round = node.form in ("pill", "dashed pill", "sign", "input")
+    return node.rect.height / 2 if is_round else 8.0

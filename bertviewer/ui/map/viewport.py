@@ -1,4 +1,4 @@
-"""What is in sight of the map: which part, how close, and what shows its inside by itself."""
+"""Viewport of the map: which part is visible at what scale, with nested parts fading in."""
 
 from collections.abc import Iterator
 
@@ -7,38 +7,40 @@ from msgspec import Struct, field
 from bertviewer.charts.graph.drawing import DrawnNode, Rect
 from bertviewer.charts.map.camera import Camera
 from bertviewer.charts.map.part_graphs import WHOLE, Scope
-from bertviewer.ui.map.drawing_cache import Inset, Sheets
+from bertviewer.ui.map.drawing_cache import DrawingCache, Inset
 
 FADE_IN, _LATEST, _FADING, _AWAY = 0.42, 0.74, 0.18, 1.1
-"""How close a box is when its inside begins to be seen, and how much closer when it is seen whole.
+"""Zoom at which the inside of a node starts to fade in, the latest such zoom, and the zoom range
+of the fade.
 
-1 is where all of the inside just fits into the window. What is large when all around it is seen
-begins later.
+At zoom 1 the inside just fits into the window. Nodes that are large in the fitted drawing around
+them start later: at ``_AWAY`` times that zoom.
 """
 FADE_OUT, IS_ALONE = 0.64, 0.92
-"""Likewise for what is around the part that fills the window: it goes."""
+"""Zoom range in which the drawing around the visible part fades out."""
 
 _ENTER, _LEAVE = 0.72, 0.5
-_FARTHEST, _CLOSEST = 0.4, 3.0
-_IN_SIGHT = 48.0
-"""So many pixels of a node stay in the window."""
+"""Zoom at which a part is opened and left."""
+_MIN_ZOOM, _MAX_ZOOM = 0.4, 3.0
+_MIN_VISIBLE = 48.0
+"""Pixels of a node that stay in the window."""
 _EDGE = 24.0
-"""So many pixels away from the window's edge is that which is to be seen."""
+"""Pixels between a node that is brought into view and the edge of the window."""
 
 
 class Level(Struct, frozen=True):
-    """A part as it is painted: a drawing in its place.
+    """A part to paint.
 
     Attributes:
-        part: which.
-        camera: where its drawing is seen.
-        opacity: how much of it is seen.
-        box: the box of the drawing around that it is in, as it is seen; ``None`` for the outermost.
-        fading: how much is seen of nodes' texts, less where their inside takes their place.
+        scope: the part.
+        camera: maps its drawing to the window.
+        opacity: from 0 to 1.
+        box: the node around it in the window, ``None`` for the outermost part.
+        fading: opacity of the texts of nodes, by id, where their inside fades in.
         owner: the node around it.
     """
 
-    part: Scope
+    scope: Scope
     camera: Camera
     opacity: float
     box: Rect | None = None
@@ -46,73 +48,72 @@ class Level(Struct, frozen=True):
     owner: DrawnNode | None = None
 
 
-class Sight:
-    """A window on the drawings, which are set into one another."""
+class Viewport:
+    """A view of nested drawings: the visible part and the camera of its drawing."""
 
-    def __init__(self, sheets: Sheets) -> None:
-        self.sheets = sheets
-        self.part = WHOLE
+    def __init__(self, cache: DrawingCache) -> None:
+        self.cache = cache
+        self.scope = WHOLE
         self.camera = Camera()
         self.width, self.height = 760.0, 380.0
 
     @property
-    def closeness(self) -> float:
-        """How close the opened part is; 1 where it just fits."""
-        return self._closeness(self.part, self.camera)
+    def zoom_level(self) -> float:
+        """Scale of the visible part; 1 if it just fits into the window."""
+        return self._zoom_of(self.scope, self.camera)
 
     def resize(self, width: float, height: float) -> None:
-        """Take a window of another size; the same part is fitted into it."""
+        """Set the size of the window, and fit the visible part."""
         self.width, self.height = width, height
-        self.sheets.set_size(width, height)
-        self.fit(self.part)
+        self.cache.set_size(width, height)
+        self.fit(self.scope)
 
-    def fit(self, part: Scope) -> None:
-        """Show all of a part."""
-        self.part, self.camera = part, self.sheets.fit(part)
-        # Whoever goes up from here comes to the layer that this was.
-        above = self.sheets.atlas.above(part)
+    def fit(self, scope: Scope) -> None:
+        """Show the whole of a part."""
+        self.scope, self.camera = scope, self.cache.fit(scope)
+        # Going up from here leads to the same layer.
+        above = self.cache.graphs.above(scope)
         if above is not None:
-            self.sheets.inset_of(above, part)
+            self.cache.inset_of(above, scope)
 
-    def look(self, part: Scope, camera: Camera) -> None:
-        """Look at a part from so close; what fills the window becomes the opened part."""
-        self.part, self.camera = part, camera
+    def look(self, scope: Scope, camera: Camera) -> None:
+        """Move the camera; the part that fills the window becomes the visible one."""
+        self.scope, self.camera = scope, camera
         self._limit()
         self._settle()
 
     def zoom(self, factor: float, x: float, y: float) -> None:
-        """Go closer by a factor, to what is seen at a place."""
-        part, closeness = self.part, self.closeness
-        if factor < 1 and not self._has_around(part):
-            factor = max(factor, min(1.0, _FARTHEST / closeness))
+        """Zoom by a factor around a position in the window."""
+        scope, zoom_level = self.scope, self.zoom_level
+        if factor < 1 and not self._has_around(scope):
+            factor = max(factor, min(1.0, _MIN_ZOOM / zoom_level))
         if factor > 1 and not self._opens_at(x, y):
-            # Between boxes there is nothing to come closer to.
-            factor = min(factor, max(1.0, _CLOSEST / closeness))
-        self.look(part, self.camera.zoomed(factor, x, y))
+            factor = min(factor, max(1.0, _MAX_ZOOM / zoom_level))
+        self.look(scope, self.camera.zoomed(factor, x, y))
 
     def move(self, x: float, y: float) -> None:
-        """Move what is seen."""
-        self.look(self.part, self.camera.moved(x, y))
+        """Pan by pixels."""
+        self.look(self.scope, self.camera.moved(x, y))
 
-    def bring(self, place: Rect) -> bool:
-        """Move so that a place of the opened part is seen; return whether that took a move."""
-        all_of_it = self.camera.seen(self.sheets.bounds(self.part))
-        seen = self.camera.seen(place)
-        x = _missing(seen.x, seen.right, self.width, all_of_it.width)
-        y = _missing(seen.y, seen.bottom, self.height, all_of_it.height)
+    def bring(self, rect: Rect) -> bool:
+        """Pan so that a rectangle of the visible part is in the window; return whether it moved."""
+        whole = self.camera.seen(self.cache.bounds(self.scope))
+        seen = self.camera.seen(rect)
+        x = _missing(seen.x, seen.right, self.width, whole.width)
+        y = _missing(seen.y, seen.bottom, self.height, whole.height)
         if x or y:
             self.move(x, y)
         return bool(x or y)
 
-    def seen_from(self, part: Scope, other: Scope) -> Camera | None:
-        """Return the fitted sight of a part in places of another one that is around it or in it.
+    def seen_from(self, scope: Scope, other: Scope) -> Camera | None:
+        """Return the fitted camera of a part in coordinates of another one around or inside it.
 
-        ``None`` stands for parts that are not set into one another.
+        ``None`` if neither contains the other.
         """
-        camera = self.sheets.fit(part)
-        if part == other:
+        camera = self.cache.fit(scope)
+        if scope == other:
             return camera
-        for outer, inner, is_up in ((other, part, False), (part, other, True)):
+        for outer, inner, is_up in ((other, scope, False), (scope, other, True)):
             way = self._chain(outer, inner)
             if way is None:
                 continue
@@ -122,36 +123,36 @@ class Sight:
         return None
 
     def levels(self) -> list[Level]:
-        """Return all that is to be painted, what is behind first."""
-        part, camera, opacity = self.part, self.camera, 1.0
-        closeness = self.closeness
-        above = self.sheets.atlas.above(part)
-        focus = part
-        if above is not None and closeness < IS_ALONE:
-            inset = self.sheets.inset_of(above, part)
+        """Return the parts to paint, from back to front."""
+        scope, camera, opacity = self.scope, self.camera, 1.0
+        zoom = self.zoom_level
+        above = self.cache.graphs.above(scope)
+        focus = scope
+        if above is not None and zoom < IS_ALONE:
+            inset = self.cache.inset_of(above, scope)
             if inset is not None:
-                opacity = 1.0 - _smooth(closeness, FADE_OUT, IS_ALONE)
-                part, camera = above, camera.of_outer(inset.placed)
+                opacity = 1.0 - _smooth(zoom, FADE_OUT, IS_ALONE)
+                scope, camera = above, camera.of_outer(inset.placed)
         found: list[Level] = []
-        self._collect(Level(part, camera, opacity), focus, found)
+        self._collect(Level(scope, camera, opacity), focus, found)
         return found
 
     def _collect(self, level: Level, focus: Scope, found: list[Level]) -> None:
         found.append(level)
-        for placed, inset in self._insets(level.part, level.camera):
+        for placed, inset in self._insets(level.scope, level.camera):
             camera = level.camera.of_inner(inset.placed)
-            begin = self._begin(level.part, inset)
-            share = _smooth(self._closeness(inset.part, camera), begin, begin + _FADING)
+            begin = self._begin(level.scope, inset)
+            share = _smooth(self._zoom_of(inset.scope, camera), begin, begin + _FADING)
             if share <= 0:
                 continue
             level.fading[placed.node.id] = 1.0 - share
-            opacity = share if inset.part == focus else share * level.opacity
-            inner = Level(inset.part, camera, opacity, level.camera.seen(inset.box), owner=placed)
+            opacity = share if inset.scope == focus else share * level.opacity
+            inner = Level(inset.scope, camera, opacity, level.camera.seen(inset.box), owner=placed)
             self._collect(inner, focus, found)
 
-    def _insets(self, part: Scope, camera: Camera) -> Iterator[tuple[DrawnNode, Inset]]:
-        """Yield the boxes that are large in the window, with what is in them."""
-        drawing = self.sheets.drawing(part)
+    def _insets(self, scope: Scope, camera: Camera) -> Iterator[tuple[DrawnNode, Inset]]:
+        """Yield the nodes that are large in the window, with the parts inside."""
+        drawing = self.cache.drawing(scope)
         for placed in () if drawing is None else drawing.nodes:
             if placed.is_again:
                 continue
@@ -161,113 +162,113 @@ class Sight:
                 seen.right > 0 and seen.bottom > 0 and seen.x < self.width and seen.y < self.height
             )
             if is_large and is_there:
-                inset = self.sheets.inset(part, placed)
+                inset = self.cache.inset(scope, placed)
                 if inset is not None:
                     yield placed, inset
 
     def _settle(self) -> None:
-        """Open what fills the window, and leave what no longer does."""
+        """Enter the part that fills the window, or leave one that no longer does."""
         for _ in range(12):
-            if self.closeness < _LEAVE and (above := self._around(self.part)) is not None:
+            if self.zoom_level < _LEAVE and (above := self._around(self.scope)) is not None:
                 inset, outer = above
-                self.part, self.camera = outer, self.camera.of_outer(inset.placed)
+                self.scope, self.camera = outer, self.camera.of_outer(inset.placed)
                 continue
             inner = self._entered()
             if inner is None:
                 return
-            self.part, self.camera = inner.part, self.camera.of_inner(inner.placed)
+            self.scope, self.camera = inner.scope, self.camera.of_inner(inner.placed)
 
     def _entered(self) -> Inset | None:
-        """Return what has grown into the window around its middle."""
-        for _, inset in self._insets(self.part, self.camera):
+        """Return the part that fills the middle of the window."""
+        for _, inset in self._insets(self.scope, self.camera):
             seen = self.camera.seen(inset.box)
             has_middle = (
                 seen.x < self.width / 2 < seen.right and seen.y < self.height / 2 < seen.bottom
             )
             camera = self.camera.of_inner(inset.placed)
-            least = max(_ENTER, self._begin(self.part, inset) + _FADING)
-            if has_middle and self._closeness(inset.part, camera) > least:
+            least = max(_ENTER, self._begin(self.scope, inset) + _FADING)
+            if has_middle and self._zoom_of(inset.scope, camera) > least:
                 return inset
         return None
 
     def _opens_at(self, x: float, y: float) -> bool:
-        """Tell whether something that has an inside is seen at a place."""
-        drawing = self.sheets.drawing(self.part)
+        """Return whether a node with an inside is at a position."""
+        drawing = self.cache.drawing(self.scope)
         a, b = self.camera.drawn(x, y)
         for placed in () if drawing is None else drawing.nodes:
             rect = placed.rect
             if rect.x <= a <= rect.right and rect.y <= b <= rect.bottom:
-                return self.sheets.inset(self.part, placed) is not None
+                return self.cache.inset(self.scope, placed) is not None
         return False
 
     def _limit(self) -> None:
-        """Keep a node in the window, and all of a drawing that has room in it."""
-        seen = self.camera.seen(self.sheets.bounds(self.part))
+        """Keep a node in the window, and the whole drawing if it fits."""
+        seen = self.camera.seen(self.cache.bounds(self.scope))
         x = _back(seen.x, seen.right, self.width, _least(seen.width, self.width))
         y = _back(seen.y, seen.bottom, self.height, _least(seen.height, self.height))
         self.camera = self.camera.moved(x, y)
-        drawing = self.sheets.drawing(self.part)
+        drawing = self.cache.drawing(self.scope)
         nodes = [self.camera.seen(node.rect) for node in (drawing.nodes if drawing else ())]
         moves = [
             (
-                _back(node.x, node.right, self.width, min(_IN_SIGHT, node.width)),
-                _back(node.y, node.bottom, self.height, min(_IN_SIGHT, node.height)),
+                _back(node.x, node.right, self.width, min(_MIN_VISIBLE, node.width)),
+                _back(node.y, node.bottom, self.height, min(_MIN_VISIBLE, node.height)),
             )
             for node in nodes
         ]
         x, y = min(moves, key=lambda move: abs(move[0]) + abs(move[1]), default=(0.0, 0.0))
         self.camera = self.camera.moved(x, y)
 
-    def _around(self, part: Scope) -> tuple[Inset, Scope] | None:
-        above = self.sheets.atlas.above(part)
+    def _around(self, scope: Scope) -> tuple[Inset, Scope] | None:
+        above = self.cache.graphs.above(scope)
         if above is None:
             return None
-        inset = self.sheets.inset_of(above, part)
+        inset = self.cache.inset_of(above, scope)
         return None if inset is None else (inset, above)
 
-    def _has_around(self, part: Scope) -> bool:
-        return self._around(part) is not None
+    def _has_around(self, scope: Scope) -> bool:
+        return self._around(scope) is not None
 
     def _chain(self, outer: Scope, inner: Scope) -> list[Inset] | None:
-        """Return the insets from one part down to another, ``None`` if that is not in it."""
+        """Return the insets from one part down to another, ``None`` if it does not contain that."""
         found: list[Inset] = []
-        part = inner
-        while part != outer:
-            around = self._around(part)
+        scope = inner
+        while scope != outer:
+            around = self._around(scope)
             if around is None:
                 return None
             found.insert(0, around[0])
-            part = around[1]
+            scope = around[1]
         return found
 
-    def _begin(self, part: Scope, inset: Inset) -> float:
-        """Return how close a box is when its inside begins to be seen: not where all is seen."""
-        fitted = self._closeness(inset.part, self.sheets.fit(part).of_inner(inset.placed))
+    def _begin(self, scope: Scope, inset: Inset) -> float:
+        """Return the zoom at which the inside of a node starts to fade in."""
+        fitted = self._zoom_of(inset.scope, self.cache.fit(scope).of_inner(inset.placed))
         return min(max(FADE_IN, _AWAY * fitted), _LATEST)
 
-    def _closeness(self, part: Scope, camera: Camera) -> float:
-        return camera.scale / self.sheets.fit(part).scale
+    def _zoom_of(self, scope: Scope, camera: Camera) -> float:
+        return camera.scale / self.cache.fit(scope).scale
 
 
-def _back(begin: float, end: float, room: float, least: float) -> float:
-    """Return how far to move for so many pixels of what reaches from here to there to be seen."""
-    return max(least - end, 0.0) + min(room - least - begin, 0.0)
+def _back(begin: float, end: float, size: float, least: float) -> float:
+    """Return the shift after which at least some pixels of an interval are in the window."""
+    return max(least - end, 0.0) + min(size - least - begin, 0.0)
 
 
-def _least(size: float, room: float) -> float:
-    """Return how much of a drawing stays in the window: all that has room, or half a window."""
-    return size if size <= room else room / 2
+def _least(length: float, size: float) -> float:
+    """Return the pixels of a drawing that stay in the window: all if it fits, or half a window."""
+    return length if length <= size else size / 2
 
 
 def _smooth(value: float, least: float, most: float) -> float:
-    """Return 0 up to the least, 1 from the most on, and evenly between."""
+    """Return a smooth step from 0 at ``least`` to 1 at ``most``."""
     share = min(max((value - least) / (most - least), 0.0), 1.0)
     return share * share * (3 - 2 * share)
 
 
-def _missing(begin: float, end: float, room: float, whole: float) -> float:
-    """Return how far to move for what reaches from here to there, none where all has room."""
-    if whole <= room + 1:
+def _missing(begin: float, end: float, size: float, whole: float) -> float:
+    """Return the shift after which an interval is in the window, 0 if the whole drawing is."""
+    if whole <= size + 1:
         return 0.0
-    edge = min(_EDGE, (room - (end - begin)) / 2)
-    return max(edge - begin, 0.0) + min(room - edge - end, 0.0)
+    edge = min(_EDGE, (size - (end - begin)) / 2)
+    return max(edge - begin, 0.0) + min(size - edge - end, 0.0)

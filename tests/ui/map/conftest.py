@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.map import animation as motion
+from bertviewer.ui.map import canvas
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import apply_appearance
@@ -22,7 +22,7 @@ ShowMap = Callable[[Architecture], MapTab]
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing move: what is opened is there at once."""
-    monkeypatch.setattr(motion, "has_motion", lambda: False)
+    monkeypatch.setattr(canvas, "has_motion", lambda: False)
 
 
 @pytest.fixture

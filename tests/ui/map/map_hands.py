@@ -8,7 +8,7 @@ from bertviewer.charts.graph.drawing import DrawnNode
 from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.strip import ModelStrip
 from bertviewer.ui.map.tab import MapTab
-from bertviewer.ui.map.viewport import Sight
+from bertviewer.ui.map.viewport import Viewport
 from tests.ui.finding import find
 
 
@@ -20,15 +20,15 @@ def strip_of(tab: MapTab) -> ModelStrip:
     return find(tab, ModelStrip, "mapStrip")
 
 
-def sight_of(tab: MapTab) -> Sight:
-    sight = canvas_of(tab).sight
+def sight_of(tab: MapTab) -> Viewport:
+    sight = canvas_of(tab).viewport
     assert sight is not None
     return sight
 
 
 def node(tab: MapTab, name: str) -> DrawnNode:
     """Return the node of the opened part that has this name, operation or path's end."""
-    drawing = sight_of(tab).sheets.drawing(sight_of(tab).part)
+    drawing = sight_of(tab).cache.drawing(sight_of(tab).scope)
     assert drawing is not None
     return next(
         placed

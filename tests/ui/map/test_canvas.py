@@ -17,8 +17,8 @@ from tests.ui.map.shown import LAYER, ringed, selected
 
 def test_at_first_the_whole_model_is_seen(tab: MapTab) -> None:
     sight = sight_of(tab)
-    assert canvas_of(tab).part == WHOLE
-    seen = sight.camera.seen(sight.sheets.bounds(WHOLE))
+    assert canvas_of(tab).scope == WHOLE
+    seen = sight.camera.seen(sight.cache.bounds(WHOLE))
     assert seen.x >= 0
     assert seen.y >= 0
     assert seen.right <= canvas_of(tab).width()
@@ -27,15 +27,15 @@ def test_at_first_the_whole_model_is_seen(tab: MapTab) -> None:
 
 def test_what_is_selected_elsewhere_is_opened_and_marked(tab: MapTab, workspace: Workspace) -> None:
     workspace.selection.select(f"{LAYER}.attention.self")
-    assert canvas_of(tab).part == Scope(LAYER)
+    assert canvas_of(tab).scope == Scope(LAYER)
     assert ringed(tab) == {node(tab, "attention").node.id}
     workspace.selection.select("embeddings.word_embeddings")
-    assert canvas_of(tab).part == Scope("embeddings")
+    assert canvas_of(tab).scope == Scope("embeddings")
     assert ringed(tab) == {node(tab, "word_embeddings").node.id}
     workspace.selection.select("encoder.layer.0")
-    assert canvas_of(tab).part == Scope("encoder.layer.0")
+    assert canvas_of(tab).scope == Scope("encoder.layer.0")
     workspace.selection.select("")
-    assert canvas_of(tab).part == WHOLE
+    assert canvas_of(tab).scope == WHOLE
 
 
 def test_a_click_selects_and_opens_nothing(
@@ -44,7 +44,7 @@ def test_a_click_selects_and_opens_nothing(
     canvas = canvas_of(layer)
     qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=middle(layer, "query"))
     assert selected(workspace) == f"{LAYER}.attention.self.query"
-    assert canvas.part == Scope(LAYER)
+    assert canvas.scope == Scope(LAYER)
     assert ringed(layer) == {node(layer, "query").node.id}
 
 
@@ -62,15 +62,15 @@ def test_a_double_click_opens_and_backspace_leaves(layer: MapTab, qtbot: QtBot) 
     place = middle(layer, "feed-forward")
     group = node(layer, "feed-forward").node.id
     qtbot.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=place)
-    assert canvas.part == Scope(LAYER, (group,))
+    assert canvas.scope == Scope(LAYER, (group,))
     qtbot.keyClick(canvas, Qt.Key.Key_Backspace)
-    assert canvas.part == Scope(LAYER)
-    assert canvas.cursor_at is not None
-    assert canvas.cursor_at.key == group
+    assert canvas.scope == Scope(LAYER)
+    assert canvas.cursor_node is not None
+    assert canvas.cursor_node.key == group
     qtbot.keyClick(canvas, Qt.Key.Key_Backspace)
-    assert canvas.part == WHOLE
+    assert canvas.scope == WHOLE
     qtbot.keyClick(canvas, Qt.Key.Key_Backspace)
-    assert canvas.part == WHOLE
+    assert canvas.scope == WHOLE
 
 
 def test_keys_walk_along_the_flow_and_enter_opens(
@@ -78,8 +78,8 @@ def test_keys_walk_along_the_flow_and_enter_opens(
 ) -> None:
     canvas = canvas_of(layer)
     qtbot.keyClick(canvas, Qt.Key.Key_Right)
-    assert canvas.cursor_at is not None
-    assert canvas.cursor_at.key == node(layer, "hidden states").node.id
+    assert canvas.cursor_node is not None
+    assert canvas.cursor_node.key == node(layer, "hidden states").node.id
     for _ in range(8):
         qtbot.keyClick(canvas, Qt.Key.Key_Right)
         if selected(workspace) == f"{LAYER}.attention.self.query":
@@ -90,7 +90,7 @@ def test_keys_walk_along_the_flow_and_enter_opens(
     qtbot.keyClick(canvas, Qt.Key.Key_Down)
     assert selected(workspace) == f"{LAYER}.attention.self.key"
     qtbot.keyClick(canvas, Qt.Key.Key_Return)
-    assert canvas.part == Scope(f"{LAYER}.attention.self.key")
+    assert canvas.scope == Scope(f"{LAYER}.attention.self.key")
     description = canvas.accessibleDescription()
     qtbot.keyClick(canvas, Qt.Key.Key_Right)
     assert canvas.accessibleDescription() != description
@@ -100,9 +100,9 @@ def test_home_and_end_go_to_where_data_come_in_and_out(layer: MapTab, qtbot: QtB
     canvas = canvas_of(layer)
     for key, form in ((Qt.Key.Key_End, "output"), (Qt.Key.Key_Home, "input")):
         qtbot.keyClick(canvas, key)
-        at = canvas.cursor_at
+        at = canvas.cursor_node
         assert at is not None
-        placed = sight_of(layer).sheets.placed(at.part, at.key)
+        placed = sight_of(layer).cache.placed(at.scope, at.key)
         assert placed is not None
         assert placed.form == form
 
@@ -112,14 +112,14 @@ def test_a_module_of_several_nodes_opens_alone(
 ) -> None:
     canvas = canvas_of(layer)
     workspace.selection.select(f"{LAYER}.attention")
-    assert canvas.part == Scope(LAYER)
+    assert canvas.scope == Scope(LAYER)
     assert len(ringed(layer)) > 3
     qtbot.keyClick(canvas, Qt.Key.Key_Return)
-    assert canvas.part == Scope(f"{LAYER}.attention")
-    assert canvas.sight is not None
-    assert canvas.sight.sheets.drawing(canvas.part) is not None
+    assert canvas.scope == Scope(f"{LAYER}.attention")
+    assert canvas.viewport is not None
+    assert canvas.viewport.cache.drawing(canvas.scope) is not None
     qtbot.keyClick(canvas, Qt.Key.Key_Backspace)
-    assert canvas.part == Scope(LAYER)
+    assert canvas.scope == Scope(LAYER)
 
 
 def test_pointing_tells_name_class_and_shapes_in_letters_and_numbers(layer: MapTab) -> None:
@@ -139,9 +139,9 @@ def test_a_theme_is_followed_at_once(layer: MapTab) -> None:
 
     application = QApplication.instance()
     assert isinstance(application, QApplication)
-    assert sight_of(layer).sheets.theme == LIGHT
+    assert sight_of(layer).cache.theme == LIGHT
     apply_appearance(application, "dark")
-    assert sight_of(layer).sheets.theme == DARK
+    assert sight_of(layer).cache.theme == DARK
     apply_appearance(application, "light")
 
 
@@ -161,9 +161,9 @@ def test_the_menu_has_what_can_be_done_with_a_module(
     (menu,) = asked
     by_name = {action.objectName(): action for action in menu.actions()}
     by_name["openPart"].trigger()
-    assert canvas.part == Scope(f"{LAYER}.attention.self.query")
+    assert canvas.scope == Scope(f"{LAYER}.attention.self.query")
     by_name["upFromPart"].trigger()
-    assert canvas.part == Scope(LAYER)
+    assert canvas.scope == Scope(LAYER)
 
 
 def test_names_of_strangers_are_shown_as_they_are(show_map: ShowMap) -> None:
@@ -182,24 +182,27 @@ def test_names_of_strangers_are_shown_as_they_are(show_map: ShowMap) -> None:
     assert "<b>bold</b>" in tip
 
 
-def test_what_moves_can_be_told_not_to(monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
-    from PySide6.QtCore import QObject
-
-    from bertviewer.ui.map import animation as motion
-
-    parent = QObject()
-    steps: list[float] = []
-    ends: list[str] = []
-    for has_motion in (False, True):
-        monkeypatch.setattr(motion, "has_motion", lambda has_motion=has_motion: has_motion)
-        moving = motion.Motion(parent)
-        moving.start(steps.append, lambda: ends.append("end"))
-        if not has_motion:
-            assert (steps, ends) == ([], ["end"])
-        else:
-            qtbot.waitUntil(lambda: len(ends) == 2)
-            assert steps == sorted(steps)
-            assert steps[-1] == 1.0
+def test_motion_leads_to_what_is_there_at_once_without_it(
+    tab: MapTab, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    canvas, viewport = canvas_of(tab), sight_of(tab)
+    canvas.open(Scope(LAYER))
+    assert canvas.scope == Scope(LAYER)
+    end = viewport.camera
+    canvas.open(WHOLE)
+    monkeypatch.setattr("bertviewer.ui.map.canvas.has_motion", lambda: True)
+    seen: list[float] = []
+    canvas.opened.connect(lambda _scope: seen.append(viewport.camera.scale))
+    canvas.open(Scope(LAYER))
+    assert canvas.scope == WHOLE
+    qtbot.waitUntil(lambda: viewport.camera == end)
+    assert canvas.scope == Scope(LAYER)
+    assert len(seen) == 1
+    # Something else that is done meanwhile ends it.
+    canvas.open(WHOLE)
+    canvas.zoom(1.1)
+    qtbot.wait(300)
+    assert canvas.scope == Scope(LAYER)
 
 
 @pytest.mark.parametrize("corner", [(0.01, 0.01), (0.99, 0.01), (0.01, 0.99), (0.99, 0.99)])
@@ -208,7 +211,7 @@ def test_something_is_seen_however_close_or_far(tab: MapTab, corner: tuple[float
     place = QPointF(canvas.width() * corner[0], canvas.height() * corner[1])
 
     def is_something_seen() -> bool:
-        drawing = sight.sheets.drawing(sight.part)
+        drawing = sight.cache.drawing(sight.scope)
         assert drawing is not None
         seen = [sight.camera.seen(each.rect) for each in drawing.nodes]
         return any(
@@ -221,7 +224,7 @@ def test_something_is_seen_however_close_or_far(tab: MapTab, corner: tuple[float
             canvas.zoom(factor, place)
             assert is_something_seen()
     # All of a small drawing is.
-    whole = sight.camera.seen(sight.sheets.bounds(WHOLE))
+    whole = sight.camera.seen(sight.cache.bounds(WHOLE))
     assert whole.x >= -1
     assert whole.bottom <= canvas.height() + 1
 
@@ -230,12 +233,12 @@ def test_what_is_zoomed_into_is_selected(tab: MapTab, workspace: Workspace) -> N
     canvas = canvas_of(tab)
     assert selected(workspace) == ""
     place = QPointF(middle(tab, "embeddings"))
-    while canvas.part == WHOLE:
+    while canvas.scope == WHOLE:
         canvas.zoom(1.25, place)
-    assert canvas.part == Scope("embeddings")
+    assert canvas.scope == Scope("embeddings")
     assert selected(workspace) == "embeddings"
     # What is around it stays around it.
-    while canvas.part != WHOLE:
+    while canvas.scope != WHOLE:
         canvas.zoom(0.8, place)
     assert selected(workspace) == "embeddings"
 

@@ -23,7 +23,7 @@ def test_netrons_keys_zoom_and_show_all_of_it(layer: MapTab, qtbot: QtBot) -> No
     qtbot.keyClick(canvas, Qt.Key.Key_Down, shift)
     qtbot.keyClick(canvas, Qt.Key.Key_Backspace, shift)
     assert sight_of(layer).camera == fitted
-    assert canvas.part == Scope(LAYER)
+    assert canvas.scope == Scope(LAYER)
 
 
 def test_a_long_list_is_read_from_its_beginning(
@@ -33,8 +33,8 @@ def test_a_long_list_is_read_from_its_beginning(
     workspace.selection.select("layers.0.mixer")
     sight, canvas = sight_of(tab), canvas_of(tab)
     tab.open_path("layers.0.mixer")
-    assert canvas.part == Scope("layers.0.mixer")
-    drawing = sight.sheets.drawing(canvas.part)
+    assert canvas.scope == Scope("layers.0.mixer")
+    drawing = sight.cache.drawing(canvas.scope)
     assert drawing is not None
     assert {placed.form for placed in drawing.nodes} == {"list"}
     assert sight.camera.scale == 1.0
@@ -45,8 +45,8 @@ def test_a_long_list_is_read_from_its_beginning(
     qtbot.keyClick(canvas, Qt.Key.Key_Home)
     for _ in drawing.nodes:
         qtbot.keyClick(canvas, Qt.Key.Key_Down)
-    assert canvas.cursor_at is not None
-    assert canvas.cursor_at.key == drawing.nodes[-1].node.id
+    assert canvas.cursor_node is not None
+    assert canvas.cursor_node.key == drawing.nodes[-1].node.id
     assert sight.camera.seen(drawing.nodes[-1].rect).bottom <= canvas.height()
 
 
@@ -66,8 +66,8 @@ def test_zooming_in_opens_what_fills_the_window_and_zooming_out_leaves_it(tab: M
     place = middle(tab, "layer 0")
     for _ in range(80):
         wheel(canvas, place, 1)
-        if canvas.part != seen[-1]:
-            seen.append(canvas.part)
+        if canvas.scope != seen[-1]:
+            seen.append(canvas.scope)
             if len(seen) == 2:
                 # The feed-forward of the layer comes below the pointer.
                 place = middle(tab, "feed-forward")
@@ -80,31 +80,31 @@ def test_zooming_in_opens_what_fills_the_window_and_zooming_out_leaves_it(tab: M
     middle_of = QPoint(canvas.width() // 2, canvas.height() // 2)
     for _ in range(160):
         wheel(canvas, middle_of, -1)
-    assert canvas.part == WHOLE
-    assert sight_of(tab).closeness > 0.3
+    assert canvas.scope == WHOLE
+    assert sight_of(tab).zoom_level > 0.3
 
 
 def test_between_boxes_there_is_an_end_of_coming_closer(tab: MapTab) -> None:
     canvas, sight = canvas_of(tab), sight_of(tab)
     for _ in range(60):
         wheel(canvas, QPoint(canvas.width() - 5, 5), 1)
-    assert canvas.part == WHOLE
-    assert sight.closeness < 4
+    assert canvas.scope == WHOLE
+    assert sight.zoom_level < 4
 
 
 def test_what_is_in_a_box_is_seen_in_its_place_before_it_is_opened(tab: MapTab) -> None:
     canvas, sight = canvas_of(tab), sight_of(tab)
-    assert [level.part for level in sight.levels()] == [WHOLE]
+    assert [level.scope for level in sight.levels()] == [WHOLE]
     place = middle(tab, "layer 0")
     for _ in range(40):
         wheel(canvas, place, 0.5)
-        inner = [level for level in sight.levels() if level.part == Scope("encoder.layer.0")]
+        inner = [level for level in sight.levels() if level.scope == Scope("encoder.layer.0")]
         if inner:
             break
     (level,) = inner
-    assert canvas.part == WHOLE
+    assert canvas.scope == WHOLE
     assert level.box is not None
-    bounds = level.camera.seen(sight.sheets.bounds(level.part))
+    bounds = level.camera.seen(sight.cache.bounds(level.scope))
     assert bounds.x >= level.box.x
     assert bounds.right <= level.box.right
     assert bounds.y >= level.box.y
@@ -133,8 +133,8 @@ def test_a_drag_moves_and_fit_brings_all_back(layer: MapTab, qtbot: QtBot) -> No
 def test_what_is_drawn_cannot_be_lost(layer: MapTab) -> None:
     canvas, sight = canvas_of(layer), sight_of(layer)
     for x, y in ((9000, 0), (-9000, 0), (0, 9000), (0, -9000)):
-        canvas.move_by(QPointF(x, y))
-        seen = sight.camera.seen(sight.sheets.bounds(sight.part))
+        canvas.pan(QPointF(x, y))
+        seen = sight.camera.seen(sight.cache.bounds(sight.scope))
         assert seen.right > 0
         assert seen.bottom > 0
         assert seen.x < canvas.width()
@@ -144,6 +144,6 @@ def test_what_is_drawn_cannot_be_lost(layer: MapTab) -> None:
 def test_a_resized_window_has_the_same_part_in_it(layer: MapTab) -> None:
     layer.resize(520, 460)
     sight = sight_of(layer)
-    assert sight.part == Scope(LAYER)
-    seen = sight.camera.seen(sight.sheets.bounds(sight.part))
+    assert sight.scope == Scope(LAYER)
+    seen = sight.camera.seen(sight.cache.bounds(sight.scope))
     assert seen.right <= canvas_of(layer).width() + 0.01

@@ -17,8 +17,8 @@ from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.color_scale import ColorScale, color_table
 from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.map.header import MeasureButton
 from bertviewer.ui.map.legend import LegendBar
-from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.core.formulas.formula_models import TINY
@@ -36,26 +36,26 @@ def tab(demo_window: MainWindow, qtbot: QtBot) -> MapTab:
     demo_window.workspace.run_sentence(Sentence("The cat sat on the mat."), random_weights=False)
     qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=OPEN_TIMEOUT)
     tab = find(demo_window, MapTab, "mapTab")
-    qtbot.waitUntil(lambda: bool(canvas_of(tab).tiles), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: bool(canvas_of(tab).head_images), timeout=OPEN_TIMEOUT)
     return tab
 
 
 def choose(tab: MapTab, measure: MapMeasure) -> None:
-    choice = find(tab, MeasureChoice, "mapMeasure")
+    choice = find(tab, MeasureButton, "mapMeasure")
     choice.choose(measure)
     choice.chosen.emit(measure)
 
 
 def test_tiles_are_the_heads_own_attention(tab: MapTab, demo_window: MainWindow) -> None:
     key = Scope(LAYER), node(tab, "attention").node.id
-    images = canvas_of(tab).tiles[key]
+    images = canvas_of(tab).head_images[key]
     watched = demo_window.workspace.runs.watched
     assert watched is not None
     assert demo_window.workspace.jobs.model is not None
     cached = watched.cached(demo_window.workspace.jobs.model)
     maps = attention_of(cached, f"{LAYER}.attention.self")
     assert len(images) == len(maps.probabilities) == 12
-    theme = sight_of(tab).sheets.theme
+    theme = sight_of(tab).cache.theme
     levels = 0.0, float(np.max(maps.probabilities))
     for image, head in zip(images, maps.probabilities, strict=True):
         assert (image.height(), image.width()) == head.shape
@@ -81,21 +81,21 @@ def test_another_layer_has_its_own_pictures(
 ) -> None:
     demo_window.workspace.selection.select("encoder.layer.1.attention.self")
     key = Scope("encoder.layer.1"), node(tab, "attention").node.id
-    qtbot.waitUntil(lambda: key in canvas_of(tab).tiles, timeout=OPEN_TIMEOUT)
-    before = canvas_of(tab).tiles[Scope(LAYER), key[1]]
-    assert canvas_of(tab).tiles[key][0] != before[0]
+    qtbot.waitUntil(lambda: key in canvas_of(tab).head_images, timeout=OPEN_TIMEOUT)
+    before = canvas_of(tab).head_images[Scope(LAYER), key[1]]
+    assert canvas_of(tab).head_images[key][0] != before[0]
 
 
 def test_blocks_and_boxes_have_the_statistic_of_the_run(
     tab: MapTab, demo_window: MainWindow
 ) -> None:
     run, strip = last_run(demo_window), strip_of(tab)
-    figures = {block.name: strip.tints[block].figure for block in strip.blocks}
+    figures = {block.name: strip.colors[block].figure for block in strip.blocks}
     layer = run.activation(LAYER)
     assert layer is not None
     assert figures["layer 3"] == f"std {layer.statistics.std:.2f}"
     choose(tab, MapMeasure("statistic", "rms"))
-    tints = sight_of(tab).sheets.dress.tints(Scope(LAYER))
+    tints = sight_of(tab).cache.style.colors(Scope(LAYER))
     query = run.activation(f"{LAYER}.attention.self.query")
     assert tints is not None
     assert query is not None
@@ -115,7 +115,7 @@ def test_a_check_is_offered_and_its_result_shown(
     qtbot.waitUntil(lambda: bool(demo_window.workspace.runs.checks), timeout=OPEN_TIMEOUT)
     strip = strip_of(tab)
     block = next(block for block in strip.blocks if block.name == "layer 3")
-    assert strip.tints[block].figure == "✓"
+    assert strip.colors[block].figure == "✓"
     assert "passed" in find(tab, LegendBar, "mapLegend").accessibleName()
 
 
@@ -123,14 +123,14 @@ def test_a_difference_needs_a_run_a_and_goes_with_it(
     tab: MapTab, demo_window: MainWindow, qtbot: QtBot
 ) -> None:
     workspace = demo_window.workspace
-    choice = find(tab, MeasureChoice, "mapMeasure")
+    choice = find(tab, MeasureButton, "mapMeasure")
     workspace.runs.keep()
     workspace.run_sentence(Sentence("A dog ran."), random_weights=False)
     qtbot.waitUntil(lambda: len(last_run(demo_window).tokens) < 8, timeout=OPEN_TIMEOUT)
     qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=OPEN_TIMEOUT)
     choose(tab, MapMeasure("difference", "std"))
     strip = strip_of(tab)
-    assert all(strip.tints[block].figure for block in strip.blocks)
+    assert all(strip.colors[block].figure for block in strip.blocks)
     workspace.runs.drop()
     qtbot.waitUntil(lambda: choice.measure.kind == "part")
 
@@ -158,8 +158,8 @@ def test_what_a_mask_hides_is_no_measured_zero(
     workspace.selection.select("h.1")
     workspace.run_sentence(Sentence("a b c d"), random_weights=True)
     tab = find(window, MapTab, "mapTab")
-    qtbot.waitUntil(lambda: bool(canvas_of(tab).tiles), timeout=OPEN_TIMEOUT)
-    for image in canvas_of(tab).tiles[Scope("h.1"), node(tab, "attention").node.id]:
+    qtbot.waitUntil(lambda: bool(canvas_of(tab).head_images), timeout=OPEN_TIMEOUT)
+    for image in canvas_of(tab).head_images[Scope("h.1"), node(tab, "attention").node.id]:
         opaque = [
             [image.pixelColor(key, query).alpha() == 255 for key in range(image.width())]
             for query in range(image.height())

@@ -6,7 +6,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.graph.drawing import Drawing
-from bertviewer.ui.map.drawing_cache import ALMOST, LEAST_LETTERS, LEAST_SUBSCRIPT
+from bertviewer.ui.map.drawing_cache import MIN_FONT, MIN_SUBSCRIPT, TOLERANCE
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
@@ -23,7 +23,7 @@ PARTS = {
 
 
 def drawing_of(tab: MapTab) -> Drawing:
-    found = sight_of(tab).sheets.drawing(sight_of(tab).part)
+    found = sight_of(tab).cache.drawing(sight_of(tab).scope)
     assert found is not None
     return found
 
@@ -57,8 +57,8 @@ def test_no_letters_are_too_small(
     resize(tab, size, qtbot)
     for path in PARTS[name]:
         workspace.selection.select(path)
-        assert canvas_of(tab).part.path == path
-        assert letters(tab) >= ALMOST * LEAST_LETTERS, path
+        assert canvas_of(tab).scope.path == path
+        assert letters(tab) >= TOLERANCE * MIN_FONT, path
 
 
 @pytest.mark.parametrize("size", [ROOMY, SMALL])
@@ -75,7 +75,7 @@ def test_a_subscript_is_clearly_smaller_than_its_letter_and_can_be_read(
         for label, below in pairwise(placed.labels)
         if below.is_subscript
     )
-    assert subscript >= ALMOST * LEAST_SUBSCRIPT
+    assert subscript >= TOLERANCE * MIN_SUBSCRIPT
     assert subscript < 0.75 * name.size * sight_of(tab).camera.scale
 
 
@@ -100,10 +100,10 @@ def test_of_what_has_no_room_that_is_seen_which_is_selected(
     canvas, sight = canvas_of(tab), sight_of(tab)
     for part in ("layer.0.SelfAttention.q", "layer.2.DenseReluDense", "layer.0.SelfAttention.k"):
         workspace.selection.select(f"decoder.block.1.{part}")
-        assert canvas.part.path == "decoder.block.1"
-        whole = sight.camera.seen(sight.sheets.bounds(canvas.part))
+        assert canvas.scope.path == "decoder.block.1"
+        whole = sight.camera.seen(sight.cache.bounds(canvas.scope))
         assert whole.height > canvas.height()
-        placed = sight.sheets.placed(canvas.part, canvas.marked[0].key)
+        placed = sight.cache.placed(canvas.scope, canvas.marked[0].key)
         assert placed is not None
         seen = sight.camera.seen(placed.rect)
         assert 0 < seen.y + seen.height / 2 < canvas.height(), part

@@ -8,9 +8,8 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.map.part_graphs import Scope
-from bertviewer.ui.map.strip import ModelStrip
-from bertviewer.ui.map.strip_layout import seats_of
-from bertviewer.ui.map.strip_painting import card_number, fitting
+from bertviewer.ui.map.strip import ModelStrip, card_number, fitting_figure
+from bertviewer.ui.map.strip_layout import place_blocks
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import flowing, small
 from tests.ui.map.conftest import ShowMap
@@ -18,7 +17,7 @@ from tests.ui.map.map_hands import canvas_of, strip_of
 
 
 def place(strip: ModelStrip, name: str) -> QPoint:
-    rect = next(seat.rect for seat in strip.seats() if seat.block.name == name)
+    rect = next(seat.rect for seat in strip.placed_blocks() if seat.block.name == name)
     return QPoint(round(rect.x + rect.width / 2), round(rect.y + rect.height / 2))
 
 
@@ -28,7 +27,7 @@ def test_a_click_on_a_block_opens_and_selects_it(
     tab = show_map(small("bert"))
     strip = strip_of(tab)
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=place(strip, "layer 1"))
-    assert canvas_of(tab).part == Scope("encoder.layer.1")
+    assert canvas_of(tab).scope == Scope("encoder.layer.1")
     assert workspace.selection.place.path == "encoder.layer.1"
     assert strip.current is not None
     assert strip.current.name == "layer 1"
@@ -49,18 +48,18 @@ def test_keys_go_from_block_to_block_and_across(show_map: ShowMap, qtbot: QtBot)
     strip = strip_of(tab)
     for _ in range(2):
         qtbot.keyClick(strip, Qt.Key.Key_Right)
-    assert canvas_of(tab).part == Scope("encoder.block.0")
+    assert canvas_of(tab).scope == Scope("encoder.block.0")
     qtbot.keyClick(strip, Qt.Key.Key_Down)
-    assert canvas_of(tab).part.path.startswith("decoder.")
+    assert canvas_of(tab).scope.path.startswith("decoder.")
     qtbot.keyClick(strip, Qt.Key.Key_End)
-    assert canvas_of(tab).part == Scope("decoder.final_layer_norm")
+    assert canvas_of(tab).scope == Scope("decoder.final_layer_norm")
     qtbot.keyClick(strip, Qt.Key.Key_Home)
-    assert canvas_of(tab).part == Scope("encoder.embed_tokens")
+    assert canvas_of(tab).scope == Scope("encoder.embed_tokens")
 
 
 def test_each_block_has_its_share_of_the_parameters(show_map: ShowMap) -> None:
     strip = strip_of(show_map(small("bert")))
-    figures = [strip.tints[block].figure for block in strip.blocks]
+    figures = [strip.colors[block].figure for block in strip.blocks]
     assert all(figure.endswith("%") for figure in figures)
     shares = [float(figure.removesuffix("%")) for figure in figures]
     assert 98 < sum(shares) < 102
@@ -68,7 +67,7 @@ def test_each_block_has_its_share_of_the_parameters(show_map: ShowMap) -> None:
 
 def test_an_embedding_that_is_counted_elsewhere_has_no_share(show_map: ShowMap) -> None:
     strip = strip_of(show_map(small("t5")))
-    figures = {block.path: strip.tints[block].figure for block in strip.blocks}
+    figures = {block.path: strip.colors[block].figure for block in strip.blocks}
     assert figures["encoder.embed_tokens"] == figures["decoder.embed_tokens"] == "tied"
     assert figures["encoder.block.0"].endswith("%")
 
@@ -76,20 +75,20 @@ def test_an_embedding_that_is_counted_elsewhere_has_no_share(show_map: ShowMap) 
 def test_many_layers_are_a_deck_through_which_one_goes(show_map: ShowMap, qtbot: QtBot) -> None:
     tab = show_map(flowing("bert-large-uncased"))
     strip = strip_of(tab)
-    cards = [seat for seat in strip.seats() if seat.is_card]
+    cards = [seat for seat in strip.placed_blocks() if seat.is_card]
     assert len(cards) == 24
-    rights = [seat.rect.right for seat in strip.seats()]
+    rights = [seat.rect.right for seat in strip.placed_blocks()]
     assert rights == sorted(rights)
     assert rights[-1] <= strip.width()
     qtbot.mousePress(strip, Qt.MouseButton.LeftButton, pos=place(strip, "layer 5"))
-    assert canvas_of(tab).part == Scope("encoder.layer.5")
+    assert canvas_of(tab).scope == Scope("encoder.layer.5")
     qtbot.mouseMove(strip, place(strip, "layer 9"))
-    assert canvas_of(tab).part == Scope("encoder.layer.9")
-    opened = next(seat for seat in strip.seats() if seat.block == strip.current)
+    assert canvas_of(tab).scope == Scope("encoder.layer.9")
+    opened = next(seat for seat in strip.placed_blocks() if seat.block == strip.current)
     assert not opened.is_card
     qtbot.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=place(strip, "layer 9"))
     qtbot.mouseMove(strip, place(strip, "layer 12"))
-    assert canvas_of(tab).part == Scope("encoder.layer.9")
+    assert canvas_of(tab).scope == Scope("encoder.layer.9")
 
 
 def test_a_name_is_whole_where_the_row_has_room() -> None:
@@ -97,7 +96,7 @@ def test_a_name_is_whole_where_the_row_has_room() -> None:
 
     blocks = [Block(name, Scope(name), "plain", name) for name in ("patch_embeddings", "stages")]
     for room, is_whole in ((600, True), (120, False)):
-        first, last = seats_of(blocks, Rect(0, 0, room, 40), lambda text: 8.0 * len(text))
+        first, last = place_blocks(blocks, Rect(0, 0, room, 40), lambda text: 8.0 * len(text))
         assert (first.rect.width >= 8 * len("patch_embeddings")) == is_whole
         assert last.rect.right <= room
 
@@ -112,7 +111,7 @@ def test_a_name_is_whole_where_the_row_has_room() -> None:
     ],
 )
 def test_a_figure_keeps_its_number_and_its_unit(figure: str, forms: set[str]) -> None:
-    assert {fitting(figure, QFont(), room) for room in range(200)} == forms
+    assert {fitting_figure(figure, QFont(), room) for room in range(200)} == forms
 
 
 def test_blocks_never_stand_beside_the_row() -> None:
@@ -128,7 +127,7 @@ def test_blocks_never_stand_beside_the_row() -> None:
         ]
         for width in (240.0, 420.0, 760.0, 1400.0):
             blocks = (ends[0], *layers, ends[1])
-            seats = seats_of(
+            seats = place_blocks(
                 blocks, Rect(0, 0, width, 40), lambda text: 7.0 * len(text), layers[:1]
             )
             assert [seat.block for seat in seats] == list(blocks)
@@ -144,7 +143,7 @@ def test_long_names_give_way_before_layers_become_cards() -> None:
     ]
     layers = [Block(f"l {n}", Scope(f"l.{n}"), "plain", "n", True) for n in range(12)]
     for width, has_cards in ((520.0, False), (400.0, True)):
-        seats = seats_of((*ends, *layers), Rect(0, 0, width, 40), lambda text: 7.0 * len(text))
+        seats = place_blocks((*ends, *layers), Rect(0, 0, width, 40), lambda text: 7.0 * len(text))
         assert any(seat.is_card for seat in seats) == has_cards
         assert seats[-1].rect.right <= width + 0.5
 
@@ -153,7 +152,7 @@ def test_cards_have_their_numbers_as_far_as_there_is_room(
     show_map: ShowMap, qapp: QApplication
 ) -> None:
     strip = strip_of(show_map(flowing("bert-large-uncased")))
-    cards = [seat.block for seat in strip.seats() if seat.is_card]
+    cards = [seat.block for seat in strip.placed_blocks() if seat.is_card]
     font = qapp.font()
     assert [card_number(block, font, 40.0) for block in cards] == [str(n) for n in range(24)]
     assert [card_number(block, font, 4.0) for block in cards] == [""] * 24

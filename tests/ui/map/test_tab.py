@@ -10,9 +10,9 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.values import MACS, PARAMETERS, figure_text
 from bertviewer.core.schema.flow import Flows
+from bertviewer.ui.map.header import MeasureButton
 from bertviewer.ui.map.legend import LegendBar
-from bertviewer.ui.map.measure_choice import MeasureChoice
-from bertviewer.ui.map.treemap_view import TreemapView
+from bertviewer.ui.map.treemap import TreemapView
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import find
@@ -62,18 +62,18 @@ def test_figures_of_another_measure_stand_in_boxes_and_blocks(
 ) -> None:
     tab = show_map(small("bert"))
     workspace.selection.select("encoder.layer.1")
-    choice = find(tab, MeasureChoice, "mapMeasure")
+    choice = find(tab, MeasureButton, "mapMeasure")
     canvas, strip = canvas_of(tab), strip_of(tab)
     for measure, name in ((PARAMETERS, "parameters"), (MACS, "multiply-adds")):
         choice.choose(measure)
         choice.chosen.emit(measure)
         assert name in choice.text()
-        tints = sight_of(tab).sheets.dress.tints(canvas.part)
+        tints = sight_of(tab).cache.style.colors(canvas.scope)
         assert tints is not None
         query = tints[node(tab, "query").node.id]
         assert query.figure == figure_text(measure, 600 if measure == PARAMETERS else 16 * 24 * 24)
         assert tints[node(tab, "hidden states").node.id].figure == ""
-        assert all(strip.tints[block].hue for block in strip.blocks)
+        assert all(strip.colors[block].hue for block in strip.blocks)
         legend = find(tab, LegendBar, "mapLegend").legend
         assert legend.title.startswith(name)
         assert legend.scale is not None
@@ -89,7 +89,7 @@ def test_the_legend_names_the_parts_that_there_are(show_map: ShowMap) -> None:
 
 
 def test_figures_of_a_run_can_be_chosen_only_when_there_is_one(show_map: ShowMap) -> None:
-    choice = find(show_map(small("bert")), MeasureChoice, "mapMeasure")
+    choice = find(show_map(small("bert")), MeasureButton, "mapMeasure")
     enabled = {action.text(): action.isEnabled() for action in choice.menu().actions()}
     assert enabled["Part"]
     assert enabled["Parameters"]
@@ -132,7 +132,7 @@ def test_a_low_tab_leaves_the_room_to_the_picture(
     assert not legend.isVisible()
     assert flow.mapTo(tab, QPoint()).x() > strip.geometry().right()
     sight = sight_of(tab)
-    seen = sight.camera.seen(sight.sheets.bounds(canvas.part))
+    seen = sight.camera.seen(sight.cache.bounds(canvas.scope))
     assert seen.y >= 0
     assert seen.bottom <= canvas.height()
     tab.resize(820, 620)

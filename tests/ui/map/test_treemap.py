@@ -7,7 +7,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.treemap import Cell
 from bertviewer.ui.map.tab import MapTab
-from bertviewer.ui.map.treemap_view import TreemapView
+from bertviewer.ui.map.treemap import TreemapView
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import find
@@ -97,13 +97,13 @@ def test_areas_can_be_of_other_things(view: TreemapView) -> None:
         assert action.text().lower() in choice.text().lower()
         assert view.cell is not None
         assert view.cell.area.value > 0
-        assert "pooler" in view.tip(cell(view, "pooler").area)
+        assert "pooler" in view.area_tooltip(cell(view, "pooler").area)
     assert before.width > 0
 
 
 def test_a_block_of_the_strip_opens_in_the_treemap(view: TreemapView, qtbot: QtBot) -> None:
     strip = strip_of(tab_of(view))
-    rect = next(seat.rect for seat in strip.seats() if seat.block.name == "layer 1")
+    rect = next(seat.rect for seat in strip.placed_blocks() if seat.block.name == "layer 1")
     place = QPoint(round(rect.x + rect.width / 2), round(rect.y + rect.height / 2))
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=place)
     assert view.cell is not None

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QToolButton, QWi
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.values import PARAMETERS
-from bertviewer.ui.map.measure_choice import MeasureChoice
+from bertviewer.ui.map.header import MeasureButton
 from bertviewer.ui.map.tab import MapTab
-from bertviewer.ui.map.treemap_view import TreemapView
+from bertviewer.ui.map.treemap import TreemapView
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import find
@@ -82,7 +82,7 @@ def test_the_copied_picture_has_the_colours_that_are_chosen(layer: MapTab, qtbot
         return QApplication.clipboard().image()
 
     first = copied()
-    measure = find(layer, MeasureChoice, "mapMeasure")
+    measure = find(layer, MeasureButton, "mapMeasure")
     measure.choose(PARAMETERS)
     measure.chosen.emit(PARAMETERS)
     second = copied()
