@@ -51,7 +51,7 @@ def test_an_addition_without_a_module_has_its_sign_on_the_map() -> None:
 
 
 def test_keys_go_step_by_step(tab: MapTab, workspace: Workspace, qtbot: QtBot) -> None:
-    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapStepPlayer")
+    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapWalkBar")
     assert not bar.isVisible()
     qtbot.keyClick(canvas, Qt.Key.Key_W)
     assert bar.isVisible()
@@ -74,7 +74,7 @@ def test_keys_go_step_by_step(tab: MapTab, workspace: Workspace, qtbot: QtBot) -
 
 
 def test_a_step_says_its_shapes_its_formula_and_its_count(tab: MapTab, qtbot: QtBot) -> None:
-    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapStepPlayer")
+    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapWalkBar")
     qtbot.keyClick(canvas, Qt.Key.Key_W)
     names = [stop.step.name for stop in bar.stops]
     bar.step(names.index("Multi-head self-attention"))
@@ -87,7 +87,7 @@ def test_a_step_says_its_shapes_its_formula_and_its_count(tab: MapTab, qtbot: Qt
 
 
 def test_it_plays_by_itself_and_rests(tab: MapTab, qtbot: QtBot) -> None:
-    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapStepPlayer")
+    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapWalkBar")
     bar.timer.setInterval(1)
     qtbot.keyClick(canvas, Qt.Key.Key_Space)
     assert bar.is_playing
@@ -102,7 +102,7 @@ def test_it_plays_by_itself_and_rests(tab: MapTab, qtbot: QtBot) -> None:
 def test_a_click_on_the_map_ends_playing(tab: MapTab, qtbot: QtBot) -> None:
     from tests.ui.map.map_hands import middle
 
-    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapStepPlayer")
+    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapWalkBar")
     qtbot.keyClick(canvas, Qt.Key.Key_Space)
     assert canvas.scope == WHOLE
     qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=middle(tab, "embeddings"))
@@ -112,7 +112,7 @@ def test_a_click_on_the_map_ends_playing(tab: MapTab, qtbot: QtBot) -> None:
 def test_it_follows_what_is_selected_elsewhere(
     tab: MapTab, workspace: Workspace, qtbot: QtBot
 ) -> None:
-    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapStepPlayer")
+    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapWalkBar")
     qtbot.keyClick(canvas, Qt.Key.Key_W)
     for path, name in (
         ("encoder.layer.0.attention.self.query", "Multi-head self-attention"),
@@ -129,7 +129,7 @@ def test_it_follows_what_is_selected_elsewhere(
 
 
 def test_it_begins_where_one_is(tab: MapTab, workspace: Workspace, qtbot: QtBot) -> None:
-    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapStepPlayer")
+    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapWalkBar")
     workspace.selection.select("encoder.layer.0.output.dense")
     qtbot.keyClick(canvas, Qt.Key.Key_W)
     assert bar.stop is not None
