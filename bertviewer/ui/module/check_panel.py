@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QFrame, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from bertviewer.core.schema.check import Check, CheckStep
 from bertviewer.core.schema.module_tree import TreeRow
@@ -15,6 +14,7 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.views.links import show_step
 from bertviewer.ui.views.rich_label import RichLabel
+from bertviewer.ui.widgets.buttons import fold_button
 from bertviewer.ui.widgets.labels import heading_label, muted_label
 from bertviewer.ui.widgets.layouts import hbox, named, vbox
 from bertviewer.ui.widgets.tables import (
@@ -48,11 +48,7 @@ class CheckPanel(QWidget):
         named(self._values, "checkValuesButton", tooltip=tip)
         self._values.clicked.connect(self._show_values)
         self._heads = _StepTable("checkHeads", self.tr("Individual heads"))
-        self._fold = named(QToolButton(), "checkHeadsButton")
-        self._fold.setCheckable(True)
-        self._fold.setAutoRaise(True)
-        self._fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self._fold.toggled.connect(self._show_heads)
+        self._fold = fold_button("checkHeadsButton", "", self._heads.view)
         vbox(
             heading_label(self.tr("Verification")),
             hbox(self._button, self._values, (self._hint, 1), spacing=12),
@@ -89,7 +85,7 @@ class CheckPanel(QWidget):
             text = self.tr("{0} individual heads, {1} different")
         self._fold.setText(text.format(len(heads), failed))
         self._fold.setChecked(bool(failed))
-        self._show_heads(self._fold.isChecked())
+        self._heads.view.setVisible(bool(failed))
 
     def _show_verdict(self, check: Check) -> None:
         lines = [check_verdict(check)] if check.steps else []
@@ -133,11 +129,6 @@ class CheckPanel(QWidget):
             folded = self.tr("This is layer {1} of the {0} layers.")
             text += " " + folded.format(len(self._row.members), self._row.node.name)
         self._hint.setText(text)
-
-    def _show_heads(self, is_shown: bool) -> None:
-        arrow = Qt.ArrowType.DownArrow if is_shown else Qt.ArrowType.RightArrow
-        self._fold.setArrowType(arrow)
-        self._heads.view.setVisible(is_shown and not self._fold.isHidden())
 
 
 class _StepTable:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from msgspec import Struct
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QPalette
 from PySide6.QtWidgets import (
@@ -35,22 +34,6 @@ VISIBLE_ROWS, MIN_WIDTH, MAX_WIDTH = 10, 240, 460
 
 _WORD = QT_TRANSLATE_NOOP("filter", "a word in the path or class")
 _NOT = QT_TRANSLATE_NOOP("filter", "exclude (works with any term)")
-
-
-class FilterResult(Struct, frozen=True):
-    """What a filter found.
-
-    Attributes:
-        hits: the number of matches, ``None`` without a filter.
-        modules: the number of all modules.
-        current: which match is selected.
-        error: what is invalid.
-    """
-
-    hits: int | None = None
-    modules: int = 0
-    current: int | None = None
-    error: str = ""
 
 
 class TreeFilterBar(QWidget):
@@ -99,34 +82,36 @@ class TreeFilterBar(QWidget):
         line = hbox((self.field, 1), help_button, spacing=2)
         vbox(line, self._result, parent=self, spacing=2)
 
-    def show_result(self, result: FilterResult) -> None:
-        """Show the number of matches, which one is selected, and what is invalid."""
-        texts = [result.error] if result.error else []
-        if result.hits is not None:
-            texts.append(self._hits_text(result))
-        self._result.setVisible(bool(texts))
-        self._count.setText(" · ".join(texts))
-        self._count.setForegroundRole(
-            WARNING if result.error else QPalette.ColorRole.PlaceholderText
-        )
-        for button in (self._previous, self._next):
-            button.setEnabled(bool(result.hits))
+    def show_result(
+        self, hits: int | None = None, modules: int = 0, current: int | None = None, error: str = ""
+    ) -> None:
+        """Show what the filter found.
 
-    def _hits_text(self, result: FilterResult) -> str:
-        if not result.hits:
-            return self.tr("No results")
-        if result.current is not None:
-            text = self.tr("Match {0} of {1}")
-            return text.format(f"{result.current + 1:,}", f"{result.hits:,}")
-        modules = count_text(result.modules, self.tr("1 module"), self.tr("{0} modules"))
-        return self.tr("{0} of {1}").format(f"{result.hits:,}", modules)
+        Args:
+            hits: the number of matches, ``None`` without a filter.
+            modules: the number of all modules.
+            current: which match is selected.
+            error: what is invalid.
+        """
+        count = count_text(modules, self.tr("1 module"), self.tr("{0} modules"))
+        found = self.tr("{0} of {1}").format(f"{hits or 0:,}", count)
+        if not hits:
+            found = "" if hits is None else self.tr("No results")
+        elif current is not None:
+            found = self.tr("Match {0} of {1}").format(f"{current + 1:,}", f"{hits:,}")
+        text = " · ".join(filter(None, (error, found)))
+        self._result.setVisible(bool(text))
+        self._count.setText(text)
+        self._count.setForegroundRole(WARNING if error else QPalette.ColorRole.PlaceholderText)
+        for button in (self._previous, self._next):
+            button.setEnabled(bool(hits))
 
     def reset(self) -> None:
         """Clear the field for a new, unfiltered tree, without a signal."""
         self._completions.forget_model()
         self.field.clear()
         self._timer.stop()
-        self.show_result(FilterResult())
+        self.show_result()
 
     def show_examples(self) -> None:
         """Show examples that match something in the open model."""

@@ -42,6 +42,8 @@ from bertviewer.ui.widgets.tables import Index, alignment
 DEFAULT_STATISTIC = "std"
 DESCENDING, ASCENDING = " ↓", " ↑"
 """After the title of the column that rows are sorted by."""
+Sources = tuple[Architecture | None, ActivationRun | None, Mapping[str, float] | None]
+"""Where figures come from."""
 
 
 class ModuleTreeModel(QAbstractItemModel):
@@ -59,9 +61,7 @@ class ModuleTreeModel(QAbstractItemModel):
         self.filter = TreeFilter()
         self.statistic = DEFAULT_STATISTIC
         self.order: tuple[int, bool] | None = None  # column, is_descending
-        self._architecture: Architecture | None = None
-        self._run: ActivationRun | None = None
-        self._changes: Mapping[str, float] = {}
+        self._sources: Sources = (None, None, None)
 
     @gc_paused()
     def set_tree(self, tree: TreeRow | None, architecture: Architecture | None = None) -> None:
@@ -69,7 +69,7 @@ class ModuleTreeModel(QAbstractItemModel):
         self.beginResetModel()
         self.rows = TreeRows(tree)
         self.filter = TreeFilter()
-        self._architecture, self._run, self._changes = architecture, None, {}
+        self._sources = architecture, None, None
         self.rows.figures = TreeFigures(architecture)
         if self.order is not None:
             self._arrange()
@@ -99,23 +99,18 @@ class ModuleTreeModel(QAbstractItemModel):
         self.layoutChanged.emit()
         self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(COLUMNS) - 1)
 
-    def set_run(self, run: ActivationRun | None) -> None:
-        """Show the results of a run."""
-        if run is not self._run:
-            self._run = run
-            self._update_figures()
-
-    def set_architecture(self, architecture: Architecture | None) -> None:
-        """Show derived costs of the same model."""
-        if architecture is not self._architecture:
-            self._architecture = architecture
-            self._update_figures()
-
-    def set_changes(self, changes: Mapping[str, float]) -> None:
-        """Show the relative changes of modules between two models, by path."""
-        if changes is not self._changes:
-            self._changes = changes
-            self._update_figures()
+    def set_figures(
+        self,
+        architecture: Architecture | None,
+        run: ActivationRun | None,
+        changes: Mapping[str, float] | None,
+    ) -> None:
+        """Show derived costs, a run, and relative changes by path; ``None`` if not known."""
+        sources = architecture, run, changes
+        if any(new is not old for new, old in zip(sources, self._sources, strict=True)):
+            self._sources = sources
+            self.rows.figures = TreeFigures(*sources)
+            self._emit_figures()
 
     def set_statistic(self, name: str) -> None:
         """Show another statistic of the run."""
@@ -229,10 +224,6 @@ class ModuleTreeModel(QAbstractItemModel):
         if column == 0:
             return self.rows.items[parent.internalId()].children
         return self.rows.below(-1) if column < 0 else []
-
-    def _update_figures(self) -> None:
-        self.rows.figures = TreeFigures(self._architecture, self._run, self._changes)
-        self._emit_figures()
 
     def _emit_figures(self) -> None:
         # Emitted for one row only: for thousands it would take a view a third of a second.

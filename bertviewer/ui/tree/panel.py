@@ -17,7 +17,7 @@ from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tree.columns import CHANGE, MACS, MODULE, STATISTIC
 from bertviewer.ui.tree.filter import TreeFilter
-from bertviewer.ui.tree.filter_bar import FilterResult, TreeFilterBar
+from bertviewer.ui.tree.filter_bar import TreeFilterBar
 from bertviewer.ui.tree.header import TreeHeader
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.rows import TreeItem
@@ -64,10 +64,10 @@ class ModuleTreePanel(QWidget):
         self._view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._view.customContextMenuRequested.connect(self._show_menu)
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.formulas_changed.connect(self._on_formulas)
+        workspace.formulas_changed.connect(self._update_figures)
         workspace.selection.row_changed.connect(self._on_row)
-        workspace.comparison.changed.connect(self._on_comparison)
-        workspace.runs.run_changed.connect(lambda: workspace.deferred.add(self._on_run))
+        workspace.comparison.changed.connect(self._update_figures)
+        workspace.runs.run_changed.connect(lambda: workspace.deferred.add(self._update_figures))
 
     @gc_paused()
     def apply_filter(self, text: str) -> None:
@@ -97,29 +97,19 @@ class ModuleTreePanel(QWidget):
     def _on_architecture(self) -> None:
         self._bar.reset()
         self._hits = []
-        self._model.set_tree(self._workspace.selection.tree, self._workspace.architecture)
-        self._model.set_changes(self._workspace.comparison.changes)
+        workspace = self._workspace
+        self._model.set_tree(workspace.selection.tree, workspace.architecture)
+        self._model.set_figures(workspace.architecture, None, workspace.comparison.changes)
         self._bar.show_examples()
         self._header.fit()
         self._expand_to_layers()
         self._on_row()
 
-    def _on_formulas(self) -> None:
-        self._model.set_architecture(self._workspace.architecture)
-        self._on_figures()
-
-    def _on_run(self) -> None:
-        self._model.set_run(self._workspace.runs.run)
-        self._on_figures()
-
-    def _on_comparison(self) -> None:
-        changes = self._workspace.comparison.changes
-        self._model.set_changes(changes)
+    def _update_figures(self) -> None:
+        """Show new values, and sort, filter and fit again where that depends on them."""
+        workspace, changes = self._workspace, self._workspace.comparison.changes
+        self._model.set_figures(workspace.architecture, workspace.runs.run, changes)
         self._header.set_comparing(bool(changes))
-        self._on_figures()
-
-    def _on_figures(self) -> None:
-        """Sort, filter and fit again where that depends on new values."""
         order = self._model.order
         if order is not None and order[0] in (CHANGE, MACS, STATISTIC):
             self._model.set_order(*order)
@@ -161,9 +151,7 @@ class ModuleTreePanel(QWidget):
     def _show_result(self) -> None:
         wanted, rows = self._model.filter, self._model.rows
         hits = len(self._hits) if wanted.terms else None
-        self._bar.show_result(
-            FilterResult(hits, rows.module_count, self._current_hit(), wanted.error)
-        )
+        self._bar.show_result(hits, rows.module_count, self._current_hit(), wanted.error)
 
     def _show_menu(self, place: QPoint) -> None:
         index = self._view.indexAt(place)

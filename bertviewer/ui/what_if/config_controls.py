@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSizePolicy,
     QSpinBox,
-    QToolButton,
     QWidget,
 )
 from typing_extensions import override
@@ -24,6 +23,7 @@ from bertviewer.core.what_if.scenario import next_value
 from bertviewer.core.what_if.sheet import Sheet
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.widgets.buttons import fold_button
 from bertviewer.ui.widgets.column_grid import ColumnGrid
 from bertviewer.ui.widgets.labels import ElidedLabel, muted_label, plain_label, plain_tooltip
 from bertviewer.ui.widgets.layouts import FlowLayout, hbox, named, vbox
@@ -213,7 +213,8 @@ class ConfigControls(QWidget):
         stops: list[QWidget] = [self._scroll, *(field.spin_box for field in standard)]
         if others:
             group = self._group(others)
-            button = _more_button(self.tr("More settings ({0})").format(len(others)), group)
+            title = self.tr("More settings ({0})").format(len(others))
+            button = fold_button("", title, group)
             layout.addWidget(button)
             layout.addWidget(group)
             stops += [button, *(field.spin_box for field in others)]
@@ -287,20 +288,3 @@ class ConfigControls(QWidget):
         if symbol.name in self._sheet.free:
             return text
         return f"{text}; {self.tr('no formula depends on it')}"
-
-
-def _more_button(text: str, group: QWidget) -> QToolButton:
-    """Return a button that shows and hides a group."""
-    button = QToolButton()
-    button.setText(text)
-    button.setCheckable(True)
-    button.setAutoRaise(True)
-    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-
-    def show(is_open: bool) -> None:
-        button.setArrowType(Qt.ArrowType.DownArrow if is_open else Qt.ArrowType.RightArrow)
-        group.setVisible(is_open)
-
-    button.toggled.connect(show)
-    show(False)
-    return button

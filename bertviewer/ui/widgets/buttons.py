@@ -34,6 +34,21 @@ def tool_button(
     return button
 
 
+def fold_button(name: str, text: str, content: QWidget) -> QToolButton:
+    """Return a button with an arrow that shows and hides ``content``, which is hidden at first."""
+    button = tool_button(name, text, is_checkable=True)
+    button.setAutoRaise(True)
+    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+
+    def fold(is_open: bool) -> None:
+        button.setArrowType(Qt.ArrowType.DownArrow if is_open else Qt.ArrowType.RightArrow)
+        content.setVisible(is_open)
+
+    button.toggled.connect(fold)
+    fold(False)
+    return button
+
+
 def flat_button(name: str, text: str, tooltip: str, icon: str = "") -> QToolButton:
     """Return a button that has a frame only under the mouse; its tooltip names it accessibly.
 

@@ -115,7 +115,7 @@ def test_output_shapes_come_with_a_run(demo_source: ModelSource) -> None:
     assert index.data() == ""
     changed: list[QModelIndex] = []
     model.dataChanged.connect(lambda top, _bottom: changed.append(top))
-    model.set_run(run_sentence(opened, Sentence("a test")))
+    model.set_figures(opened.architecture, run_sentence(opened, Sentence("a test")), None)
     assert index.data() == "[1, 384]"
     assert changed
 
