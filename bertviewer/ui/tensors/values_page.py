@@ -152,10 +152,9 @@ class ValuesPage(TensorPage):
             self._row_field.set_axis(part.down)
         self._model.show_part(part)
         self._table.horizontalHeader().setDefaultSectionSize(self._column_width(part))
-        header, width = self._table.verticalHeader(), self._header_width(part)
-        if header.minimumWidth() != width:
-            header.setFixedWidth(width)
-            header.geometriesChanged.emit()  # so that the table moves its viewport
+        header = self._table.verticalHeader()
+        header.setFixedWidth(self._header_width(part))
+        header.geometriesChanged.emit()  # updates viewport and scroll bars before scrolling
         for bar, position in zip(bars, positions, strict=True):
             bar.setValue(position)
         if max(part.shape) > MAX_LINES:
