@@ -16,6 +16,8 @@ _PORTS_APART, _CORNER = 28.0, 8.0
 _STAYS = 1000.0
 """Weight of an edge that remains straight."""
 
+_SAME = 0.01
+"""Maximum difference of heights that are equal but for rounding."""
 _MARGIN = 7.0
 """Minimum vertical distance of two lines on one track."""
 
@@ -40,7 +42,7 @@ class Net(Struct, frozen=True):
     @property
     def is_straight(self) -> bool:
         """Whether it needs no vertical track."""
-        return all(abs(pin - self.left) < 0.01 for pin in self.pins)
+        return all(abs(pin - self.left) < _SAME for pin in self.pins)
 
     @property
     def top(self) -> float:
@@ -135,7 +137,7 @@ class EdgeRouter:
                     (0.0, between),
                     (0.0, there.line + left),
                 ]
-            if abs(height - left) > 0.01:
+            if abs(height - left) > _SAME:
                 x = rows.track(column, self._tracks[column][one], self.counts[column])
                 points += [(x, there.line + left), (x, there.line + height)]
         y = rows.row_of(column).line + arrival.height
@@ -244,8 +246,8 @@ def _tracks(nets: Sequence[Net]) -> dict[int, int]:
     ones, the lower ones first, which avoids most crossings.
     """
     bent = sorted((net for net in nets if not net.is_straight), key=lambda net: net.left)
-    up = [net for net in bent if net.top < net.left]
-    down = [net for net in bent if net.top == net.left]
+    up = [net for net in bent if net.top < net.left - _SAME]
+    down = [net for net in bent if net not in up]
     tracks: dict[int, int] = {}
     done: list[Net] = []
     for net in (*up, *reversed(down)):
