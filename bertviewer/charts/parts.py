@@ -1,4 +1,4 @@
-"""Which part of a model a module is: it sets the hue in tree, map, plots and reports."""
+"""Parts of a model that modules belong to, which set their hue everywhere."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from bertviewer.charts.theme import Part
 from bertviewer.core.schema.modules import ModuleNode
 
 NORMS = ("layer norm", "rms norm", "group norm", "batch norm", "instance norm")
-"""What the graph calls norms."""
+"""Operations of graphs that are norms."""
 
 _OF_OPERATIONS: Mapping[str, Part] = {
     **dict.fromkeys(NORMS, "norm"),
@@ -22,7 +22,7 @@ _OF_OPERATIONS: Mapping[str, Part] = {
     "embedding": "embeddings",
     "residual": "residual",
 }
-"""Parts of what a flow recognises."""
+"""Parts by recognised operation."""
 
 _OF_ROLES: Mapping[str, Part] = {
     "self-attention": "attention",
@@ -43,6 +43,7 @@ _OF_ROLES: Mapping[str, Part] = {
     "head": "head",
     **dict.fromkeys(("layer", "stack", "base model", "task model", "loss"), "plain"),
 }
+"""Parts by the role of a module's formula."""
 
 _HINTS: Sequence[tuple[str, Part]] = (
     ("norm", "norm"),
@@ -61,20 +62,20 @@ _HINTS: Sequence[tuple[str, Part]] = (
     ("classifier", "head"),
     ("head", "head"),
 )
-"""Parts of modules whose graph says nothing, by words in names and classes: the first counts."""
+"""Parts by substrings of names and classes, for other modules; the first match counts."""
 _NAME_HINTS: Sequence[tuple[str, Part]] = (
     *_HINTS,
     *((name, "feed-forward") for name in ("moe", "expert", "fc1", "fc2", "linear1", "linear2")),
     ("qa_outputs", "head"),
 )
-"""What names of classes may have in them for another reason: ``Qwen2MoeModel``."""
+"""Further substrings of names only, because classes may contain them: ``Qwen2MoeModel``."""
 
 _TASK_MODEL = re.compile(r"For[A-Z]|LMHead|DoubleHeads")
-"""In names of classes of models that end in a head."""
+"""In the classes of models with a head."""
 
 
 def part_of_operation(operation: str) -> Part | None:
-    """Return the part of what a flow calls so, ``None`` where it says nothing of parts."""
+    """Return the part of an operation, ``None`` for others."""
     return _OF_OPERATIONS.get(operation)
 
 
@@ -82,14 +83,14 @@ def part_of_operation(operation: str) -> Part | None:
 def part_of(
     name: str, class_name: str, role: str = "", above: str = "", around: Part = "plain"
 ) -> Part:
-    """Return the part that a module is.
+    """Return the part of a module.
 
     Args:
-        name: the last part of its path.
+        name: the last component of its path.
         class_name: its class.
-        role: what its graph was recognised as, "" while that is not known.
-        above: the class of its parent, if that is known.
-        around: the parent's part, which modules inherit where nothing else is known.
+        role: the role of its formula, "" if unknown.
+        above: the class of its parent, "" if unknown.
+        around: the part of its parent, which is inherited if nothing else is known.
     """
     if not name:
         return "plain"  # the whole model
@@ -109,11 +110,7 @@ def part_of(
 
 
 def parts_of(modules: Iterable[ModuleNode]) -> dict[str, Part]:
-    """Return the part of each module by its path.
-
-    Args:
-        modules: all of a model's, or those from its root down to one; each after that above it.
-    """
+    """Return the part of each module by its path; ``modules`` has parents before children."""
     parts: dict[str, Part] = {}
     classes: dict[str, str] = {}
     for node in modules:

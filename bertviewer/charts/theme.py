@@ -1,7 +1,4 @@
-"""Where the files of the program's fonts are, for screen and paper alike.
-
-How the program looks, as one table: colours, type and space, for widgets, figures and paper.
-"""
+"""Theme: colours, fonts, sizes and spacing of the window, charts and reports."""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -11,47 +8,44 @@ from typing import Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-_PACKAGES = (
-    ("fontpkg_inter", "Inter[opsz,wght].ttf"),
-    ("fontpkg_jetbrains_mono", "JetBrainsMono[wght].ttf"),
-)
-FONT_FILES = tuple(file for _, file in _PACKAGES)
-
-
-def font_folders() -> list[Path]:
-    """Return the folders of the fonts' files, as far as they are installed."""
-    specs = (find_spec(package) for package, _ in _PACKAGES)
-    places = (
-        folder for spec in specs for folder in (spec and spec.submodule_search_locations) or ()
-    )
-    return [Path(folder) / "files" for folder in places]
-
-
 Part = Literal["embeddings", "attention", "feed-forward", "norm", "residual", "head", "plain"]
-"""What of a model a hue stands for, the same in tree, map, plots and on paper."""
+"""Parts of a model, each with its own hue."""
 PARTS: tuple[Part, ...] = get_args(Part)
 
 FONTS = ("Inter", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans", "sans-serif")
 MONO_FONTS = ("JetBrains Mono", "DejaVu Sans Mono", "Menlo", "Consolas", "monospace")
-"""The first that is there is taken; the program brings the first."""
+"""Font families; the first is installed with the program."""
+
+_FONT_PACKAGES = {
+    "fontpkg_inter": "Inter[opsz,wght].ttf",
+    "fontpkg_jetbrains_mono": "JetBrainsMono[wght].ttf",
+}
+FONT_FILES = tuple(_FONT_PACKAGES.values())
 
 NORMAL_WEIGHT, MEDIUM, STRONG = 400, 500, 650
-"""Weights of type: of words, of what can be chosen, of names and figures."""
+"""Font weights: of text, of choices, of names and numbers."""
 
 SMALL, NORMAL, LARGE, TITLE = 10.5, 12.0, 13.0, 15.5
-"""Sizes of type in pixels: of what stands beside, of tables, of words, of a pane's title."""
+"""Font sizes in pixels: of remarks, of tables, of text, of titles."""
 
 GRID, ROW, RADIUS, ROUND = 4, 26, 6, 10
-"""Space in pixels: what distances are multiples of, a row, corners of controls and of cards."""
+"""In pixels: the unit of distances, the height of a row, the radii of controls and of cards."""
+
+
+def font_folders() -> list[Path]:
+    """Return the folders of the installed font files."""
+    specs = (find_spec(package) for package in _FONT_PACKAGES)
+    folders = (each for spec in specs for each in (spec and spec.submodule_search_locations) or ())
+    return [Path(folder) / "files" for folder in folders]
 
 
 def css_family(names: Sequence[str]) -> str:
-    """Return families of type as CSS and SVG name them, the first one first."""
+    """Return font families for CSS and SVG."""
     return ", ".join(f"'{name}'" if " " in name else name for name in names)
 
 
 def css_weight(weight: int) -> int:
-    """Return a weight of type as SVG names it: hundreds are all that some programs know."""
+    """Return a font weight for SVG, in hundreds, because some programs support no others."""
     return weight // 100 * 100
 
 
@@ -59,24 +53,24 @@ class Theme(Struct, frozen=True):
     """Colours as ``#rrggbb``.
 
     Attributes:
-        background: of the window, behind the panes.
-        surface: of panes, fields and figures.
-        line: between panes, and around what can be clicked.
-        text: what is read first, and what is selected in a figure.
-        muted: what is read second, and axes.
-        faint: what repeats something else.
-        accent: what can be done, and what is selected.
-        on_accent: words on the accent.
-        tint: how much of its hue a tinted fill has: a selected row, a part's shape.
-        parts: the hue of each part.
-        right: what was checked and holds.
-        warning: what is random or wrong.
-        series: lines, in the order in which they are drawn.
-        colormap: pyqtgraph's name of the map for values from low to high, or its colours.
-        diverging: the map for values about 0, from the most negative to the most positive. Its
-            middle is close to the surface and yet no empty cell.
-        dashes: of lines, in the same order, in parts of their width: dash, space, …; () is a whole
-            line. A theme without hues has them.
+        background: behind the panes of the window.
+        surface: of panes, fields and charts.
+        line: separators and borders.
+        text: primary text, and what is selected in a chart.
+        muted: secondary text and axes.
+        faint: tertiary text.
+        accent: actions and selection.
+        on_accent: text on the accent.
+        tint: the share of a hue in a tinted fill.
+        parts: the hue of each part of a model.
+        right: of passed checks.
+        warning: of random weights and errors.
+        series: of lines, in order.
+        colormap: of sequential values: pyqtgraph's name of a map, or its colours.
+        diverging: of values about 0, from negative to positive. The middle is close to the surface,
+            but distinct from an empty cell.
+        dashes: dash patterns of lines in multiples of their width, () for a solid line; only of
+            themes without hues.
     """
 
     background: str
@@ -97,68 +91,64 @@ class Theme(Struct, frozen=True):
     dashes: tuple[tuple[float, ...], ...] = ()
 
     def __hash__(self) -> int:
-        return hash((self.background, self.text, self.accent, self.series))  # parts have no hash
+        return hash((self.background, self.text, self.accent, self.series))  # dicts have no hash
 
     @property
     def flow(self) -> str:
-        """The colour of lines along which tensors go."""
+        """Of edges along which data flow."""
         return self.parts["residual"]
 
     @property
     def selection(self) -> str:
-        """The colour behind what is selected."""
+        """Behind selected text."""
         return mixed(self.accent, self.surface, self.tint)
 
     @property
     def hover(self) -> str:
-        """The colour behind what the pointer is over."""
+        """Behind what the pointer is over."""
         return mixed(self.text, self.surface, 0.05)
 
     @property
     def field(self) -> str:
-        """The colour of a track, or of a field on a surface."""
+        """Of tracks and fields on a surface."""
         return mixed(self.text, self.surface, 0.03)
 
     @property
     def disabled(self) -> str:
-        """The colour of words of what cannot be used now."""
+        """Of disabled text."""
         return mixed(self.text, self.surface, 0.38)
 
     def fill(self, part: Part) -> str:
-        """Return the colour inside of a part's shapes."""
+        """Return the fill of a part's shapes."""
         return self.surface if part == "plain" else mixed(self.parts[part], self.surface, self.tint)
 
     def border(self, part: Part) -> str:
-        """Return the colour around a part's shapes."""
+        """Return the border of a part's shapes."""
         return self.faint if part == "plain" else mixed(self.parts[part], self.surface, 0.6)
 
     def dash(self, number: int) -> tuple[float, ...]:
-        """Return how a line of the series is dashed."""
+        """Return the dash pattern of a line."""
         return self.dashes[number % len(self.dashes)] if self.dashes else ()
 
     def shade(self, part: Part, strength: float) -> str:
-        """Return a part's hue, paler."""
+        """Return a share of a part's hue on the surface."""
         return mixed(self.parts[part], self.surface, strength)
 
 
 def mixed(color: str, other: str, share: float) -> str:
-    """Return a colour that has such a share of the first, and else the other."""
-    pairs = zip(_channels(color), _channels(other), strict=True)
+    """Return the mixture of a share of the first colour with the other."""
+    pairs = zip(bytes.fromhex(color[1:]), bytes.fromhex(other[1:]), strict=True)
     return "#" + "".join(f"{round(a * share + b * (1 - share)):02x}" for a, b in pairs)
 
 
-def _channels(color: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(color[1:]))
-
-
 def _hues(*colors: str) -> Mapping[Part, str]:
-    """Return the colours as those of the parts, in their order."""
+    """Return colours by the parts in order."""
     return dict(zip(PARTS, colors, strict=True))
 
 
-# The first of the series is the accent. The others are Okabe and Ito's, which people with colour
-# blindness tell apart; those too pale or too dark for their background are a shade darker or
-# lighter. Blue against orange is told apart likewise.
+# The first of the series is the accent. The others are from Okabe and Ito's palette for colour
+# blindness, some a shade darker or lighter for contrast with the background. Blue and orange are
+# distinct, too.
 LIGHT = Theme(
     background="#fafafb",
     surface="#ffffff",
@@ -194,9 +184,8 @@ DARK = Theme(
     diverging=("#c6e4fa", "#56b4e9", "#1f6396", "#353b43", "#9a5410", "#f0912d", "#ffe3b8"),
 )
 
-# For print: the window's hues, each of another lightness, so that a copy in grey tells them apart;
-# and all that is read is dark enough for the smallest type. A grey copy cannot tell the signs of
-# diverging colours: both ends are dark.
+# For print: the hues differ in lightness, so that they are distinct in a grey copy, and texts are
+# dark enough for the smallest size. The signs of diverging colours are lost in a grey copy.
 PAPER = replace(
     LIGHT,
     background="#ffffff",
@@ -206,8 +195,8 @@ PAPER = replace(
     parts=_hues("#0d8479", "#3b48ae", "#a06a1b", "#6d7682", "#6e7681", "#ad3a60", "#626b78"),
     series=("#3b48ae", "#db7727", "#008c66", "#9b4a81", "#513d00", "#272c34"),
 )
-# Without hues: series are told apart by lightness and dashes, and values run from pale to dark, or
-# from dark to pale about 0 in the middle.
+# Without hues: series differ in lightness and dashes; values are from pale to dark, or from dark to
+# pale with 0 in the middle.
 GREY = replace(
     PAPER,
     text="#111111",

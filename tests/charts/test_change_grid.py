@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.charts.change_grid import change_grid
+from bertviewer.charts.change_grid import change_grid, tensor_cells
 from bertviewer.charts.levels import log_levels, log_share
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.comparison.comparison import Change, Comparison, compare_architectures
@@ -100,3 +100,37 @@ def test_one_large_change_leaves_the_others_apart() -> None:
     assert 0.99 < high < 10
     assert log_levels([]) == (0.1, 1.0)
     assert log_levels([5.0]) == (0.5, 5.0)
+
+
+def test_two_stacks_and_what_stands_beside_them() -> None:
+    found = tensor_cells(
+        (
+            "shared.weight",
+            "encoder.block.0.layer.0.q.weight",
+            "encoder.block.10.layer.0.q.weight",
+            "encoder.block.2.layer.0.q.weight",
+            "encoder.final_layer_norm.weight",
+            "decoder.block.0.layer.0.q.weight",
+        )
+    )
+    assert found.row_labels == (
+        "shared",
+        "encoder block 0",
+        "block 2",
+        "block 10",
+        "final_layer_norm",
+        "decoder block 0",
+    )
+    assert found.columns == ("weight", "layer.0.q.weight")
+    assert found.cells["encoder.block.10.layer.0.q.weight"] == (3, 1)
+
+
+def test_ends_that_others_share_are_longer() -> None:
+    found = tensor_cells(("l.0.a.output.dense.bias", "l.0.output.dense.bias", "l.0.a.key.bias"))
+    assert found.column_labels == ("a.output.dense.bias", "output.dense.bias", "key.bias")
+
+
+def test_a_tensor_without_a_module() -> None:
+    found = tensor_cells(("bias", "l.0.bias"))
+    assert found.rows == ("", "l.0")
+    assert found.cells == {"bias": (0, 0), "l.0.bias": (1, 0)}

@@ -41,7 +41,7 @@ def every_kind() -> dict[str, float]:
     from tests.charts.graph import blocks
     from tests.charts.graph.checks import measure
     from tests.charts.runs import made_up
-    from tests.charts.test_attentions import ALL, attended
+    from tests.charts.test_attention import ALL, attended
 
     run = made_up("the bank by the river")
     scores = ClassScores("text", ("bad", "good"), np.array([[1.0, 2.0]]), np.array([[0.25, 0.75]]))

@@ -77,8 +77,9 @@ def layered_graph(
     Raises:
         graphlib.CycleError: the graph has a cycle.
     """
-    path = main_path(nodes, edges)
-    columns = _columns(nodes, edges, path, extents)
+    order = topological_order([node.id for node in nodes], edges)
+    path = main_path(nodes, edges, order)
+    columns = _columns(nodes, edges, path, order, extents)
     numbers = {node.id: number for number, node in enumerate(nodes)}
     items = [Item(numbers[key], columns[key], key, extents[key]) for key in numbers]
     chains = []
@@ -95,11 +96,11 @@ def _columns(
     nodes: Sequence[Node],
     edges: Sequence[Edge],
     path: Sequence[str],
+    order: Sequence[str],
     extents: Mapping[str, Extent],
 ) -> dict[str, int]:
     """Return each node's column: the leftmost, or the rightmost if no input leads to it."""
     by_key = {node.id: node for node in nodes}
-    order = topological_order(by_key, edges)
     bound = [*edges, *_bounds_of_late_starts(order, edges, path, by_key)]
     columns = depths(topological_order(order, bound), bound)
     out = successors(edges)

@@ -241,10 +241,13 @@ def _general(columns: Columns, links: Mapping[int, Sequence[int]]) -> _Block:
         shift = (tops[-1] - _LANE_GAP) / 2
         for item, top in zip(column, tops, strict=False):
             heights[item.number] = top + item.extent.above - shift
+    # Edges should be straight: items next to placeholders follow only these.
+    edges = {n: [each.number for each in others if not each.key] for n, others in near.items()}
+    followed = {n: edges[n] or [each.number for each in near[n]] or [n] for n in inside}
     for _ in range(_ROUNDS):
         before = dict(heights)
         for column in ordered:
-            heights |= _evened(column, heights, near)
+            heights |= _evened(column, heights, followed)
         if all(abs(heights[each] - before[each]) < _CONVERGED for each in inside):
             break
     _straighten(ordered, heights, near)
@@ -260,20 +263,15 @@ def _general(columns: Columns, links: Mapping[int, Sequence[int]]) -> _Block:
 
 
 def _evened(
-    column: Sequence[Item], heights: Mapping[int, float], near: Mapping[int, Sequence[Item]]
+    column: Sequence[Item], heights: Mapping[int, float], followed: Mapping[int, Sequence[int]]
 ) -> dict[int, float]:
-    """Return a column's items as close as possible to the mean of their neighbours."""
-    wished = []
-    for item in column:
-        others = near[item.number] or [item]
-        # Edges should be straight: who has placeholders as neighbours follows them.
-        others = [each for each in others if not each.key] or others
-        wished.append(sum(heights[each.number] for each in others) / len(others))
+    """Return a column's items as close as possible to the mean of the items that they follow."""
+    numbers = [item.number for item in column]
+    wished = [sum(heights[e] for e in followed[n]) / len(followed[n]) for n in numbers]
     gaps = [
         upper.extent.below + _LANE_GAP + lower.extent.above for upper, lower in pairwise(column)
     ]
     weights = [1.0 if item.key else _EDGE_WEIGHT for item in column]
-    numbers = (item.number for item in column)
     return dict(zip(numbers, spread(wished, gaps, weights), strict=True))
 
 

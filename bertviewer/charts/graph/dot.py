@@ -1,4 +1,4 @@
-"""A flow in Graphviz' language: for those who lay it out and colour it themselves."""
+"""Graphviz source of a graph, for a layout by other tools."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +18,7 @@ _STYLES = {"constant": "rounded,dashed", "operation": "rounded"}
 
 
 def dot_of(flow: Flow) -> str:
-    """Return a flow as a directed graph; groups are clusters with their operations inside."""
+    """Return a graph in the DOT language; groups are clusters."""
     name = " ".join(text for text in (flow.path, flow.class_name) if text)
     lines = [
         f"digraph {_quoted(name)} {{",
@@ -59,7 +59,7 @@ def _node_lines(node: Node, indent: str) -> Iterator[str]:
 
 
 def _inner_ends(node: Node) -> tuple[str, str]:
-    """Return the nodes at which edges into and out of a node end: Graphviz joins no clusters."""
+    """Return the nodes in a cluster at which its edges end, because clusters have no edges."""
     if not node.nodes:
         return node.id, node.id
     into = {edge.target for edge in node.edges}

@@ -16,10 +16,10 @@ _PORTS_APART, _CORNER = 28.0, 8.0
 _STAYS = 1000.0
 """Weight of an edge that remains straight."""
 
-_SAME = 3.0
-"""Lines closer than this would look like one."""
-_MERGED = 100
-_MARGIN, _ROUNDS = 7.0, 8
+_SAME = 0.01
+"""Maximum difference of heights that are equal but for rounding."""
+_MARGIN = 7.0
+"""Minimum vertical distance of two lines on one track."""
 
 
 class Arrival(Struct, frozen=True):
@@ -42,7 +42,7 @@ class Net(Struct, frozen=True):
     @property
     def is_straight(self) -> bool:
         """Whether it needs no vertical track."""
-        return all(abs(pin - self.left) < 0.01 for pin in self.pins)
+        return all(abs(pin - self.left) < _SAME for pin in self.pins)
 
     @property
     def top(self) -> float:
@@ -137,7 +137,7 @@ class EdgeRouter:
                     (0.0, between),
                     (0.0, there.line + left),
                 ]
-            if abs(height - left) > 0.01:
+            if abs(height - left) > _SAME:
                 x = rows.track(column, self._tracks[column][one], self.counts[column])
                 points += [(x, there.line + left), (x, there.line + height)]
         y = rows.row_of(column).line + arrival.height
@@ -240,43 +240,22 @@ class EdgeRouter:
 
 
 def _tracks(nets: Sequence[Net]) -> dict[int, int]:
-    """Return the track of each net that needs one, counted from the left, by its source."""
+    """Return the track of each net that needs one, counted from the left, by its source.
+
+    Nets that go up have the left tracks, the upper ones first, and nets that go down the right
+    ones, the lower ones first, which avoids most crossings.
+    """
     bent = sorted((net for net in nets if not net.is_straight), key=lambda net: net.left)
-    costs = {
-        (a.source, b.source): _crossings(a, b) for a in bent for b in bent if a.source != b.source
-    }
-    for _ in range(_ROUNDS):
-        before = list(bent)
-        for net in before:
-            bent.remove(net)
-            bent.insert(_best_position(net, bent, costs), net)
-        if bent == before:
-            break
+    up = [net for net in bent if net.top < net.left - _SAME]
+    down = [net for net in bent if net not in up]
     tracks: dict[int, int] = {}
-    for position, net in enumerate(bent):
+    done: list[Net] = []
+    for net in (*up, *reversed(down)):
         taken = [
             tracks[other.source] + 1
-            for other in bent[:position]
+            for other in done
             if other.top - _MARGIN < net.bottom and net.top - _MARGIN < other.bottom
         ]
         tracks[net.source] = max(taken, default=0)
+        done.append(net)
     return tracks
-
-
-def _best_position(net: Net, others: Sequence[Net], costs: Mapping[tuple[int, int], int]) -> int:
-    """Return the leftmost position of a net among others with the fewest crossings."""
-    cost = sum(costs[net.source, other.source] for other in others)
-    best, least = 0, cost
-    for position, other in enumerate(others, 1):
-        cost += costs[other.source, net.source] - costs[net.source, other.source]
-        if cost < least:
-            best, least = position, cost
-    return best
-
-
-def _crossings(left: Net, right: Net) -> int:
-    """Return the cost of two nets if the track of the first is left of the other's."""
-    crossed = sum(right.top < pin < right.bottom for pin in left.pins)
-    crossed += left.top < right.left < left.bottom
-    merged = sum(abs(pin - right.left) < _SAME for pin in left.pins)
-    return crossed + _MERGED * merged

@@ -1,4 +1,4 @@
-"""A drawing as SVG text, written without Qt."""
+"""SVG of a drawing, without Qt."""
 
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
@@ -10,9 +10,9 @@ from bertviewer.core.util.text import printable
 
 
 def svg_of(drawing: Drawing, theme: Theme = LIGHT, points: float | None = None) -> str:
-    """Return a drawing as SVG: whole by itself, with a tip on every node and edge.
+    """Return a drawing as a self-contained SVG with tooltips on nodes and edges.
 
-    ``points`` are those of paper that one of the drawing's units is long; ``None`` is a pixel.
+    ``points`` is the length of a unit of the drawing in points; ``None`` for a pixel.
     """
     width, height = _number(drawing.width), _number(drawing.height)
     size = f'width="{width}" height="{height}"'

@@ -230,3 +230,172 @@ def test_further_outputs_leave_beside_the_line() -> None:
     check(drawing, flow)
     assert at(drawing, "present").form == "exit"
     assert at(drawing, "present").rect.y > at(drawing, "attention.self.key").rect.bottom
+
+
+WIDE = 4000.0
+FLOWS = (
+    blocks.bert_layer(),
+    blocks.gpt2_block(),
+    blocks.llama_layer(),
+    blocks.mixtral_layer(),
+    blocks.t5_decoder_block(),
+    blocks.deberta_attention(),
+    flows.whole_encoder_decoder(),
+)
+
+
+def words(drawing: Drawing) -> set[str]:
+    return {label.text for placed in drawing.nodes for label in placed.labels}
+
+
+def smallest(drawing: Drawing) -> float:
+    return min(label.size for placed in drawing.nodes for label in placed.labels)
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.class_name)
+def test_it_stands_as_any_drawing_does(flow: Flow) -> None:
+    drawing = draw(flow, measure, is_brief=True)
+    assert drawing.is_brief
+    check(drawing, flow)
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.class_name)
+def test_its_letters_are_larger_for_the_room_that_it_takes(flow: Flow) -> None:
+    full, brief = (draw(flow, measure, None, WIDE, is_brief=each) for each in (False, True))
+    assert smallest(brief) / brief.width > smallest(full) / full.width
+    assert smallest(brief) / brief.height > smallest(full) / full.height
+
+
+def test_it_has_names_and_no_sizes() -> None:
+    full, brief = (draw(blocks.bert_layer(), measure, is_brief=each) for each in (False, True))
+    names = {"Q", "K", "V", "W", "O", "Norm", "GELU"}
+    assert names <= words(full)
+    assert names <= words(brief)
+    assert any("×" in text for text in words(full))
+    assert not any("×" in text or "→" in text or "heads" in text for text in words(brief))
+
+
+def structure(flow: Flow) -> list[str]:
+    """Return the columns from left to right, each from above to below, with forms and titles."""
+    columns: dict[int, list[DrawnNode]] = {}
+    for placed in draw(flow, measure, canvas=5000).nodes:
+        rect = placed.rect
+        columns.setdefault(round(rect.x + rect.width / 2), []).append(placed)
+    return [
+        " / ".join(shown(each) for each in sorted(columns[x], key=lambda each: each.rect.y))
+        for x in sorted(columns)
+    ]
+
+
+def shown(placed: DrawnNode) -> str:
+    title = placed.labels[0].text if placed.labels else placed.node.name
+    return title if placed.form == "box" else f"{title} ({placed.form})"
+
+
+STRUCTURES = {
+    "bert layer": [
+        "hidden states (input)",
+        "Q / K / V",
+        "12 heads of 64 (attention) / mask (dashed pill)",
+        "W",
+        "add (sign)",
+        "Norm (norm)",
+        "dense (feed-forward)",
+        "add (sign)",
+        "Norm (norm)",
+        "hidden states (output)",
+    ],
+    "gpt2 block": [
+        "hidden states (input)",
+        "Norm (norm)",
+        "Q K V",
+        "12 heads of 64 (attention)",
+        "W",
+        "add (sign)",
+        "Norm (norm)",
+        "c_fc (feed-forward)",
+        "add (sign)",
+        "hidden states (output)",
+    ],
+    "llama layer": [
+        "hidden states (input)",
+        "RMS norm (norm)",
+        "Q / K / V",
+        "rotary (pill) / angles (dashed pill) / rotary (pill)",
+        "12 heads, 3 for K and V (attention)",
+        "W",
+        "add (sign)",
+        "RMS norm (norm)",
+        "gate_proj (gated feed-forward)",
+        "add (sign)",
+        "hidden states (output)",
+    ],
+    "mixtral layer": [
+        "hidden states (input)",
+        "RMS norm (norm)",
+        "Q / K / V",
+        "rotary (pill) / angles (dashed pill) / rotary (pill)",
+        "12 heads, 3 for K and V (attention)",
+        "W",
+        "add (sign)",
+        "RMS norm (norm)",
+        "router",
+        "8 experts (deck)",
+        "add (sign)",
+        "hidden states (output)",
+    ],
+    "t5 decoder block": [
+        "hidden states (input)",
+        "RMS norm (norm)",
+        "Q / K / V",
+        "position bias (dashed pill) / relative_attention_bias (pill)",
+        "12 heads of 64 (attention)",
+        "mask (dashed pill)",
+        "W",
+        "add (sign)",
+        "encoder hidden states (input)",
+        "RMS norm (norm)",
+        "Q / K / V",
+        "12 heads of 64 (attention) / mask (dashed pill)",
+        "W",
+        "add (sign)",
+        "RMS norm (norm)",
+        "wi (feed-forward)",
+        "add (sign)",
+        "hidden states (output)",
+    ],
+    "deberta attention": [
+        "hidden states (input)",
+        "Q / K / V",
+        "position bias / rel_embeddings (pill)",
+        "12 heads of 64 (attention) / mask (dashed pill)",
+        "W",
+        "add (sign)",
+        "Norm (norm)",
+        "hidden states (output)",
+    ],
+    "whole bert": [
+        "input_ids (input)",
+        "embeddings",
+        "layer (deck) / mask (dashed pill) / attention_mask (dashed pill)",
+        "pooler",
+        "last_hidden_state (output) / pooler_output (output)",
+    ],
+    "whole encoder-decoder": [
+        "input_ids (input) / decoder_input_ids (input)",
+        "shared",
+        "shared",
+        "block (deck) / mask (dashed pill)",
+        "causal mask (dashed pill)",
+        "block (deck)",
+        "mask (dashed pill)",
+        "RMS norm (norm)",
+        "RMS norm (norm)",
+        "last_hidden_state (output)",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", flows.ALL)
+def test_nodes_stand_where_they_did(name: str) -> None:
+    assert structure(flows.ALL[name]) == STRUCTURES[name]

@@ -1,3 +1,5 @@
+"""None"""
+
 import pytest
 
 from bertviewer.charts.selection_key import SelectionKey, closest_keys

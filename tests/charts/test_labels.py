@@ -3,8 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.charts.labels import token_name, token_title, visible
+from bertviewer.charts.labels import tensors_text, token_name, token_title, visible
 from tests.charts.runs import made_up
+from tests.core.opened import plain
 
 ARABIC, IN_LINE = "##م", "\u2066##م\u2069"
 
@@ -49,3 +50,15 @@ def test_a_long_name_is_cut_inside() -> None:
 )
 def test_every_token_can_be_seen(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+def test_tied_names_are_told_apart_from_tensors() -> None:
+    model = plain("bert-base-uncased", "masked-lm")
+    assert model.tensor_count == 202
+    assert tensors_text(model.parameters) == "202 tensors and 2 tied names"
+    decoder = model.tensors_below("cls.predictions.decoder")
+    assert tensors_text(decoder) == "2 tied names"
+    one = [replace(model.parameters[0], tied_to=None)]
+    assert tensors_text(one) == "1 tensor"
+    assert tensors_text(plain("bert-base-uncased").parameters) == "199 tensors"
+    assert tensors_text(()) == "0 tensors"
