@@ -220,7 +220,7 @@ def test_statistics_by_token_that_are_cancelled() -> None:
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        call_statistics(it, ("encoder.layer.0",), stop)
+        call_statistics(it, ("encoder.layer.0.output.dense",), stop)
     assert hook_count(it.network) == hooks
 
 
