@@ -131,7 +131,7 @@ def _paint_tiles(
         painter.setOpacity(painter.opacity() * seen)
         for tile, image in zip(placed.tiles, images, strict=False):
             if image.hasAlphaChannel():
-                from bertviewer.plots.hatch import draw_hatched_ground  # and with it numpy
+                from bertviewer.plots.cells import draw_hatched_ground  # and with it numpy
 
                 draw_hatched_ground(painter, as_qt(tile), sheets.theme)
             painter.drawImage(as_qt(tile), image)
