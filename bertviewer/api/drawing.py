@@ -33,7 +33,7 @@ def drawn(
         UserError: the helper process cannot be started, crashed or exceeded a limit.
     """
     if _Here.is_on:
-        from bertviewer.plots.offscreen import offscreen_application
+        from bertviewer.plots.export import offscreen_application
 
         application = offscreen_application()
         try:
@@ -74,7 +74,7 @@ _helper = Helper(
 
 def functions() -> Functions:
     """Return what the helper process can do."""
-    from bertviewer.plots.offscreen import offscreen_application
+    from bertviewer.plots.export import offscreen_application
 
     application = offscreen_application()
 

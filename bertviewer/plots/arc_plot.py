@@ -17,9 +17,9 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import NORMAL, SMALL, Theme
 from bertviewer.core.util.numbers import with_minus
 from bertviewer.plots.canvas_plot import CanvasPlot, Point
+from bertviewer.plots.cells import draw_hatch
 from bertviewer.plots.color_scale import tinted
 from bertviewer.plots.fonts import sized
-from bertviewer.plots.hatch import draw_hatch
 from bertviewer.plots.span import STEP, Span
 from bertviewer.plots.token_names import (
     GAP,
@@ -187,18 +187,31 @@ class ArcPlot(CanvasPlot):
             self.update()
 
     def layout_of_arcs(self) -> ArcLayout | None:
-        """Return where names and lines are, ``None`` without a chart."""
+        """Return where names and lines are, ``None`` without a chart; wide names are upright."""
         if self.chart is None:
             return None
-        small = QFontMetricsF(sized(self.font(), SMALL))
+        small, tokens = QFontMetricsF(sized(self.font(), SMALL)), self.chart.values.shape
         titles = map(small.horizontalAdvance, (self.chart.x_title, self.chart.y_title))
-        above, below = self._names
-        return lay_out_arcs(
-            (self.width(), self.height()),
-            self.chart.values.shape,
-            (above.widest, below.widest),
-            max(titles) + GAP,
-            self._span,
+        left, widest = max(titles) + GAP, [names.widest for names in self._names]
+        width = max(1.0, self.width() - left - 2 * MARGIN)
+        pixels = [width / self._span.length / count for count in tokens]
+        above, below = (
+            wide * name_size(each) / SIZES[0] + GAP > each
+            for wide, each in zip(widest, pixels, strict=True)
+        )
+        is_upright = above or below
+        names = min(max(widest), NAMES_PART * self.height()) if is_upright else type_line()
+        top = MARGIN + names + GAP
+        return ArcLayout(
+            left=left + MARGIN,
+            width=width,
+            top=top,
+            bottom=max(top + 1, self.height() - top - type_line()),
+            names=names,
+            rows=tokens[0],
+            columns=tokens[1],
+            span=self._span,
+            upright=(above, below),
         )
 
     @override
@@ -438,34 +451,3 @@ def draw_arcs(
             path = QPainterPath(QPointF(start, layout.top))
             path.cubicTo(start, middle, end, middle, end, layout.bottom)
             painter.strokePath(path, style.pen(arc.weight, room))
-
-
-def lay_out_arcs(
-    size: tuple[float, float],
-    tokens: tuple[int, int],
-    widest: tuple[float, float],
-    left: float,
-    span: Span,
-) -> ArcLayout:
-    """Return a layout of two rows of tokens; names that are too wide are upright."""
-    width, height = size
-    room = max(1.0, width - left - 2 * MARGIN)
-
-    def is_upright(count: int, wide: float) -> bool:
-        pixels = room / span.length / count
-        return wide * name_size(pixels) / SIZES[0] + GAP > pixels
-
-    upright = is_upright(tokens[0], widest[0]), is_upright(tokens[1], widest[1])
-    high = min(max(widest), NAMES_PART * height) if any(upright) else type_line()
-    top = MARGIN + high + GAP
-    return ArcLayout(
-        left=left + MARGIN,
-        width=room,
-        top=top,
-        bottom=max(top + 1, height - top - type_line()),
-        names=high,
-        rows=tokens[0],
-        columns=tokens[1],
-        span=span,
-        upright=upright,
-    )

@@ -263,6 +263,20 @@ class CanvasPlot(QWidget):
         return super().event(event)
 
 
+def key_target(key: int, index: int, count: int, *, across: int = 1) -> int | None:
+    """Return which of ``count`` items in rows of ``across`` a key leads to, ``None`` for none."""
+    targets: dict[int, int] = {
+        Qt.Key.Key_Left: index - 1,
+        Qt.Key.Key_Right: index + 1,
+        Qt.Key.Key_Up: index - across,
+        Qt.Key.Key_Down: index + across,
+        Qt.Key.Key_Home: 0,
+        Qt.Key.Key_End: count - 1,
+    }
+    found = targets.get(key, -1)
+    return found if 0 <= found < count else None
+
+
 def draw_focus(painter: QPainter, widget: QWidget) -> None:
     """Frame a widget that got the focus from the keyboard.
 

@@ -1,17 +1,18 @@
-"""Grids of coloured cells: an image on screens, rectangles without seams on paper."""
+"""Painting of cells: an image on screens, rectangles without seams on paper; hatch and frames."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
+from math import ceil, floor
 
 import numpy as np
 from msgspec import Struct
-from PySide6.QtCore import QPointF, QRectF
-from PySide6.QtGui import QColor, QImage, QPaintEngine, QPainter, QPainterPath
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QImage, QPaintEngine, QPainter, QPainterPath, QPen
 
 from bertviewer.charts.levels import Mask, Values
 from bertviewer.charts.theme import Theme
 from bertviewer.plots.color_scale import SHADES, ColorScale, reduced
-from bertviewer.plots.hatch import draw_area, hidden_area
 
 # How far a cell reaches under the next ones, as a fraction of a cell, and in pixels where cells are
 # thin. Cells that only touch show the background between them in programs that smooth edges, such
@@ -21,6 +22,9 @@ MOST_RECTANGLES = 5_000
 """Grids of more cells are images on paper, too."""
 LEAST_SPACED = 12.0
 """Only cells of at least this many pixels have lines between them."""
+HATCH_SPACE = 5.0
+"""Pixels between lines."""
+FRAME_HALO, THIN, THICK = 1.0, 1.0, 2.0  # pixels
 UNLIMITED = 1_000_000
 _as_images = False
 
@@ -160,3 +164,104 @@ def _enlarged(image: QImage, width: float) -> QImage:
 
 def _hidden(rect: QRectF, masked: Mask | None) -> QPainterPath:
     return QPainterPath() if masked is None else hidden_area(rect, masked)
+
+
+def draw_hatch(painter: QPainter, bounds: QRectF, masked: Mask, theme: Theme) -> None:
+    """Hatch the cells of a grid [rows, columns] that fills ``bounds``, row 0 first in y."""
+    draw_area(painter, hidden_area(bounds, masked), theme)
+
+
+def hidden_area(bounds: QRectF, masked: Mask) -> QPainterPath:
+    """Return the area of the hidden cells of a grid that fills ``bounds``."""
+    rows = max(1, min(masked.shape[0], int(bounds.height())))
+    columns = max(1, min(masked.shape[1], int(bounds.width())))
+    # A block is hidden where all of its cells are.
+    hidden = reduced((~masked).astype(np.float32), rows, columns) == 0
+    return _area(bounds, hidden) if hidden.any() else QPainterPath()
+
+
+def draw_area(painter: QPainter, area: QPainterPath, theme: Theme) -> None:
+    """Hatch an area of rectangles."""
+    if area.isEmpty():
+        return
+    rects = [polygon.boundingRect() for polygon in area.toSubpathPolygons()]
+    _draw_lines(painter, rects, area.boundingRect().topLeft(), theme)
+
+
+def draw_hatched_ground(painter: QPainter, bounds: QRectF, theme: Theme) -> None:
+    """Hatch a rectangle behind an image that is transparent where it is masked.
+
+    Lines have their usual distance even if the painter is scaled.
+    """
+    seen = painter.worldTransform().mapRect(bounds)
+    painter.save()
+    painter.resetTransform()
+    painter.fillRect(seen, QColor(theme.surface))
+    _draw_lines(painter, [seen], seen.topLeft(), theme)
+    painter.restore()
+
+
+def _draw_lines(painter: QPainter, rects: Sequence[QRectF], origin: QPointF, theme: Theme) -> None:
+    """Draw lines at 45° through rectangles, that through the origin and others in a fixed distance.
+
+    They are cut here and not by a clip, which some programs ignore in an SVG.
+    """
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(QColor(theme.faint), 0.6))
+    start, lines = origin.x() + origin.y(), []
+    for rect in rects:
+        first = ceil((rect.left() + rect.top() - start) / HATCH_SPACE)
+        last = floor((rect.right() + rect.bottom() - start) / HATCH_SPACE)
+        for number in range(first, last + 1):
+            # On a line the sum of x and y is constant.
+            total = start + number * HATCH_SPACE
+            left, right = (
+                max(rect.left(), total - rect.bottom()),
+                min(rect.right(), total - rect.top()),
+            )
+            lines.append(QLineF(left, total - left, right, total - right))
+    painter.drawLines(lines)
+    painter.restore()
+
+
+def _area(bounds: QRectF, hidden: Mask) -> QPainterPath:
+    """Return the cells as rectangles that join neighbours in a row, and equal rows."""
+    rows, columns = hidden.shape
+    wide, tall = bounds.width() / columns, bounds.height() / rows
+    padded = np.pad(hidden, ((0, 0), (1, 1))).astype(np.int8)
+    steps = np.diff(padded, axis=1)
+    is_new = np.ones(rows + 1, dtype=np.bool_)
+    is_new[1:-1] = (hidden[1:] != hidden[:-1]).any(axis=1)
+    edges = np.flatnonzero(is_new).tolist()
+    path = QPainterPath()
+    for top, bottom in pairwise(edges):
+        starts, ends = (np.flatnonzero(steps[top] == sign).tolist() for sign in (1, -1))
+        for start, end in zip(starts, ends, strict=True):
+            x, y = bounds.x() + start * wide, bounds.y() + top * tall
+            path.addRect(QRectF(x, y, (end - start) * wide, (bottom - top) * tall))
+    return path
+
+
+def draw_frame(
+    painter: QPainter, rect: QRectF, within: QRectF, theme: Theme, width: float = THICK
+) -> None:
+    """Draw a frame in the text's colour with a halo in the background's.
+
+    Its line is outside of the rectangle, but inside of ``within``. It has two sides even where the
+    rectangle is thinner than a pixel, as one of very many rows is.
+    """
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    half = width / 2 + FRAME_HALO
+    inner = within.adjusted(half, half, -half, -half)
+    outer = rect.adjusted(-half, -half, half, half) & inner
+    least = QRectF(0, 0, 2 * half, 2 * half)
+    least.moveCenter(outer.center())
+    least.moveTo(max(least.x(), inner.x()), max(least.y(), inner.y()))
+    least.translate(min(0, inner.right() - least.right()), min(0, inner.bottom() - least.bottom()))
+    outer |= least
+    for color, pen_width in ((theme.surface, width + 2 * FRAME_HALO), (theme.text, width)):
+        pen = QPen(QColor(color), pen_width)
+        pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
+        painter.setPen(pen)
+        painter.drawRect(outer)

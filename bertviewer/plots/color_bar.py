@@ -11,10 +11,9 @@ from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.theme import SMALL, Theme
 from bertviewer.core.util.numbers import number_text, with_minus
-from bertviewer.plots.cells import are_rectangles, draw_rectangles
+from bertviewer.plots.cells import are_rectangles, draw_hatch, draw_rectangles
 from bertviewer.plots.color_scale import SHADES, ColorScale
 from bertviewer.plots.fonts import sized
-from bertviewer.plots.hatch import draw_hatch
 from bertviewer.plots.ticks import (
     LARGEST_RANGE,
     LINE,

@@ -4,6 +4,7 @@ Files have the colours for paper. With a title they are figures: the title is ab
 selection is not framed, and they have at least the size of a figure.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import ceil
@@ -12,6 +13,7 @@ from msgspec import Struct
 from PySide6.QtCore import (
     QBuffer,
     QByteArray,
+    QCoreApplication,
     QIODevice,
     QMarginsF,
     QPointF,
@@ -30,11 +32,12 @@ from PySide6.QtGui import (
     QPainter,
     QPdfWriter,
 )
+from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import GRID, LARGE, LIGHT, Theme
 from bertviewer.plots.canvas_plot import CanvasPlot
-from bertviewer.plots.fonts import sized, weighted
+from bertviewer.plots.fonts import load_fonts, sized, weighted, window_font
 from bertviewer.plots.svg import Draw, svg_of
 
 LEAST_FIGURE = QSize(720, 420)
@@ -184,3 +187,23 @@ class ImageFormat(Struct, frozen=True):
 
 IMAGE_FORMATS = (ImageFormat("PNG", png), ImageFormat("SVG", svg), ImageFormat("PDF", pdf))
 """All formats, the default first."""
+
+
+def offscreen_application() -> QCoreApplication:
+    """Return the current application, or a new one that needs no display.
+
+    The caller keeps the reference: a new application ends with its last reference.
+    """
+    application = QApplication.instance()
+    if application is None:
+        before = os.environ.get("QT_QPA_PLATFORM")
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+        try:
+            application = QApplication(["bertviewer"])
+        finally:
+            del os.environ["QT_QPA_PLATFORM"]
+            if before is not None:
+                os.environ["QT_QPA_PLATFORM"] = before
+        load_fonts()
+        application.setFont(window_font())
+    return application

@@ -16,12 +16,11 @@ from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.levels import Levels, levels_of
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import NORMAL, SMALL, Theme
-from bertviewer.plots.canvas_plot import CanvasPlot, Point
-from bertviewer.plots.cells import UNLIMITED, CellGrid, CellImages
+from bertviewer.plots.canvas_plot import CanvasPlot, Point, key_target
+from bertviewer.plots.cells import UNLIMITED, CellGrid, CellImages, draw_frame
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.color_scale import ColorScale, color_table, tinted
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.plots.frames import draw_frame
 from bertviewer.plots.token_names import name_font
 
 CAPTION_OPACITY, DIVIDER_OPACITY = 0.75, 0.6
@@ -62,21 +61,6 @@ class HeadLayout(Struct, frozen=True):
     def bounds(self) -> QRectF:
         """The rectangle around all heatmaps."""
         return reduce(QRectF.united, self.rects, QRectF())
-
-    def next_head(self, head: int, key: int) -> int | None:
-        """Return the head that an arrow, Home or End leads to, ``None`` for none."""
-        last = len(self.rects) - 1
-        across = sum(rect.y() == self.rects[0].y() for rect in self.rects)
-        targets: dict[int, int] = {
-            Qt.Key.Key_Left: head - 1,
-            Qt.Key.Key_Right: head + 1,
-            Qt.Key.Key_Up: head - across,
-            Qt.Key.Key_Down: head + across,
-            Qt.Key.Key_Home: 0,
-            Qt.Key.Key_End: last,
-        }
-        found = targets.get(key)
-        return found if found is not None and 0 <= found <= last else None
 
 
 class HeadGrid(CanvasPlot):
@@ -171,7 +155,9 @@ class HeadGrid(CanvasPlot):
 
     @override
     def next_point(self, key: int) -> Point | None:
-        head = self._layout().next_head(self._chosen or 0, key)
+        rects = self._layout().rects
+        across = sum(rect.y() == rects[0].y() for rect in rects)
+        head = key_target(key, self._chosen or 0, len(rects), across=across)
         return None if head is None else (0, head)
 
     @override

@@ -19,11 +19,18 @@ from bertviewer.charts.theme import NORMAL, Theme
 from bertviewer.charts.translation import translate
 from bertviewer.plots.axes import RIGHT, Axes, axis_font, left_room
 from bertviewer.plots.canvas_plot import NOTCH, CanvasPlot, Point
-from bertviewer.plots.cells import LEAST_SPACED, CellGrid, CellImages, is_paper
+from bertviewer.plots.cells import (
+    LEAST_SPACED,
+    THICK,
+    THIN,
+    CellGrid,
+    CellImages,
+    draw_frame,
+    is_paper,
+)
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.color_scale import ColorScale, color_table
 from bertviewer.plots.fonts import sized
-from bertviewer.plots.frames import THICK, THIN, draw_frame
 from bertviewer.plots.span import Span
 from bertviewer.plots.thumbnails import draw_spot, draw_thumbnails
 from bertviewer.plots.ticks import LABEL_LENGTH, LabelTicks, ShownLabels

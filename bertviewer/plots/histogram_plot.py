@@ -12,7 +12,7 @@ from bertviewer.charts.chart import Bars, HistogramChart
 from bertviewer.charts.levels import widened
 from bertviewer.core.util.numbers import number_text, with_minus
 from bertviewer.plots.axes import axis_metrics
-from bertviewer.plots.canvas_plot import Point
+from bertviewer.plots.canvas_plot import Point, key_target
 from bertviewer.plots.color_scale import tinted
 from bertviewer.plots.legend import Entry
 from bertviewer.plots.ticks import (
@@ -79,15 +79,10 @@ class HistogramPlot(XYPlot):
 
     @override
     def next_point(self, key: int) -> Point | None:
-        last = len(self._shown.edges) - 2 if self._shown.series else -1
-        at = -1 if self.focused_point is None else self.focused_point[1]
-        found = {
-            Qt.Key.Key_Left: at - 1 if self.focused_point else last,
-            Qt.Key.Key_Right: at + 1,
-            Qt.Key.Key_Home: 0,
-            Qt.Key.Key_End: last,
-        }.get(Qt.Key(key), -1)
-        return (0, found) if 0 <= found <= last else None
+        bins = len(self._shown.edges) - 1 if self._shown.series else 0
+        at = self.focused_point[1] if self.focused_point else bins if key == Qt.Key.Key_Left else -1
+        found = key_target(key, at, bins, across=bins)
+        return None if found is None else (0, found)
 
     @override
     def describe_point(self, point: Point) -> tuple[str, QPointF]:

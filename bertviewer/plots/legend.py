@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
+from pyqtgraph.graphicsItems.ScatterPlotItem import Symbols
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen, QTransform
 
 from bertviewer.charts.chart import Line
 from bertviewer.charts.theme import Theme
 from bertviewer.plots.axes import axis_font
-from bertviewer.plots.symbols import draw_symbol
 
 MOST_HEIGHT = 0.4
 """The legend takes no more than this fraction of the plot's height, or as few rows as it can."""
@@ -212,3 +212,9 @@ def _of_run(line: Line, entry: Entry, color: QColor) -> Entry:
     else:
         brush.setColor(color)
     return Entry(line.run, pen, entry.symbol and "o", brush, edge)
+
+
+def draw_symbol(painter: QPainter, name: str, size: float, center: QPointF) -> None:
+    """Draw one of pyqtgraph's symbols with the painter's pen and brush; ``size`` is in pixels."""
+    shape = QTransform.fromScale(size, size).map(Symbols[name])
+    painter.drawPath(shape.translated(center))

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from math import inf, isfinite, log10
 
-from msgspec import Struct
 from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPolygonF
 from PySide6.QtWidgets import QWidget
@@ -19,9 +18,8 @@ from bertviewer.plots.callout import draw_callout
 from bertviewer.plots.canvas_plot import Point
 from bertviewer.plots.cells import is_paper
 from bertviewer.plots.color_scale import tinted
-from bertviewer.plots.legend import Entry, legend_entries
+from bertviewer.plots.legend import Entry, draw_symbol, legend_entries
 from bertviewer.plots.line_points import LinePoints, Values, finite_at
-from bertviewer.plots.symbols import draw_symbol
 from bertviewer.plots.ticks import (
     LabelTicks,
     NumberTicks,
@@ -43,16 +41,6 @@ SINGLE_WIDTH = 0.15
 CALLOUT_DIGITS = 4
 SMALLEST = 1e-300
 """Smaller values are 0 but for rounding, and missing on a logarithmic axis."""
-
-
-class LineStyle(Struct, frozen=True):
-    """Pen of a line, and shape ("" for none), fill and edge of its symbols."""
-
-    color: str
-    pen: QPen
-    symbol: str
-    brush: QBrush
-    edge: QPen
 
 
 class LinePlot(XYPlot):
@@ -120,12 +108,7 @@ class LinePlot(XYPlot):
     @override
     def legend_entries(self) -> list[Entry]:
         lines = self.points.chart.lines
-        styles = map(self._style, range(len(lines)))
-        entries = [
-            Entry(line.label, style.pen, style.symbol, style.brush, style.edge)
-            for line, style in zip(lines, styles, strict=True)
-        ]
-        entries = legend_entries(lines, entries, self.theme)
+        entries = legend_entries(lines, list(map(self._style, range(len(lines)))), self.theme)
         if [entry.label for entry in entries] == [self.points.chart.y_title]:
             return []  # the axis says it
         return entries
@@ -198,7 +181,7 @@ class LinePlot(XYPlot):
         for line, style in zip(lines, styles, strict=True):
             if line.low is not None and line.high is not None:
                 painter.setPen(Qt.PenStyle.NoPen)
-                painter.setBrush(tinted(style.color, BAND_OPACITY))
+                painter.setBrush(tinted(style.pen.color().name(), BAND_OPACITY))
                 painter.drawPath(_band(layout, positions(line.low), positions(line.high)))
         shown = self.marked_points()
         dotted = QPen(QColor(self.theme.text), 1, Qt.PenStyle.DotLine)
@@ -206,7 +189,7 @@ class LinePlot(XYPlot):
             self.draw_line(painter, layout, dotted, x=x)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for line, style in zip(lines, styles, strict=True):
-            thin = QPen(QColor(style.color), 1, Qt.PenStyle.DotLine)
+            thin = QPen(style.pen.color(), 1, Qt.PenStyle.DotLine)
             for values in (line.min, line.max):
                 if values is not None:
                     _draw_curve(painter, _pieces(layout, positions(values)), thin)
@@ -251,7 +234,7 @@ class LinePlot(XYPlot):
         # The value is at the end: where there is no room, the beginning is cut.
         return f"{text}: {number_text(line.values[x] or 0.0)}"
 
-    def _style(self, index: int) -> LineStyle:
+    def _style(self, index: int) -> Entry:
         chart = self.points.chart
         line, number = chart.lines[index], chart.color(index)
         color = self.theme.series[number % len(self.theme.series)]
@@ -264,7 +247,7 @@ class LinePlot(XYPlot):
             pen.setDashPattern(dashes)
         brush = QBrush(QColor(self.theme.surface if is_dashed else color))
         edge = QPen(QColor(color if is_dashed else self.theme.surface), 1)
-        return LineStyle(color, pen, symbol, brush, edge)
+        return Entry(line.label, pen, symbol, brush, edge)
 
     def _x(self, position: QPointF) -> int | None:
         """Return the nearest x, ``None`` outside the plot."""
@@ -334,7 +317,7 @@ def _pieces(layout: XYLayout, positions: Values) -> list[list[QPointF]]:
 
 
 def _draw_curve(
-    painter: QPainter, pieces: Sequence[list[QPointF]], pen: QPen, style: LineStyle | None = None
+    painter: QPainter, pieces: Sequence[list[QPointF]], pen: QPen, style: Entry | None = None
 ) -> None:
     """Draw lines through points, and symbols at each point."""
     painter.setPen(pen)

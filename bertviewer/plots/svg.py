@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import groupby
-from math import atan2, copysign, degrees, hypot, isfinite
+from math import atan2, degrees, isfinite
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -49,7 +49,6 @@ _SLACK = 0.05
 """A shape may extend beyond a clip by this many pixels and is still written unclipped."""
 _TEXT_SLACK = 2.0
 """The same for a text, whose line is higher than its letters."""
-_LEAST_STRETCH = 1e-3
 _POINTS_PER_PIXEL = 0.75
 _FAST = 80
 """Qt's quality for low PNG compression: cells in few colours take a fifth of the time."""
@@ -77,7 +76,7 @@ def svg_of(draw: Draw, width: int, height: int, title: str = "", description: st
     painter = SvgPainter()
     draw(painter)
     painter.end()
-    elements = list(_joined(painter.elements))
+    elements = painter.elements
     families = Counter(dict(element.look).get("font-family", "") for element in elements)
     families.pop("", None)
     family = max(families, key=lambda name: (families[name], name), default="")
@@ -190,10 +189,15 @@ class SvgPainter(QPainter):
 
     @override
     def drawLines(self, lines: Iterable[QLineF], /) -> None:  # type: ignore[override]
+        """Add lines as one path, unless they are translucent: these are darker where they cross."""
+        path = QPainterPath()
         for line in lines:
-            path = QPainterPath(line.p1())
+            path.moveTo(line.p1())
             path.lineTo(line.p2())
-            self._add_shape(path, self.pen(), _NO_BRUSH)
+            if self.pen().color().alpha() < 255:
+                self._add_shape(path, self.pen(), _NO_BRUSH)
+                path = QPainterPath()
+        self._add_shape(path, self.pen(), _NO_BRUSH)
 
     @override
     def drawPolyline(self, points: QPolygonF, /) -> None:  # type: ignore[override]
@@ -210,9 +214,6 @@ class SvgPainter(QPainter):
             image = image.copy(part.toAlignedRect())
         if image.isNull() or not (self._clip is None or self._clip.intersects(bounds)):
             return
-        if transform.m11() < 0 or transform.m22() < 0:
-            turned = copysign(1, transform.m11()), copysign(1, transform.m22())
-            image = image.transformed(QTransform.fromScale(*turned))
         buffer = QBuffer()
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
         image.save(buffer, "PNG", _FAST)  # type: ignore[call-overload]
@@ -291,27 +292,6 @@ class SvgPainter(QPainter):
             rule = (("fill-rule", "evenodd"),) if is_even else ()
             element = _Element("path", (("d", steps), *rule), look, clip)
         self.elements.append(element)
-
-
-def _joined(elements: Sequence[_Element]) -> Iterator[_Element]:
-    """Yield consecutive open lines that look alike as one path.
-
-    Translucent lines are excluded: they are darker where they cross.
-    """
-
-    def key(element: _Element) -> tuple[Attributes, str, bool]:
-        look = dict(element.look)
-        is_line = look.get("fill") == "none" and "stroke-opacity" not in look
-        return element.look, element.clip, is_line and element.tag == "path"
-
-    for (look, clip, is_line), group in groupby(elements, key=key):
-        parts = list(group)
-        if is_line and len(parts) > 1:
-            yield _Element(
-                "path", (("d", "".join(part.place[0][1] for part in parts)),), look, clip
-            )
-        else:
-            yield from parts
 
 
 def _clip_id(outline: str) -> str:
@@ -488,20 +468,11 @@ def _placed(
 ) -> tuple[Attributes, float]:
     """Return position and rotation of a text, and its size in pixels."""
     scale = abs(transform.determinant()) ** 0.5
-    stretch = hypot(transform.m11() - transform.m22(), transform.m12() + transform.m21())
-    if stretch > _LEAST_STRETCH * scale:
-        parts = (transform.m11(), transform.m12(), transform.m21(), transform.m22())
-        moved = (*parts, transform.dx(), transform.dy())
-        matrix = f"matrix({' '.join(f'{part:.6g}' for part in moved)})"
-        return (*_at(start, steps), ("transform", matrix)), size
     begin = transform.map(start)
-    place = _at(begin, [step * scale for step in steps])
+    xs = _numbers(*(begin.x() + step * scale for step in steps))
+    place: Attributes = (("x", xs), ("y", _number(begin.y())))
     angle = _number(degrees(atan2(transform.m12(), transform.m11())))
     if angle != "0":
         turned = f"rotate({angle} {_numbers(begin.x(), begin.y())})"
         place = (*place, ("transform", turned))
     return place, size * scale
-
-
-def _at(point: QPointF, steps: Sequence[float]) -> Attributes:
-    return ("x", _numbers(*(point.x() + step for step in steps))), ("y", _number(point.y()))

@@ -47,18 +47,6 @@ class View(Struct, frozen=True):
     row: float = 0.0
 
 
-class MatrixRoom(Struct, frozen=True):
-    """The size of a matrix in cells, that of the widget, and what names and colour bar need."""
-
-    rows: int
-    columns: int
-    width: float
-    height: float
-    row_names: float
-    column_names: float
-    bar: float
-
-
 class MatrixLayout(CellLayout, frozen=True, kw_only=True):
     """Cells with the room for names to the left and below, which may be upright."""
 
@@ -117,8 +105,7 @@ class TokenMatrix(Heatmap):
 
     @override
     def reserved_width(self) -> float:
-        room = self._room()
-        return room.row_names + room.bar
+        return self._names_width + self._bar_width
 
     @override
     def cells_across(self) -> int:
@@ -130,7 +117,7 @@ class TokenMatrix(Heatmap):
 
     @override
     def layout_of_cells(self) -> MatrixLayout | None:
-        return None if self.chart is None else lay_out_matrix(self._room(), self._view)
+        return None if self.chart is None else self._lay_out(self.chart, self._view)
 
     @override
     def place_at(self, position: QPointF) -> SelectionKey | None:
@@ -165,9 +152,18 @@ class TokenMatrix(Heatmap):
 
     @override
     def zoom_at(self, position: QPointF, notches: float) -> None:
-        if self.chart is not None:
-            self._view = zoomed(self._room(), self._view, position, notches)
-            self.update()
+        if self.chart is None:
+            return
+        before = self._lay_out(self.chart, self._view)
+        nearest = max(before.width, min(self.width(), self.height()) / LEAST)
+        cell = min(nearest, before.width * STEP**notches)
+        self._view = View()
+        if cell > self._lay_out(self.chart, self._view).width:
+            row, column = before.cell_at(position)
+            cells = self._lay_out(self.chart, View(cell)).cells
+            x, y = position.x() - cells.x(), position.y() - cells.y()
+            self._view = View(cell, column - x / cell, row - y / cell)
+        self.update()
 
     @override
     def move_by(self, offset: QPointF) -> None:
@@ -232,7 +228,8 @@ class TokenMatrix(Heatmap):
 
     def _bring_into_view(self, row: int, column: int) -> None:
         """Pan to a row, and to a column where cells are pairs."""
-        layout = lay_out_matrix(self._room(), self._view)
+        assert self.chart is not None
+        layout = self._lay_out(self.chart, self._view)
         across = layout.across.showing(column) if self._selects_pairs else layout.across
         self._view = View(self._view.cell, across.start, layout.down.showing(row).start)
         self.update()
@@ -250,18 +247,55 @@ class TokenMatrix(Heatmap):
         small = QFontMetricsF(sized(self.font(), SMALL))
         self._titles_width = max(map(small.horizontalAdvance, self._titles), default=0.0)
 
-    def _room(self) -> MatrixRoom:
-        every = (self, self._beside) if isinstance(self._beside, TokenMatrix) else (self,)
-        widest = max(max(one._row_names.widest, one._titles_width) for one in every)
+    @property
+    def _aligned(self) -> "tuple[TokenMatrix, ...]":
+        return (self, self._beside) if isinstance(self._beside, TokenMatrix) else (self,)
+
+    @property
+    def _names_width(self) -> float:
+        widest: float = max(
+            max(each._row_names.widest, each._titles_width) for each in self._aligned
+        )
+        return min(widest, SIDE * self.width())
+
+    @property
+    def _bar_width(self) -> float:
         bar = self.color_bar
-        return MatrixRoom(
-            rows=len(self._row_names.texts),
-            columns=len(self._column_names.texts),
-            width=self.width(),
-            height=self.height(),
-            row_names=min(widest, SIDE * self.width()),
-            column_names=max(one._column_names.widest for one in every),
-            bar=0.0 if bar is None else bar.width(self.height()),
+        return 0.0 if bar is None else bar.width(self.height())
+
+    def _lay_out(self, chart: GridChart, view: View) -> MatrixLayout:
+        """Return square cells in the middle of their room.
+
+        Names below are upright where one is wider than its cell in the whole matrix. Zoomed in, as
+        much of the matrix is visible as there is room for.
+        """
+        rows, columns = chart.values.shape
+        left = self._names_width + GAP
+        wide = max(1.0, self.width() - left - self._bar_width - 2 * MARGIN)
+
+        def high(below: float) -> float:
+            return max(1.0, self.height() - below - 2 * MARGIN)
+
+        def fitting(below: float) -> float:
+            return max(0.1, min(wide / columns, high(below) / rows))
+
+        below, is_upright = 2 * type_line() + GAP, False
+        cell = fitting(below)
+        widest = max(each._column_names.widest for each in self._aligned)
+        if widest * name_size(cell) / SIZES[0] + GAP > cell:
+            below, is_upright = min(widest, BELOW * self.height()) + GAP, True
+            cell = fitting(below)
+        tall = high(below)
+        cell = max(cell, view.cell or 0.0)
+        across, down = (
+            Span(0.0, min(float(size), pixels / cell), size).starting(start)
+            for size, pixels, start in ((columns, wide, view.column), (rows, tall, view.row))
+        )
+        x = MARGIN + left + (wide - across.length * cell) / 2
+        y = MARGIN + (tall - down.length * cell) / 2
+        cells = QRectF(x, y, across.length * cell, down.length * cell)
+        return MatrixLayout(
+            cells, cell, cell, across, down, left=left, below=below, is_upright=is_upright
         )
 
     @override
@@ -297,53 +331,6 @@ class TokenMatrix(Heatmap):
             return
         line = QRectF(middle.x() - wide, middle.y(), 2 * wide, type_line())
         painter.drawText(line, _CENTER, text)
-
-
-def lay_out_matrix(room: MatrixRoom, view: View) -> MatrixLayout:
-    """Return square cells in the middle of their room.
-
-    Names below are upright where one is wider than its cell in the whole matrix. Zoomed in, as much
-    of the matrix is visible as there is room for.
-    """
-    left = room.row_names + GAP
-    wide = max(1.0, room.width - left - room.bar - 2 * MARGIN)
-
-    def high(below: float) -> float:
-        return max(1.0, room.height - below - 2 * MARGIN)
-
-    def fitting(below: float) -> float:
-        return max(0.1, min(wide / room.columns, high(below) / room.rows))
-
-    below, is_upright = 2 * type_line() + GAP, False
-    cell = fitting(below)
-    if room.column_names * name_size(cell) / SIZES[0] + GAP > cell:
-        below, is_upright = min(room.column_names, BELOW * room.height) + GAP, True
-        cell = fitting(below)
-    tall = high(below)
-    if view.cell is not None:
-        cell = max(cell, view.cell)
-    across, down = (
-        Span(0.0, min(float(size), pixels / cell), size).starting(start)
-        for size, pixels, start in ((room.columns, wide, view.column), (room.rows, tall, view.row))
-    )
-    x = MARGIN + left + (wide - across.length * cell) / 2
-    y = MARGIN + (tall - down.length * cell) / 2
-    cells = QRectF(x, y, across.length * cell, down.length * cell)
-    return MatrixLayout(
-        cells, cell, cell, across, down, left=left, below=below, is_upright=is_upright
-    )
-
-
-def zoomed(room: MatrixRoom, view: View, at: QPointF, notches: float) -> View:
-    """Return a view zoomed in by notches, with the same cell at a position."""
-    before = lay_out_matrix(room, view)
-    nearest = max(before.width, min(room.width, room.height) / LEAST)
-    cell = min(nearest, before.width * STEP**notches)
-    if cell <= lay_out_matrix(room, View()).width:
-        return View()
-    row, column = before.cell_at(at)
-    cells = lay_out_matrix(room, View(cell)).cells
-    return View(cell, column - (at.x() - cells.x()) / cell, row - (at.y() - cells.y()) / cell)
 
 
 def _once(*groups: Sequence[int]) -> list[int]:

@@ -10,6 +10,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import NORMAL, NORMAL_WEIGHT, SMALL, STRONG
+from bertviewer.plots.canvas_plot import key_target
 from bertviewer.plots.fonts import sized, type_scale, weighted
 from bertviewer.plots.span import Span
 
@@ -100,10 +101,9 @@ def next_row(
     if chart is None or not chart.row_keys:
         return None
     rows, _ = chart.chosen(selection)
-    row, last = (rows[0] if rows else -1), len(chart.rows) - 1
-    targets = {back: row - 1, forth: row + 1, Qt.Key.Key_Home: 0, Qt.Key.Key_End: last}
-    found = targets.get(Qt.Key(key))
-    return found if found is not None and 0 <= found <= last else None
+    if key not in (back, forth, Qt.Key.Key_Home, Qt.Key.Key_End):
+        return None
+    return key_target(key, rows[0] if rows else -1, len(chart.rows))
 
 
 def _clipped(text: str) -> str:

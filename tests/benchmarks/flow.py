@@ -16,8 +16,8 @@ from bertviewer.core.graph.tracing_models import LENGTHS, meta_trace
 from bertviewer.core.schema.flow import Flow, Flows
 from bertviewer.core.sources.configuration import read_configuration
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.plots.export import offscreen_application
 from bertviewer.plots.graph_painting import text_width
-from bertviewer.plots.offscreen import offscreen_application
 
 TIMES = 9
 

@@ -18,7 +18,7 @@ from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.plots.offscreen import offscreen_application
+from bertviewer.plots.export import offscreen_application
 from bertviewer.report.building import build_document
 from bertviewer.report.choices import Choices, today
 from bertviewer.report.drawing import draw_pictures

@@ -5,7 +5,7 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from bertviewer.charts.theme import LIGHT
-from bertviewer.plots.frames import THIN, draw_frame
+from bertviewer.plots.cells import THIN, draw_frame
 
 WIDTH, HEIGHT = 60, 40
 

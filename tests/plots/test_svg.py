@@ -124,7 +124,7 @@ def test_it_is_the_same_each_time(window: QWidget, show: Show, words: Sequence[s
 
 _PROGRAM = """
 from bertviewer.plots.export import plot_svg
-from bertviewer.plots.offscreen import offscreen_application
+from bertviewer.plots.export import offscreen_application
 application = offscreen_application()
 from tests.plots import test_svg
 for name, (show, _) in test_svg.KINDS.items():
@@ -273,18 +273,3 @@ def test_pens_are_as_wide_as_they_are() -> None:
     assert one.get("stroke-dasharray") == "8 4"
     assert (other.get("d"), other.get("stroke-width")) == ("M30 5L40 10", "7.07")
     assert "stroke-dasharray" not in other.attrib
-
-
-def test_a_picture_upside_down_is_turned() -> None:
-    image = QImage(2, 2, QImage.Format.Format_RGB32)
-    image.fill(0xFFFFFFFF)
-    image.setPixelColor(0, 0, QColor("#ff0000"))
-
-    def draw(painter: QPainter) -> None:
-        painter.translate(0, 200)
-        painter.scale(1, -1)
-        painter.drawImage(QRectF(0, 0, 200, 200), image)
-
-    found = drawn(svg_of(draw, 200, 200), 200, 200)
-    assert found.pixelColor(20, 180).name() == "#ff0000"
-    assert found.pixelColor(20, 20).name() == found.pixelColor(180, 180).name() == "#ffffff"

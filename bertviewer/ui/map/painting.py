@@ -127,7 +127,7 @@ def _paint_heads(
         painter.setOpacity(painter.opacity() * opacity)
         for tile, image in zip(node.tiles, head_images, strict=False):
             if image.hasAlphaChannel():
-                from bertviewer.plots.hatch import draw_hatched_ground  # imports numpy
+                from bertviewer.plots.cells import draw_hatched_ground  # imports numpy
 
                 draw_hatched_ground(painter, as_qt(tile), cache.theme)
             painter.drawImage(as_qt(tile), image)
