@@ -277,7 +277,7 @@ class TokenMatrix(Heatmap):
             return max(1.0, self.height() - below - 2 * MARGIN)
 
         def fitting(below: float) -> float:
-            return max(0.1, min(wide / columns, high(below) / rows))
+            return float(max(0.1, min(wide / columns, high(below) / rows)))
 
         below, is_upright = 2 * type_line() + GAP, False
         cell = fitting(below)
