@@ -137,9 +137,7 @@ class DrawingCache:
         """Return the part that is drawn inside a node, ``None`` if there is none."""
         member = self.members.get((scope, placed.node.id), "")
         inner = self.graphs.inside(scope, placed.node, member)
-        if inner is None or self._lay(inner) is None:
-            return None
-        return Inset(inner, front_rect(placed), placed_in(self.bounds(inner), inner_rect(placed)))
+        return None if inner is None else self._inset(placed, inner)
 
     def inset_of(self, scope: Scope, inner: Scope) -> Inset | None:
         """Return how a part is drawn inside another one, and show that layer there from now on."""
@@ -150,7 +148,10 @@ class DrawingCache:
         if member and node.repeat is not None:
             self.members[scope, node.id] = member
         placed = self.placed(scope, node.id)
-        if placed is None or self._lay(inner) is None:
+        return None if placed is None else self._inset(placed, inner)
+
+    def _inset(self, placed: DrawnNode, inner: Scope) -> Inset | None:
+        if self._lay(inner) is None:
             return None
         return Inset(inner, front_rect(placed), placed_in(self.bounds(inner), inner_rect(placed)))
 

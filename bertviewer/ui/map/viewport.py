@@ -9,14 +9,12 @@ from bertviewer.charts.map.camera import Camera
 from bertviewer.charts.map.part_graphs import WHOLE, Scope
 from bertviewer.ui.map.drawing_cache import DrawingCache, Inset
 
-FADE_IN, _LATEST, _FADING, _AWAY = 0.42, 0.74, 0.18, 1.1
-"""Zoom at which the inside of a node starts to fade in, the latest such zoom, and the zoom range
-of the fade.
-
-At zoom 1 the inside just fits into the window. Nodes that are large in the fitted drawing around
-them start later: at ``_AWAY`` times that zoom.
-"""
-FADE_OUT, IS_ALONE = 0.64, 0.92
+# At zoom 1 a part just fits into the window.
+_FADE_IN, _MAX_FADE_IN, _FADE_RANGE = 0.42, 0.74, 0.18
+"""Zoom at which the inside of a node starts to fade in, its maximum, and the range of the fade."""
+_FADE_IN_FACTOR = 1.1
+"""Nodes that are large in the fitted drawing around them fade in at this factor of that zoom."""
+_FADE_OUT, _FADED_OUT = 0.64, 0.92
 """Zoom range in which the drawing around the visible part fades out."""
 
 _ENTER, _LEAVE = 0.72, 0.5
@@ -85,7 +83,7 @@ class Viewport:
     def zoom(self, factor: float, x: float, y: float) -> None:
         """Zoom by a factor around a position in the window."""
         scope, zoom_level = self.scope, self.zoom_level
-        if factor < 1 and not self._has_around(scope):
+        if factor < 1 and not self._around(scope):
             factor = max(factor, min(1.0, _MIN_ZOOM / zoom_level))
         if factor > 1 and not self._opens_at(x, y):
             factor = min(factor, max(1.0, _MAX_ZOOM / zoom_level))
@@ -113,14 +111,15 @@ class Viewport:
         camera = self.cache.fit(scope)
         if scope == other:
             return camera
-        for outer, inner, is_up in ((other, scope, False), (scope, other, True)):
-            way = self._chain(outer, inner)
-            if way is None:
-                continue
-            for inset in way if is_up else reversed(way):
-                camera = camera.of_inner(inset.placed) if is_up else camera.of_outer(inset.placed)
+        insets = self._chain(other, scope)
+        if insets is not None:
+            for inset in reversed(insets):
+                camera = camera.of_outer(inset.placed)
             return camera
-        return None
+        insets = self._chain(scope, other)
+        for inset in insets or ():
+            camera = camera.of_inner(inset.placed)
+        return None if insets is None else camera
 
     def levels(self) -> list[Level]:
         """Return the parts to paint, from back to front."""
@@ -128,10 +127,10 @@ class Viewport:
         zoom = self.zoom_level
         above = self.cache.graphs.above(scope)
         focus = scope
-        if above is not None and zoom < IS_ALONE:
+        if above is not None and zoom < _FADED_OUT:
             inset = self.cache.inset_of(above, scope)
             if inset is not None:
-                opacity = 1.0 - _smooth(zoom, FADE_OUT, IS_ALONE)
+                opacity = 1.0 - _smooth(zoom, _FADE_OUT, _FADED_OUT)
                 scope, camera = above, camera.of_outer(inset.placed)
         found: list[Level] = []
         self._collect(Level(scope, camera, opacity), focus, found)
@@ -142,7 +141,7 @@ class Viewport:
         for placed, inset in self._insets(level.scope, level.camera):
             camera = level.camera.of_inner(inset.placed)
             begin = self._begin(level.scope, inset)
-            share = _smooth(self._zoom_of(inset.scope, camera), begin, begin + _FADING)
+            share = _smooth(self._zoom_of(inset.scope, camera), begin, begin + _FADE_RANGE)
             if share <= 0:
                 continue
             level.fading[placed.node.id] = 1.0 - share
@@ -157,7 +156,7 @@ class Viewport:
             if placed.is_again:
                 continue
             seen = camera.seen(placed.rect)
-            is_large = seen.width > FADE_IN * self.width or seen.height > FADE_IN * self.height
+            is_large = seen.width > _FADE_IN * self.width or seen.height > _FADE_IN * self.height
             is_there = (
                 seen.right > 0 and seen.bottom > 0 and seen.x < self.width and seen.y < self.height
             )
@@ -186,7 +185,7 @@ class Viewport:
                 seen.x < self.width / 2 < seen.right and seen.y < self.height / 2 < seen.bottom
             )
             camera = self.camera.of_inner(inset.placed)
-            least = max(_ENTER, self._begin(self.scope, inset) + _FADING)
+            least = max(_ENTER, self._begin(self.scope, inset) + _FADE_RANGE)
             if has_middle and self._zoom_of(inset.scope, camera) > least:
                 return inset
         return None
@@ -226,9 +225,6 @@ class Viewport:
         inset = self.cache.inset_of(above, scope)
         return None if inset is None else (inset, above)
 
-    def _has_around(self, scope: Scope) -> bool:
-        return self._around(scope) is not None
-
     def _chain(self, outer: Scope, inner: Scope) -> list[Inset] | None:
         """Return the insets from one part down to another, ``None`` if it does not contain that."""
         found: list[Inset] = []
@@ -244,7 +240,7 @@ class Viewport:
     def _begin(self, scope: Scope, inset: Inset) -> float:
         """Return the zoom at which the inside of a node starts to fade in."""
         fitted = self._zoom_of(inset.scope, self.cache.fit(scope).of_inner(inset.placed))
-        return min(max(FADE_IN, _AWAY * fitted), _LATEST)
+        return min(max(_FADE_IN, _FADE_IN_FACTOR * fitted), _MAX_FADE_IN)
 
     def _zoom_of(self, scope: Scope, camera: Camera) -> float:
         return camera.scale / self.cache.fit(scope).scale

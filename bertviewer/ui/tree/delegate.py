@@ -5,7 +5,6 @@ import re
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QColor,
-    QFont,
     QFontMetricsF,
     QPainter,
     QTextCharFormat,
@@ -78,9 +77,8 @@ class TreeDelegate(QStyledItemDelegate):
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if column == MODULE:
-            self._draw_name(
-                painter, box, item, bool(option.state & QStyle.StateFlag.State_Selected)
-            )
+            is_selected = bool(option.state & QStyle.StateFlag.State_Selected)
+            self._draw_name(painter, box, item, is_selected)
         elif column in (SHAPE, OUTPUT_SHAPE):
             self._draw_shape(painter, box, item, column)
         elif column == PARAMETERS:
@@ -99,37 +97,32 @@ class TreeDelegate(QStyledItemDelegate):
         painter.setBrush(QColor(theme.parts[part]))
         painter.drawRoundedRect(square, 2, 2)
         is_hit = not self._model.filter.terms or item.is_hit
-        font = self._strong if is_selected else self.name_font
-        color = theme.text if is_hit else theme.muted
+        painter.setFont(self._strong if is_selected else self.name_font)
+        painter.setPen(QColor(theme.text if is_hit else theme.muted))
         room = box.adjusted(NAME_LEFT, 0, self._free_width(item), 0)
         name = shortened(item.row.label)
-        used = self._draw_highlighted(
-            painter,
-            room,
-            name,
-            font,
-            color,
-            self._model.filter.highlights("name") if is_hit else (),
-        )
-        beside = room.adjusted(used + PADDING, 0, 0, 0)
-        secondary = self._secondary(item, is_hit, name)
-        if secondary and QFontMetricsF(self._small).horizontalAdvance(secondary) <= beside.width():
-            texts = self._model.filter.highlights("class") if is_hit else ()
-            self._draw_highlighted(painter, beside, secondary, self._small, theme.muted, texts)
+        names = self._model.filter.highlights("name") if is_hit else ()
+        classes = self._model.filter.highlights("class") if is_hit else ()
+        used = self._draw_highlighted(painter, room, name, names)
+        room.adjust(used + PADDING, 0, 0, 0)
+        secondary = self._secondary(item, name, classes)
+        if secondary and QFontMetricsF(self._small).horizontalAdvance(secondary) <= room.width():
+            painter.setFont(self._small)
+            painter.setPen(QColor(theme.muted))
+            self._draw_highlighted(painter, room, secondary, classes)
 
     def _free_width(self, item: TreeItem) -> int:
         """Return how far a name may extend into the column of right-aligned shapes."""
         header = self._view.header()
-        beside = (column for column in VISUAL_ORDER[1:] if not header.isSectionHidden(column))
-        if next(beside, None) != SHAPE:
+        shown = (column for column in VISUAL_ORDER[1:] if not header.isSectionHidden(column))
+        if next(shown, None) != SHAPE:
             return 0
         text = self._shape(item, SHAPE)
         taken = QFontMetricsF(self.shape_font).horizontalAdvance(text) + 2 * PADDING if text else 0
         return max(0, int(header.sectionSize(SHAPE) - taken))
 
-    def _secondary(self, item: TreeItem, is_hit: bool, name: str) -> str:
-        """Return the muted text after a name: the class that matches the filter, or the layers."""
-        texts = self._model.filter.highlights("class") if is_hit else ()
+    def _secondary(self, item: TreeItem, name: str, texts: tuple[str, ...]) -> str:
+        """Return the muted text after a name: the class if it matches, or the layers."""
         if texts and not _found(name, texts) and _found(item.row.class_label, texts):
             return shortened(item.row.class_label)
         if item.row.is_folded:
@@ -137,33 +130,23 @@ class TreeDelegate(QStyledItemDelegate):
             return count_text(len(item.row.members), self.tr("1 layer"), many)
         return ""
 
-    def _draw_highlighted(  # noqa: PLR0917
-        self,
-        painter: QPainter,
-        room: QRectF,
-        text: str,
-        font: QFont,
-        color: str,
-        texts: tuple[str, ...],
+    def _draw_highlighted(
+        self, painter: QPainter, room: QRectF, text: str, texts: tuple[str, ...]
     ) -> float:
-        """Draw a text, elided in its middle if necessary; return its width."""
-        metrics = QFontMetricsF(font)
+        """Draw a text, elided in its middle if necessary; return its whole width."""
+        metrics = QFontMetricsF(painter.font())
         width = metrics.horizontalAdvance(text)
         if width > room.width():
             text = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room.width())
-        painter.setPen(QColor(color))
-        painter.setFont(font)
         spans = _found(text, texts)
         if not spans:
             painter.drawText(room, int(_LEFT), text)
             return width
-        behind = QTextCharFormat()
-        theme = self._theme
-        behind.setBackground(QColor(mixed(theme.accent, theme.surface, HIGHLIGHT)))
-        behind.setForeground(QColor(theme.text))
-        layout = highlighted_line(
-            text, font, [(start, end - start, behind) for start, end in spans]
-        )
+        look, theme = QTextCharFormat(), self._theme
+        look.setBackground(QColor(mixed(theme.accent, theme.surface, HIGHLIGHT)))
+        look.setForeground(QColor(theme.text))
+        ranges = [(start, end - start, look) for start, end in spans]
+        layout = highlighted_line(text, painter.font(), ranges)
         top = room.center().y() - layout.lineAt(0).height() / 2
         layout.draw(painter, QPointF(room.left(), top))
         return width
@@ -200,8 +183,9 @@ class TreeDelegate(QStyledItemDelegate):
         room = box.adjusted(PADDING / 2, 0, -PADDING / 2, 0)
         if column == CLASS:
             texts = self._model.filter.highlights("class")
-            text = shortened(item.row.class_label)
-            self._draw_highlighted(painter, room, text, self._small, self._theme.muted, texts)
+            painter.setFont(self._small)
+            painter.setPen(QColor(self._theme.muted))
+            self._draw_highlighted(painter, room, shortened(item.row.class_label), texts)
             return
         if column == MACS and not self.is_exact:
             macs = item.rows.figures.macs(item.row)
