@@ -68,8 +68,9 @@ class RunView(DataView[Result]):
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
-        workspace.runs.run_changed.connect(self._on_run_changed)
-        workspace.runs.comparison_changed.connect(self._on_comparison_changed)
+        self._runs = workspace.runs.both
+        workspace.runs.run_changed.connect(self._on_runs_changed)
+        workspace.runs.comparison_changed.connect(self._on_runs_changed)
 
     def topic(self, title: str) -> ViewTopic:
         """Return what the view, which has this title, currently shows."""
@@ -128,13 +129,13 @@ class RunView(DataView[Result]):
         """Keep no results of the runs: the view is hidden and they have changed."""
         self.forget()
 
-    def _on_run_changed(self) -> None:
-        self.request.cancel()
-        self._on_comparison_changed()
-
-    def _on_comparison_changed(self) -> None:
-        if not self.isVisible():
-            self.release()
+    def _on_runs_changed(self) -> None:
+        runs = self.workspace.runs.both
+        if runs != self._runs:  # and not only how they are compared
+            self._runs = runs
+            self.request.cancel()
+            if not self.isVisible():
+                self.release()
 
 
 class RunCache(QObject, Generic[Key, Value]):

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from msgspec import Struct
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QAction,
@@ -113,7 +112,7 @@ class TokenChips(QListView):
     def show_run(self) -> None:
         """Show the tokens of the current run."""
         run = self._workspace.runs.run
-        self._delegate.chips = chips_of(() if run is None else run.tokens)
+        self._delegate.set_tokens(() if run is None else run.tokens)
         self._model.set_run(run)
         self._fit()
         self.scrollToTop()
@@ -173,52 +172,42 @@ class TokenChips(QListView):
             self._workspace.selection.go(SelectionKey(token=current.row()))
 
 
-class Chip(Struct, frozen=True):
-    """A token as it is drawn; ``gap`` is the space before it in pixels."""
-
-    text: str
-    is_special: bool
-    is_unknown: bool
-    is_start: bool
-    gap: int
-
-
-def chips_of(tokens: Sequence[Token]) -> tuple[Chip, ...]:
-    """Return the chips of tokens."""
-    starts = frozenset(text_starts(tokens))
-    chips = []
-    for place, (token, is_joined) in enumerate(zip(tokens, continues_word(tokens), strict=True)):
-        is_start = place in starts
-        gap = PAIR_GAP if is_start else JOIN_GAP if is_joined else GAP
-        text = isolated(shortened(visible(token.text), MAX_LENGTH))
-        chips.append(Chip(text, token.is_special, token.is_unknown, is_start, gap if place else 0))
-    return tuple(chips)
-
-
 class ChipDelegate(QStyledItemDelegate):
-    """Draws the chip of each row; widths of texts are measured once, as there may be many."""
+    """Draws a token as a chip, after a gap; widths of texts are measured once."""
 
     def __init__(self, view: QWidget) -> None:
         super().__init__(view)
         self._view = view
         self.measure: TokenMeasure = no_measure()
-        self.chips: tuple[Chip, ...] = ()
+        self._tokens: Sequence[Token] = ()
+        self._starts: frozenset[int] = frozenset()  # positions of further texts
+        self._gaps: list[int] = []  # pixels before each chip
         self._padding = PADDING
         self._base_font = QFont()
         self._fonts: dict[tuple[bool, bool], QFont] = {}
         self._widths: dict[tuple[str, bool], int] = {}
 
+    def set_tokens(self, tokens: Sequence[Token]) -> None:
+        """Set the tokens, one for each row."""
+        self._tokens = tokens
+        self._starts = frozenset(text_starts(tokens))
+        self._gaps = [
+            PAIR_GAP if place in self._starts else JOIN_GAP if is_joined else GAP
+            for place, is_joined in enumerate(continues_word(tokens))
+        ]
+        self._gaps[:1] = [0] * bool(tokens)
+
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         self._set_font(option.font)
-        chip = self.chips[index.row()]
-        key = chip.text, chip.is_special
+        token = self._tokens[index.row()]
+        key = token.text, token.is_special
         if key not in self._widths:
             # In the font of a selected chip, so that nothing moves when it is selected.
-            metrics = QFontMetrics(self._font(chip, is_selected=True))
-            self._widths[key] = metrics.horizontalAdvance(chip.text)
+            metrics = QFontMetrics(self._font(token, is_selected=True))
+            self._widths[key] = metrics.horizontalAdvance(_chip_text(token))
         width = max(self._widths[key] + 2 * self._padding, ROW)
-        return QSize(width + chip.gap, ROW + GRID)
+        return QSize(width + self._gaps[index.row()], ROW + GRID)
 
     def fit(self, width: Callable[[], int], room: int) -> bool:
         """Use narrow padding if all chips fit with it and not without; return if it changed.
@@ -237,19 +226,20 @@ class ChipDelegate(QStyledItemDelegate):
     @override
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         self._set_font(option.font)
-        theme, chip = theme_of(self._view), self.chips[index.row()]
+        row = index.row()
+        theme, token, gap = theme_of(self._view), self._tokens[row], self._gaps[row]
         is_selected = bool(option.state & QStyle.StateFlag.State_Selected)
         # The option's rectangle is as high as the view.
-        left, top = option.rect.left() + chip.gap, option.rect.top() + GRID / 2
-        box = QRectF(left, top, option.rect.width() - chip.gap, ROW)
+        left, top = option.rect.left() + gap, option.rect.top() + GRID / 2
+        box = QRectF(left, top, option.rect.width() - gap, ROW)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if chip.is_start:
-            x = option.rect.left() + (chip.gap + GAP) / 2 - RING
+        if row in self._starts:
+            x = option.rect.left() + (gap + GAP) / 2 - RING
             painter.setPen(QPen(QColor(theme.faint), 1))
             painter.drawLine(round(x), round(box.top()), round(x), round(box.bottom()))
-        painter.setBrush(QColor(self._fill(index.row())))
-        if chip.is_unknown:
+        painter.setBrush(QColor(self._fill(row)))
+        if token.is_unknown:
             painter.setPen(QPen(QColor(theme.warning), 1))
         elif option.state & QStyle.StateFlag.State_MouseOver:
             painter.setPen(QPen(QColor(theme.border("attention")), 1))
@@ -261,11 +251,11 @@ class ChipDelegate(QStyledItemDelegate):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(theme.text if has_focus else theme.accent), RING))
             painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), RADIUS, RADIUS)
-        painter.setFont(self._font(chip, is_selected))
+        painter.setFont(self._font(token, is_selected))
         # Muted text is legible on a pale chip only.
-        is_pale = (self.measure.share(index.row()) or 0.0) < PALE
-        painter.setPen(QColor(theme.muted if chip.is_special and is_pale else theme.text))
-        painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), chip.text)
+        is_pale = (self.measure.share(row) or 0.0) < PALE
+        painter.setPen(QColor(theme.muted if token.is_special and is_pale else theme.text))
+        painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), _chip_text(token))
         painter.restore()
 
     def _fill(self, token: int) -> str:
@@ -283,10 +273,14 @@ class ChipDelegate(QStyledItemDelegate):
             self._fonts.clear()
             self._widths.clear()
 
-    def _font(self, chip: Chip, is_selected: bool) -> QFont:
-        key = chip.is_special, is_selected
+    def _font(self, token: Token, is_selected: bool) -> QFont:
+        key = token.is_special, is_selected
         if key not in self._fonts:
             font = weighted(self._base_font, STRONG if is_selected else NORMAL_WEIGHT)
-            font.setItalic(chip.is_special)
+            font.setItalic(token.is_special)
             self._fonts[key] = font
         return self._fonts[key]
+
+
+def _chip_text(token: Token) -> str:
+    return isolated(shortened(visible(token.text), MAX_LENGTH))

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from msgspec import Struct
 from PySide6.QtCore import QPoint, QPointF
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
@@ -23,15 +22,11 @@ from bertviewer.ui.views.links import show_values
 from bertviewer.ui.widgets.layouts import named
 from bertviewer.ui.widgets.messages import show_error
 
+_COPY_IMAGE = QT_TRANSLATE_NOOP("chart_menu", "&Copy image")
+_SAVE_IMAGE = QT_TRANSLATE_NOOP("chart_menu", "&Save image…")
+_COPY_DATA = QT_TRANSLATE_NOOP("chart_menu", "Copy &data")
+_SAVE_DATA = QT_TRANSLATE_NOOP("chart_menu", "Save data as CS&V…")
 _SHOW_VALUES = QT_TRANSLATE_NOOP("chart_menu", "Show &values")
-
-
-class _Entry(Struct, frozen=True):
-    """A menu entry; ``run`` gets the plot, its chart, its title and the workspace."""
-
-    name: str
-    title: str
-    run: Callable[[CanvasPlot, Chart, str, Workspace], None]
 
 
 def add_chart_actions(
@@ -41,14 +36,37 @@ def add_chart_actions(
 
     Files are named after the title and the chart, and never replace the workspace's models.
     """
-    for entry in _ENTRIES:
-        action = named(menu.addAction(translate("chart_menu", entry.title)), entry.name)
 
-        def run(_checked: bool = False, entry: _Entry = entry) -> None:
+    def figure_title() -> str:
+        return title() or plot.accessibleName()
+
+    def proposal(chart: Chart, suffix: str) -> str:
+        # A title in another script is replaced by the plot's object name: "layer Plot".
+        name = re.sub(r"(?=[A-Z])", " ", plot.objectName())
+        return file_name(chart, title(), suffix, name)
+
+    def save_image(chart: Chart) -> None:
+        name = proposal(chart, export.IMAGE_FORMATS[0].suffix)
+        choose_picture(plot, name, workspace, figure_title())
+
+    actions: tuple[tuple[str, str, Callable[[Chart], None]], ...] = (
+        ("copyPicture", _COPY_IMAGE, lambda _chart: copy_picture(plot, figure_title())),
+        ("savePicture", _SAVE_IMAGE, save_image),
+        ("copyData", _COPY_DATA, _copy_data),
+        (
+            "saveData",
+            _SAVE_DATA,
+            lambda chart: choose_data(plot, chart, proposal(chart, ".csv"), workspace),
+        ),
+    )
+    for name, text, run in actions:
+        action = named(menu.addAction(translate("chart_menu", text)), name)
+
+        def trigger(_checked: bool = False, run: Callable[[Chart], None] = run) -> None:
             if plot.chart is not None:
-                entry.run(plot, plot.chart, title(), workspace)
+                run(plot.chart)
 
-        action.triggered.connect(run)
+        action.triggered.connect(trigger)
 
     def enable() -> None:
         for action in menu.actions():
@@ -127,32 +145,5 @@ def choose_data(parent: QWidget, data: Tabular, proposal: str, workspace: Worksp
         save_data(parent, data, Path(name), workspace)
 
 
-def _copy_picture(plot: CanvasPlot, _chart: Chart, title: str, _workspace: Workspace) -> None:
-    copy_picture(plot, title or plot.accessibleName())
-
-
-def _choose_picture(plot: CanvasPlot, chart: Chart, title: str, workspace: Workspace) -> None:
-    proposal = _proposal(plot, chart, title, export.IMAGE_FORMATS[0].suffix)
-    choose_picture(plot, proposal, workspace, title or plot.accessibleName())
-
-
-def _copy_data(_plot: CanvasPlot, chart: Chart, _title: str, _workspace: Workspace) -> None:
+def _copy_data(chart: Chart) -> None:
     QApplication.clipboard().setText(tabbed_text(chart))
-
-
-def _choose_data(plot: CanvasPlot, chart: Chart, title: str, workspace: Workspace) -> None:
-    choose_data(plot, chart, _proposal(plot, chart, title, ".csv"), workspace)
-
-
-def _proposal(plot: CanvasPlot, chart: Chart, title: str, suffix: str) -> str:
-    # A title in another script is replaced by the plot's object name: "layer Plot".
-    name = re.sub(r"(?=[A-Z])", " ", plot.objectName())
-    return file_name(chart, title, suffix, name)
-
-
-_ENTRIES = (
-    _Entry("copyPicture", QT_TRANSLATE_NOOP("chart_menu", "&Copy image"), _copy_picture),
-    _Entry("savePicture", QT_TRANSLATE_NOOP("chart_menu", "&Save image…"), _choose_picture),
-    _Entry("copyData", QT_TRANSLATE_NOOP("chart_menu", "Copy &data"), _copy_data),
-    _Entry("saveData", QT_TRANSLATE_NOOP("chart_menu", "Save data as CS&V…"), _choose_data),
-)

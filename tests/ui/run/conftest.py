@@ -13,7 +13,6 @@ from bertviewer.ui.jobs import model_jobs as jobs
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import find, is_drawn
-from tests.ui.run import two_runs
 from tests.ui.run.layers_window import run
 
 
@@ -45,9 +44,8 @@ def ran(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
 
 @pytest.fixture
 def compared(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
-    """Return a window with run A kept and run B made after it."""
-    two_runs.run(demo_window, two_runs.A, qtbot)
+    """Return a window with a baseline (``TEXT``) and a later run."""
+    run(demo_window, worker, qtbot)
     find(demo_window, QPushButton, "keepRun").click()
-    two_runs.run(demo_window, two_runs.B, qtbot)
-    two_runs.settle(demo_window, worker, qtbot)
+    run(demo_window, worker, qtbot, "the cat sat on the old mat")
     return demo_window

@@ -18,7 +18,7 @@ from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.chart_panel import ChartPanel
 from tests.plots.looking import box, position
 from tests.ui.finding import find, last_run, shown_error
-from tests.ui.run.two_runs import A, run, settle
+from tests.ui.run.layers_window import run, settle
 
 
 def panels(window: MainWindow) -> tuple[ChartPanel, ChartPanel]:
@@ -86,9 +86,8 @@ def test_compare_no_longer(compared: MainWindow, worker: Worker, qtbot: QtBot) -
 
 def test_another_model_takes_run_a_away(compared: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     compared.open_named("albert-base-v2")
-    settle(compared, worker, qtbot)
+    qtbot.waitUntil(lambda: compared.workspace.runs.run is None and not worker.busy)
     assert compared.workspace.runs.watched_a is None
-    assert compared.workspace.runs.run is None
 
 
 def test_a_plot_is_taken_along(
@@ -98,8 +97,7 @@ def test_a_plot_is_taken_along(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run(demo_window, A, qtbot)
-    settle(demo_window, worker, qtbot)
+    run(demo_window, worker, qtbot)
     _, norms = panels(demo_window)
     menu = find(norms, QToolButton, "chartMenu").menu()
     actions = {action.objectName(): action for action in menu.actions()}
@@ -206,8 +204,7 @@ def test_each_of_two_plots_is_taken_along(
 def test_the_value_under_the_mouse_is_told(
     demo_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
-    run(demo_window, A, qtbot)
-    settle(demo_window, worker, qtbot)
+    run(demo_window, worker, qtbot)
     layers, norms = panels(demo_window)
     assert isinstance(layers.plot, LinePlot)
     assert isinstance(norms.plot, Heatmap)

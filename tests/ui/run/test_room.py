@@ -6,12 +6,10 @@ import pytest
 from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.shown_run_line import ShownRunLine
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.choice_box import ChoiceBox
 from tests.ui.finding import bring_view, find
-from tests.ui.run import two_runs
 
 Settle = Callable[[], None]
 PLOTS = [
@@ -23,14 +21,11 @@ PLOTS = [
 
 
 @pytest.fixture
-def low(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
-    """Return a low window with run A kept and run B made after it."""
-    demo_window.resize(1024, 700)
-    two_runs.run(demo_window, two_runs.A, qtbot)
-    demo_window.workspace.runs.keep()
-    two_runs.run(demo_window, two_runs.B, qtbot)
-    two_runs.settle(demo_window, worker, qtbot)
-    return demo_window
+def low(compared: MainWindow, settle: Settle) -> MainWindow:
+    """Return a low window with a baseline and a later run."""
+    compared.resize(1024, 700)
+    settle()
+    return compared
 
 
 @pytest.mark.parametrize(("view", "names"), PLOTS)

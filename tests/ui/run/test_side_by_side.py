@@ -25,7 +25,7 @@ from bertviewer.ui.views.side_by_side import Column, SideBySide
 from tests.plots.looking import box, colors_of
 from tests.plots.test_token_matrix import chart_of
 from tests.ui.finding import find
-from tests.ui.run.two_runs import settle
+from tests.ui.run.layers_window import settle
 
 
 def show(window: MainWindow, title: str, name: str, worker: Worker, qtbot: QtBot) -> None:

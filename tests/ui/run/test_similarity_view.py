@@ -6,32 +6,49 @@ from msgspec.structs import replace
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QSlider, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.chart import GridChart
+from bertviewer.charts.chart import GridChart, Line
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.similarity import cosine_matrix, token_pair_path
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.run.similarity_view import SimilarityView
 from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
 from tests.charts.runs import LAYERS, made_up
 from tests.core.analysis.runs import demo_run, plain_cosine
 from tests.ui.finding import bring_view, find, is_drawn
 from tests.ui.run.made_up import Sight
-from tests.ui.run.similarity_sight import (
-    OTHER,
-    TEXT,
-    choice,
-    choose,
-    line,
-    messages,
-    similarity_sight,
-)
+
+TEXT, OTHER = "the bank by the river was closed", "the old bank by the sea was closed"
+
+
+def line(sight: Sight) -> Line:
+    chart = find(sight.view, LinePlot, "pairPath").chart
+    assert chart is not None
+    return chart.lines[0]
+
+
+def choice(sight: Sight, name: str) -> QComboBox:
+    return find(sight.view, QComboBox, name)
+
+
+def choose(sight: Sight, name: str, index: int) -> None:
+    """Choose an entry as a person does."""
+    choice(sight, name).setCurrentIndex(index)
+    choice(sight, name).activated.emit(index)
+    sight.draw()
+
+
+def messages(sight: Sight) -> list[str]:
+    labels = sight.view.findChildren(QLabel, "chartMessage")
+    return [label.text() for label in labels if label.isVisible()]
 
 
 @pytest.fixture
 def sight(worker: Worker, qtbot: QtBot) -> Sight:
-    return similarity_sight(worker, qtbot)
+    return Sight(SimilarityView(Workspace(worker)), qtbot)
 
 
 def grid(sight: Sight) -> GridChart:
@@ -242,3 +259,81 @@ def test_states_that_are_not_finite(sight: Sight) -> None:
     sight.draw()
     assert messages(sight) == []
     assert np.array_equal(grid(sight).values, cosine_matrix(second))
+
+
+def press(sight: Sight, name: str) -> None:
+    find(sight.view, QToolButton, name).click()
+    sight.draw()
+
+
+def test_one_word_in_both_sentences(sight: Sight) -> None:
+    run = made_up(TEXT, "a river has a bank")
+    sight.run(run)
+    press(sight, "sameWord")
+    words = choice(sight, "sameWords")
+    assert [words.itemText(n) for n in range(words.count())] == ["bank (2 ↔ 13)", "river (5 ↔ 10)"]
+    choose(sight, "sameWords", 1)
+    assert sight.workspace.selection.token == 5
+    assert line(sight).values == token_pair_path(run, 5, 10)
+    # A token of the second sentence is as good.
+    sight.workspace.selection.go(SelectionKey(token=13))
+    sight.draw()
+    assert line(sight).values == token_pair_path(run, 2, 13)
+
+
+def test_another_token_of_the_same_text_means_the_same_word(sight: Sight) -> None:
+    run = made_up("a bank or another bank", "no bank")
+    sight.run(run)
+    press(sight, "sameWord")
+    sight.workspace.selection.go(SelectionKey(token=5))  # has no partner of its own
+    sight.draw()
+    assert line(sight).values == token_pair_path(run, 2, 8)
+
+
+def test_one_word_in_both_runs(sight: Sight) -> None:
+    a, b = made_up(TEXT), made_up(OTHER, seed=1)
+    sight.keep(a)
+    sight.run(b)
+    press(sight, "sameWord")
+    words = choice(sight, "sameWords")
+    texts = [words.itemText(n) for n in range(words.count())]
+    assert "bank (3 ↔ A 2)" in texts
+    choose(sight, "sameWords", texts.index("bank (3 ↔ A 2)"))
+    assert line(sight).values == token_pair_path(b, 3, 2, a)
+    assert line(sight).style == "solid"
+
+
+@pytest.mark.parametrize(
+    ("text", "pair", "beginning"),
+    [
+        ("a bank", "", "Add a second sentence"),
+        ("a bank", "no river", "The two sentences have no word in common."),
+    ],
+)
+def test_no_word_in_both_sentences(sight: Sight, text: str, pair: str, beginning: str) -> None:
+    sight.run(made_up(text, pair))
+    press(sight, "sameWord")
+    (message,) = messages(sight)
+    assert message.startswith(beginning)
+    assert choice(sight, "sameWords").isHidden()
+    press(sight, "twoTokens")
+    assert messages(sight) == []
+
+
+def test_no_word_in_both_runs(sight: Sight) -> None:
+    sight.keep(made_up("a bank"))
+    sight.run(made_up("no river"))
+    press(sight, "sameWord")
+    assert messages(sight) == ["A and B have no word in common."]
+
+
+def test_a_pair_that_nothing_separates(sight: Sight) -> None:
+    run = made_up("a bank", "a bank")
+    # As of GPT-2: one segment, and the tokenizer knows which text a token is of.
+    tokens = (replace(t, segment=0, sentence=t.segment) for t in run.tokens if t.text != "[SEP]")
+    run = replace(run, tokens=tuple(tokens))
+    run = replace(run, hidden_states=tuple(state[:5] for state in run.hidden_states))
+    sight.run(run)
+    press(sight, "sameWord")
+    words = choice(sight, "sameWords")
+    assert [words.itemText(n) for n in range(words.count())] == ["a (1 ↔ 3)", "bank (2 ↔ 4)"]

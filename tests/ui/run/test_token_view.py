@@ -5,13 +5,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from PySide6.QtWidgets import QLabel, QToolButton, QWidget
+from PySide6.QtGui import QTextLayout
+from PySide6.QtWidgets import QApplication, QLabel, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.similarity import token_path
 from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.util.text import isolated
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.token_view import MAX_PINS, TokenView
@@ -154,6 +156,7 @@ def test_pins_follow_their_tokens_into_another_run(sight: Sight) -> None:
     assert pins(sight) == (3,)
     sight.workspace.architecture_changed.emit(sight.workspace.architecture)
     assert pins(sight) == ()
+    sight.draw()
 
 
 def test_run_a_is_drawn_over_it(sight: Sight) -> None:
@@ -243,3 +246,23 @@ def test_without_states_it_says_so(sight: Sight) -> None:
     sight.run(replace(made_up(TEXT), hidden_states=(), token_norms=()))
     assert messages(sight) == ["This model has no hidden states."] * 3
     assert title(sight) == ""
+
+
+@pytest.mark.parametrize("piece", ["##م", "##ום", "▁م"])
+def test_the_mark_of_a_piece_is_drawn_before_it_and_its_place_after_it(
+    qapp: QApplication, piece: str
+) -> None:
+    """From left to right, as in a cell of the tokens: the mark, the letters, the number."""
+    line = f"first  ·  {isolated(piece)} (3)"
+    layout = QTextLayout(line)
+    layout.beginLayout()
+    layout.createLine()
+    layout.endLayout()
+
+    def left(part: str) -> float:
+        # Where it is drawn; a cursor between two directions has two places.
+        [glyphs] = layout.glyphRuns(line.index(part), 1)
+        return min(place.x() for place in glyphs.positions())
+
+    mark, letter = piece[0], piece[-1]
+    assert left("·") < left(mark) < left(letter) < left("(") < left("3") < left(")")
