@@ -122,8 +122,8 @@ class ComparisonController(QObject):
         window.swap_wanted.connect(partial(self._start, swapped))
         window.run_wanted.connect(partial(self._run_both, sides.other))
         if sides.is_swapped:
-            why = self.tr("Run B must belong to the open model. Swap the sides back first.")
-            window.refuse_run(why)
+            reason = self.tr("Run B must belong to the open model. Swap the sides back first.")
+            window.disable_run(reason)
         window.finished.connect(partial(self._on_closed, window))
         if self._workspace.source == sides.opened:
             other = comparison.right if sides.is_swapped else comparison.left

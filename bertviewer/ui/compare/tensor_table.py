@@ -39,47 +39,30 @@ STATE_NAMES: dict[State, str] = {
     "not compared": QT_TRANSLATE_NOOP("comparing", "not compared"),
     "same": QT_TRANSLATE_NOOP("comparing", "same"),
 }
-_COLUMNS = (
-    (QT_TRANSLATE_NOOP("comparing", "Tensor"), ""),
-    (QT_TRANSLATE_NOOP("comparing", "State"), ""),
-    (QT_TRANSLATE_NOOP("comparing", "Left"), ""),
-    (QT_TRANSLATE_NOOP("comparing", "Right"), ""),
-    (
-        QT_TRANSLATE_NOOP("comparing", "‖Δ‖ / ‖left‖"),
-        QT_TRANSLATE_NOOP(
-            "comparing",
-            "Norm of the difference divided by the norm of the left tensor (bars: log scale)",
-        ),
-    ),
-    (
-        QT_TRANSLATE_NOOP("comparing", "Max |Δ|"),
-        QT_TRANSLATE_NOOP("comparing", "Largest absolute change of any element"),
-    ),
-    (
-        QT_TRANSLATE_NOOP("comparing", "RMS Δ"),
-        QT_TRANSLATE_NOOP("comparing", "Root mean square of the changes"),
-    ),
-    (
-        QT_TRANSLATE_NOOP("comparing", "Cosine"),
-        QT_TRANSLATE_NOOP("comparing", "Cosine similarity of the flattened tensors"),
-    ),
-    (
-        QT_TRANSLATE_NOOP("comparing", "Changed"),
-        QT_TRANSLATE_NOOP("comparing", "Number of changed elements"),
-    ),
-)
 
 
 class ComparedTensorsModel(TableModel):
     """One row per tensor in some states whose name contains a text."""
 
     def __init__(self, comparison: Comparison, parent: QObject | None = None) -> None:
-        titles = ((translate("comparing", title), hint) for title, hint in _COLUMNS)
-        columns = (
-            Column(title, bool(hint), translate("comparing", hint) if hint else "")
-            for title, hint in titles
+        def number(title: str, hint: str) -> Column:
+            return Column(title, is_number=True, hint=hint)
+
+        ratio = self.tr(
+            "Norm of the difference divided by the norm of the left tensor (bars: log scale)"
         )
-        super().__init__([*columns], parent)
+        columns = (
+            Column(self.tr("Tensor")),
+            Column(self.tr("State")),
+            Column(self.tr("Left")),
+            Column(self.tr("Right")),
+            number(self.tr("‖Δ‖ / ‖left‖"), ratio),
+            number(self.tr("Max |Δ|"), self.tr("Largest absolute change of any element")),
+            number(self.tr("RMS Δ"), self.tr("Root mean square of the changes")),
+            number(self.tr("Cosine"), self.tr("Cosine similarity of the flattened tensors")),
+            number(self.tr("Changed"), self.tr("Number of changed elements")),
+        )
+        super().__init__(columns, parent)
         self._tensors = comparison.tensors
         changes = [tensor.change for tensor in self._tensors if tensor.change is not None]
         # A logarithmic scale: one tiny tensor may change a thousand times more than the others.

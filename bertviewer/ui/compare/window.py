@@ -49,7 +49,7 @@ class ComparisonWindow(QDialog):
         self._comparison = comparison
         self._workspace = workspace
         self._is_linked = True
-        self._refusal = ""
+        self._disabled_reason = ""
         self._change = ChangePage(comparison, workspace)
         self._tensors = TensorsPage(comparison, workspace)
         self._tensors.chosen.connect(self.chosen)
@@ -73,9 +73,9 @@ class ComparisonWindow(QDialog):
         self._change.unlink()
         self._update_run()
 
-    def refuse_run(self, why: str) -> None:
+    def disable_run(self, reason: str) -> None:
         """Disable running on both; the button's tooltip says why."""
-        self._refusal = why
+        self._disabled_reason = reason
         self._update_run()
 
     def _make_head(self) -> QHBoxLayout:
@@ -103,16 +103,16 @@ class ComparisonWindow(QDialog):
 
     def _update_run(self) -> None:
         """Enable the button if the sentence can be run; its tooltip says why not."""
-        lacking = self._refusal or self._workspace.next_run.lacking
+        reason = self._disabled_reason or self._workspace.next_run.lacking
         if not self._is_linked:
-            lacking = self.tr("Another model has been opened since.")
+            reason = self.tr("Another model has been opened since.")
         elif self._workspace.jobs.activity:
-            lacking = self.tr("Another task is running. Wait for it or cancel it.")
+            reason = self.tr("Another task is running. Wait for it or cancel it.")
         what = self.tr(
             "Run the sentence in the main window on both: the open model as B, the other as A"
         )
-        self._run.setEnabled(not lacking)
-        self._run.setToolTip(plain_tooltip(lacking or what))
+        self._run.setEnabled(not reason)
+        self._run.setToolTip(plain_tooltip(reason or what))
 
     def _described(self, source: SourceInfo, parameters: int) -> str:
         text = self.tr("{0} · {1} · {2:,} parameters").format(source.name, source.task, parameters)
@@ -123,8 +123,8 @@ class ComparisonWindow(QDialog):
         if source.quantization is not None:
             return text + self.tr(" · quantized: {0}").format(source.quantization.title)
         if source.random_tensors:
-            lacking = self.tr(" · tensors missing from the checkpoint: {0:,}")
-            return text + lacking.format(len(source.random_tensors))
+            missing = self.tr(" · tensors missing from the checkpoint: {0:,}")
+            return text + missing.format(len(source.random_tensors))
         return text
 
     def _make_keys(self) -> QWidget:

@@ -66,13 +66,13 @@ class TensorTitle(ElidedLabel):
         if self._shown is None:
             return
         subject, found = self._shown
-        values, origin, watched = found.values, found.values.origin, subject.watched
+        values, origin, recorded = found.values, found.values.origin, subject.recorded
         shape = shape_text(values.shape)
         if self._part and prod(self._part) != prod(values.shape):
             shape = self.tr("{0} of {1}").format(shape_text(self._part), shape)
         stale = ""
-        if watched is not None:
-            stale = why_stale(watched.run, self._workspace.next_run, self._workspace.device)
+        if recorded is not None:
+            stale = why_stale(recorded.run, self._workspace.next_run, self._workspace.device)
         # What must not be elided comes first.
         texts = [stale, self.tr("Random weights") if origin.is_random else ""]
         texts += [subject.title, f"{shape}  {values.dtype}"]
@@ -86,10 +86,10 @@ class TensorTitle(ElidedLabel):
             lines.append(str(origin.file))
             if origin.key != values.name:
                 lines.append(self.tr("stored as {0}").format(origin.key))
-        elif watched is None:
+        elif recorded is None:
             lines.append(self.tr("initialised randomly, not read from a checkpoint"))
         else:
-            sentence = isolated(watched.run.sentence.text[:MAX_TOOLTIP])
+            sentence = isolated(recorded.run.sentence.text[:MAX_TOOLTIP])
             lines.append(self.tr("from the run of “{0}”").format(sentence))
             if origin.is_random:
                 lines.append(self.tr("random weights: values are not meaningful"))
@@ -226,8 +226,8 @@ class Inspector(QWidget):
         shape = found.values.shape
         layout = subject.heads(shape)
         self._parts.show_choices(shape, layout, _group_size(layout, architecture))
-        self._parts.tokens.show_rows(found.axes[0] if subject.watched else Axis())
-        if subject.watched is not None:
+        self._parts.tokens.show_rows(found.axes[0] if subject.recorded else Axis())
+        if subject.recorded is not None:
             self._parts.tokens.choose(self._preferred_token)
             self._preferred_token = None
         self._parts.show_compared(tuple(found.interleaved))
@@ -301,7 +301,7 @@ class Inspector(QWidget):
     def _on_run(self) -> None:
         """Forget a subject of an earlier run."""
         subject = self._subject
-        if subject is not None and subject.watched not in (None, self._workspace.runs.watched):
+        if subject is not None and subject.recorded not in (None, self._workspace.runs.watched):
             self.clear()
         else:
             self._retry()

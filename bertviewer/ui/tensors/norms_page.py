@@ -1,7 +1,7 @@
 """View of a tensor: the norms of its rows or columns, in a sortable table."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from PySide6.QtCore import QModelIndex, QObject, Qt
@@ -21,6 +21,7 @@ from bertviewer.ui.widgets.layouts import hbox, named, vbox
 from bertviewer.ui.widgets.tables import Column, Row, ShareBarDelegate, TableModel, make_table
 
 NUMBER, NAME, NORM = range(3)
+MAX_CACHED = 1000  # rows: more than are visible
 WIDTHS = {NUMBER: 96, NAME: 150}  # pixels, with room for the sort indicator
 
 
@@ -33,6 +34,7 @@ class NormRows(Sequence[Row]):
         self.has_names = is_rows and len(part.rows.names) > 0
         finite = norms[np.isfinite(norms)]
         self._largest = float(finite.max()) if finite.size and finite.max() else 1.0
+        self._cache: dict[int, Row] = {}
 
     @override
     def __len__(self) -> int:
@@ -40,6 +42,14 @@ class NormRows(Sequence[Row]):
 
     @override
     def __getitem__(self, number: Any) -> Any:
+        row = self._cache.get(number)
+        if row is None:
+            if len(self._cache) >= MAX_CACHED:
+                self._cache.clear()
+            row = self._cache[number] = self._build(number)
+        return row
+
+    def _build(self, number: int) -> Row:
         norm = float(self.norms[number])
         index, name = self.first + number, self.name(number)
         return Row(
@@ -94,7 +104,7 @@ class NormsModel(TableModel):
         rows, (column, order) = self._rows, self._sorted
         numbers: Sequence[int] = range(len(rows))
         if isinstance(rows, NormRows) and column == NORM:
-            numbers = np.argsort(rows.norms, kind="stable").tolist()
+            numbers = cast("Sequence[int]", np.argsort(rows.norms, kind="stable"))
         elif isinstance(rows, NormRows) and column == NAME and rows.has_names:
             numbers = sorted(numbers, key=rows.name)
         return numbers if order == Qt.SortOrder.AscendingOrder else numbers[::-1]

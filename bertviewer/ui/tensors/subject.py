@@ -45,7 +45,7 @@ class Subject(Struct, frozen=True, eq=False):
         find: job that finds its values; it returns ``None`` for a model without weights.
         heads: returns how heads are laid out in a tensor of that shape.
         rows: job that finds the tokens of its rows, where that takes longer.
-        watched: its run, ``None`` for a parameter.
+        recorded: its run, ``None`` for a parameter.
     """
 
     key: Hashable
@@ -54,7 +54,7 @@ class Subject(Struct, frozen=True, eq=False):
     find: ModelWork[NamedValues | None]
     heads: Callable[[tuple[int, ...]], HeadLayout | None]
     rows: ModelWork[TokenIndex] | None = None
-    watched: RecordedRun | None = None
+    recorded: RecordedRun | None = None
 
 
 def parameter_subject(tensor: TensorInfo, architecture: Architecture) -> Subject:
@@ -70,7 +70,7 @@ def parameter_subject(tensor: TensorInfo, architecture: Architecture) -> Subject
 
 
 def run_subject(
-    tensor: ModuleTensor, watched: RecordedRun, path: str, call: int, architecture: Architecture
+    tensor: ModuleTensor, recorded: RecordedRun, path: str, call: int, architecture: Architecture
 ) -> Subject:
     """Return an input or output of a call of the module at ``path`` as a subject."""
     side = tensor.key.side
@@ -78,24 +78,24 @@ def run_subject(
     if tensor.key.name.partition(".")[0] == side:
         title = tensor.key.name  # not "output output"
     return Subject(
-        (watched, path, call, tensor.key),
+        (recorded, path, call, tensor.key),
         title,
         f"{path or architecture.root.class_name}: {title}",
-        partial(_recorded_values, watched, path, call, tensor.key),
+        partial(_recorded_values, recorded, path, call, tensor.key),
         lambda shape: recorded_heads(architecture, path, shape, is_output=side == "output"),
-        watched=watched,
+        recorded=recorded,
     )
 
 
-def step_subject(step: CheckStep, watched: RecordedRun, architecture: Architecture) -> Subject:
+def step_subject(step: CheckStep, recorded: RecordedRun, architecture: Architecture) -> Subject:
     """Return the tensors compared by a step of a check as a subject."""
     return Subject(
-        (watched, step),
+        (recorded, step),
         translate("Subject", "verified: {0}").format(step.step),
         f"{step.path or architecture.root.class_name}: {step.step}",
-        partial(_checked_values, watched, step),
+        partial(_checked_values, recorded, step),
         lambda shape: recorded_heads(architecture, step.path, shape, is_output=True),
-        watched=watched,
+        recorded=recorded,
     )
 
 
@@ -143,7 +143,7 @@ def _token_rows(tensor: TensorInfo, model: "LoadedModel", progress: Progress) ->
 
 
 def _recorded_values(  # noqa: PLR0917
-    watched: RecordedRun,
+    recorded: RecordedRun,
     path: str,
     call: int,
     key: TensorKey,
@@ -152,12 +152,12 @@ def _recorded_values(  # noqa: PLR0917
 ) -> NamedValues:
     from bertviewer.core.replay.module_tensors import values_of
 
-    return values_of(watched.cached(model), path, key, progress, call=call)
+    return values_of(recorded.cached(model), path, key, progress, call=call)
 
 
 def _checked_values(
-    watched: RecordedRun, step: CheckStep, model: "LoadedModel", progress: Progress
+    recorded: RecordedRun, step: CheckStep, model: "LoadedModel", progress: Progress
 ) -> NamedValues:
     from bertviewer.core.replay.checked_step import checked_step
 
-    return checked_step(watched.cached(model), step, progress)
+    return checked_step(recorded.cached(model), step, progress)

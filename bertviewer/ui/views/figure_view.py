@@ -2,10 +2,9 @@
 
 import re
 from math import ceil
-from typing import Any
 
-from PySide6.QtCore import QModelIndex, QObject, QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QAction, QGuiApplication, QPainter, QPalette, QResizeEvent
+from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QAction, QPainter, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -18,8 +17,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from bertviewer.charts.selection_key import SelectionKey
-from bertviewer.charts.table import DataTable
-from bertviewer.plots.fonts import weighted
+from bertviewer.charts.table import DataTable, TableCell
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_menu import choose_data
 from bertviewer.ui.widgets.labels import plain_tooltip
@@ -43,38 +41,8 @@ MIN_TEXT, MIN_SHADE = 130, 64  # pixels of a text, alone and on a shade, unless 
 PADDING, BAR_PADDING = 14, 20  # pixels around a text, and around one on a bar
 
 
-class FigureModel(TableModel):
-    """A table of figures; columns change with it."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__((), parent)
-        self.shown = DataTable((), ())
-
-    def show_table(self, table: DataTable) -> None:
-        """Replace the table."""
-        self.shown = table
-        self.set_rows(
-            [Row(tuple(f.text for f in row), tuple(f.tip for f in row)) for row in table.rows],
-            [
-                Column(column.title, column.kind in ("number", "bar"), plain_tooltip(column.name))
-                for column in table.columns
-            ],
-        )
-
-    @override
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        figure = self.shown.rows[index.row()][index.column()]
-        if role == SHARE_ROLE:
-            return figure.share
-        if role == Qt.ItemDataRole.FontRole and figure.is_bold:
-            return weighted(QGuiApplication.font())
-        return super().data(index, role)
-
-
 class FigureView(QWidget):
-    """Shows a ``DataTable``; ``chosen`` carries the key of a row that the user selects."""
+    """Shows a ``DataTable``, which is ``shown``; ``chosen`` has the key of a selected row."""
 
     chosen = Signal(SelectionKey)
 
@@ -85,7 +53,8 @@ class FigureView(QWidget):
         super().__init__()
         self._workspace = workspace
         self._min_text = min_text
-        self._model = FigureModel(self)
+        self._model = TableModel((), self)
+        self.shown = DataTable((), ())
         self._table = table = make_table(self._model, name, accessible_name, copies=False)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         table.setAutoScroll(False)
@@ -110,18 +79,18 @@ class FigureView(QWidget):
         vbox(table, parent=self)
         table.selectionModel().currentRowChanged.connect(self._on_current)
 
-    @property
-    def shown(self) -> DataTable:
-        """The table that is shown."""
-        return self._model.shown
-
     def show_table(self, table: DataTable) -> None:
         """Show a table; the scroll position is kept if it has the same shape."""
         is_same_shape = (
             len(table.rows) == len(self.shown.rows) and table.columns == self.shown.columns
         )
         scrolled = self._table.verticalScrollBar().value()
-        self._model.show_table(table)
+        self.shown = table
+        columns = [
+            Column(column.title, column.kind in ("number", "bar"), plain_tooltip(column.name))
+            for column in table.columns
+        ]
+        self._model.set_rows([_row(cells) for cells in table.rows], columns)
         for number, column in enumerate(table.columns):
             self._table.setItemDelegateForColumn(number, self._delegates[column.kind])
         self._needed = self._needed_widths()
@@ -209,6 +178,15 @@ class FigureView(QWidget):
     def _save(self) -> None:
         name = re.sub(r"(?=[A-Z])", "-", self._table.objectName()).lower()
         choose_data(self, self.shown, f"{name}.csv", self._workspace)
+
+
+def _row(cells: tuple[TableCell, ...]) -> Row:
+    return Row(
+        tuple(cell.text for cell in cells),
+        tuple(cell.tip for cell in cells),
+        tuple(cell.is_bold for cell in cells),
+        share=tuple(cell.share for cell in cells),
+    )
 
 
 class _ShadeDelegate(QStyledItemDelegate):

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from PySide6.QtCore import (
@@ -42,6 +42,7 @@ from bertviewer.ui.widgets.table_export import (
 )
 
 Index = QModelIndex | QPersistentModelIndex
+T = TypeVar("T", str, bool, float)
 
 _ALIGNMENTS = (
     Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
@@ -69,22 +70,22 @@ class Row(Struct, frozen=True):
 
     Attributes:
         cells: the texts.
-        hint: plain text of the tooltip, one for the row or one for each cell.
-        is_bold: whether the font is bold.
+        hint: plain text of the tooltip, for the row or for each cell.
+        is_bold: whether the font is bold, for the row or for each cell.
         path: the module or tensor that the row is about.
         is_link: whether the first cell is drawn as a link.
         color: the palette's role for the texts, ``None`` for the usual colour.
-        share: length of the row's bar, between 0 and 1.
+        share: length of the bar between 0 and 1, for the row or for each cell.
         values: the cells as data, with all digits, for sorting and export; empty for the texts.
     """
 
     cells: tuple[str, ...]
     hint: str | tuple[str, ...] = ""
-    is_bold: bool = False
+    is_bold: bool | tuple[bool, ...] = False
     path: str | None = None
     is_link: bool = False
     color: QPalette.ColorRole | None = None
-    share: float = 0.0
+    share: float | tuple[float, ...] = 0.0
     values: tuple[CellValue, ...] = ()
 
 
@@ -192,15 +193,21 @@ class TableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return alignment(self._columns[column].is_number)
         if role == Qt.ItemDataRole.ToolTipRole:
-            hint = row.hint if isinstance(row.hint, str) else row.hint[column]
-            return plain_tooltip(hint) or None
+            return plain_tooltip(_at(row.hint, column)) or None
         if role == Qt.ItemDataRole.ForegroundRole:
             is_link = row.is_link and column == 0
             color = row.color or (QPalette.ColorRole.Link if is_link else None)
             return None if color is None else QGuiApplication.palette().color(color)
         if role == Qt.ItemDataRole.FontRole:
-            return weighted(QGuiApplication.font()) if row.is_bold else None
-        return {PATH_ROLE: row.path, SHARE_ROLE: row.share}.get(role)
+            return weighted(QGuiApplication.font()) if _at(row.is_bold, column) else None
+        if role == SHARE_ROLE:
+            return _at(row.share, column)
+        return row.path if role == PATH_ROLE else None
+
+
+def _at(value: T | tuple[T, ...], column: int) -> T:
+    """Return a row's value in a column, where it may have one for each."""
+    return value[column] if isinstance(value, tuple) else value
 
 
 def sorted_order(keys: Sequence[Any], *, is_descending: bool) -> list[int]:

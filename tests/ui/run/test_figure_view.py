@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QAbstractItemModel, Qt
 from PySide6.QtGui import QAction, QColor, QPalette
 from PySide6.QtWidgets import QApplication, QFileDialog, QTableView, QWidget
 from pytestqt.modeltest import ModelTester
@@ -23,7 +23,7 @@ from bertviewer.charts.table import (
 )
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.views.figure_view import FigureModel, FigureView
+from bertviewer.ui.views.figure_view import FigureView
 from tests.ui.finding import find
 
 THIRD = 1 / 3
@@ -42,35 +42,6 @@ LENS = DataTable(
 )
 
 
-def test_rows_are_a_model(qtmodeltester: ModelTester, qapp: QApplication) -> None:
-    rows = FigureModel()
-    rows.show_table(TABLE)
-    qtmodeltester.check(rows)
-    rows.show_table(LENS)
-    assert rows.columnCount() == 3
-    assert rows.headerData(1, Qt.Orientation.Horizontal) == "1"
-
-
-def test_a_short_title_tells_in_its_tip_and_in_data_what_it_is(qapp: QApplication) -> None:
-    rows = FigureModel()
-    b, a, less = runs_field(
-        "<s> end", lambda _: (None, None), is_compared=True, kind="bar", prefix="End "
-    ).columns
-    rows.show_table(DataTable((TableColumn("#"), b, a, less), ()))
-    across = Qt.Orientation.Horizontal
-    assert rows.headerData(1, across) == "End B"
-    assert "B, &lt;s&gt; end" in rows.headerData(1, across, Qt.ItemDataRole.ToolTipRole)
-    assert rows.headerData(0, across, Qt.ItemDataRole.ToolTipRole) is None
-    assert rows.shown.table()[0] == ("#", "B, <s> end", "A, <s> end", "B − A, <s> end")
-    assert [column.kind for column in (b, a, less)] == ["bar", "bar", "number"]
-
-
-def test_a_tip_is_no_markup(qapp: QApplication) -> None:
-    rows = FigureModel()
-    rows.show_table(DataTable((TableColumn("x"),), ((text_cell("<s>", tip="<s>, id 0"),),)))
-    assert "&lt;s&gt;" in rows.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
-
-
 @pytest.fixture
 def view(worker: Worker, qtbot: QtBot) -> FigureView:
     view = FigureView(Workspace(worker), "figures", "Figures")
@@ -79,6 +50,37 @@ def view(worker: Worker, qtbot: QtBot) -> FigureView:
     view.show()
     view.show_table(TABLE)
     return view
+
+
+def model_of(view: FigureView) -> QAbstractItemModel:
+    return find(view, QTableView, "figures").model()
+
+
+def test_rows_are_a_model(view: FigureView, qtmodeltester: ModelTester) -> None:
+    rows = model_of(view)
+    qtmodeltester.check(rows)
+    view.show_table(LENS)
+    assert rows.columnCount() == 3
+    assert rows.headerData(1, Qt.Orientation.Horizontal) == "1"
+
+
+def test_a_short_title_has_its_full_name_in_tooltip_and_data(view: FigureView) -> None:
+    b, a, less = runs_field(
+        "<s> end", lambda _: (None, None), is_compared=True, kind="bar", prefix="End "
+    ).columns
+    view.show_table(DataTable((TableColumn("#"), b, a, less), ()))
+    rows, across, tooltip = model_of(view), Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole
+    assert rows.headerData(1, across) == "End B"
+    assert "B, &lt;s&gt; end" in rows.headerData(1, across, tooltip)
+    assert rows.headerData(0, across, tooltip) is None
+    assert view.shown.table()[0] == ("#", "B, <s> end", "A, <s> end", "B − A, <s> end")
+    assert [column.kind for column in (b, a, less)] == ["bar", "bar", "number"]
+
+
+def test_a_tooltip_is_plain_text(view: FigureView) -> None:
+    view.show_table(DataTable((TableColumn("x"),), ((text_cell("<s>", tip="<s>, id 0"),),)))
+    tooltip = model_of(view).index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert "&lt;s&gt;" in tooltip
 
 
 @pytest.fixture
