@@ -142,8 +142,8 @@ def lens_table(run: ActivationRun, predictions: Predictions, run_name: str = "")
         for rank, one in enumerate(layers[state].top[: len(top)], 1):
             text, chance = visible(one.text), one.probability
             values = rank, names[state], number_text(chance), number_text(one.logit), one.id
-            told = tip.format(isolated(text), *values)
-            cells.append(TableCell(text, text, chance, told, one.id == followed))
+            details = tip.format(isolated(text), *values)
+            cells.append(TableCell(text, text, chance, details, one.id == followed))
         return cells
 
     title = translate("charts", "Layer")

@@ -1,23 +1,20 @@
 """Tables and texts of sentence vectors and of padding."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from bertviewer.charts.table import (
     EMPTY,
     DataTable,
-    Field,
     TableCell,
     TableColumn,
-    data_table,
-    field,
     number_cell,
     text_cell,
 )
 from bertviewer.charts.translation import translate
-from bertviewer.core.analysis.padding import Padding
-from bertviewer.core.analysis.sentence_vectors import PooledCosines, SentenceComparison
+from bertviewer.core.analysis.padding import PaddedAttention, Padding
+from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.util.numbers import count_text, number_text
 
 _DIGITS = 3
@@ -25,36 +22,31 @@ _DIGITS = 3
 
 def sentence_table(compared: SentenceComparison) -> DataTable:
     """Return the cosine of two sentences for each kind of vector, next to unrelated sentences."""
-
-    def cosine(each: PooledCosines) -> TableCell:
+    columns = _columns(
+        translate("charts", "Vector"),
+        {
+            "Cosine of the two sentences": translate("charts", "This pair"),
+            "Mean cosine of unrelated sentences": translate("charts", "Unrelated"),
+            "Minimum of unrelated sentences": translate("charts", "min"),
+            "Maximum of unrelated sentences": translate("charts", "max"),
+        },
+    )
+    rows = []
+    for each in compared.poolings:
+        last, others = each.last, each.last_unrelated
+        values = (None,) * 3 if others is None else (others.mean, others.low, others.high)
         # A cosine above those of all unrelated sentences is meaningful.
-        unrelated, last = each.last_unrelated, each.last
-        is_above = unrelated is not None and last is not None and last > unrelated.high
-        return replace(number_cell(last, _DIGITS), is_bold=is_above)
+        is_above = others is not None and last is not None and last > others.high
+        name = each.label if each.pooling == "cls" else translate("charts", each.label)
+        pair = replace(number_cell(last, _DIGITS), is_bold=is_above)
+        rows.append((text_cell(name), pair, *(number_cell(value, _DIGITS) for value in values)))
+    return DataTable(columns, tuple(rows))
 
-    def unrelated(each: PooledCosines) -> Iterable[TableCell]:
-        found = each.last_unrelated
-        if found is None:
-            return (EMPTY,) * 3
-        return (number_cell(one, _DIGITS) for one in (found.mean, found.low, found.high))
 
-    def name(each: PooledCosines) -> TableCell:
-        is_cls = each.pooling == "cls"
-        return text_cell(each.label if is_cls else translate("charts", each.label))
-
-    columns = [
-        TableColumn(
-            translate("charts", "Unrelated"), "number", "Mean cosine of unrelated sentences"
-        ),
-        TableColumn(translate("charts", "min"), "number", "Minimum of unrelated sentences"),
-        TableColumn(translate("charts", "max"), "number", "Maximum of unrelated sentences"),
-    ]
-    fields = [
-        field(translate("charts", "Vector"), name),
-        field(translate("charts", "This pair"), cosine, "number", "Cosine of the two sentences"),
-        Field(columns, unrelated),
-    ]
-    return data_table(fields, compared.poolings)
+def _columns(first: str, numbers: Mapping[str, str]) -> tuple[TableColumn, ...]:
+    """Return a column of texts, and those of numbers by their names in exports."""
+    others = (TableColumn(title, "number", name) for name, title in numbers.items())
+    return TableColumn(first), *others
 
 
 def sentence_line(compared: SentenceComparison) -> str:
@@ -70,48 +62,33 @@ def sentence_line(compared: SentenceComparison) -> str:
 
 def padding_table(padding: Padding) -> DataTable:
     """Return the effect of padding on each hidden state, and the attention it gets per layer."""
+    columns = _columns(
+        translate("charts", "Layer"),
+        {
+            "Largest change with the mask": translate("charts", "Change: mask"),
+            "Largest change without the mask": translate("charts", "no mask"),
+            "Attention to padding with the mask": translate("charts", "Attention: mask"),
+            "Attention to padding without the mask": translate("charts", "no mask"),
+            "Mean norm of padding vectors": translate("charts", "‖h‖: padding"),
+            "Mean norm of text vectors": translate("charts", "text"),
+        },
+    )
     # An attention leads to the hidden state after it.
     attentions = dict(enumerate(padding.attentions, 1))
+    rows = []
+    for number, state in enumerate(padding.states):
+        name = str(number - 1) if number else translate("charts", "emb")
+        changes = (number_cell(value, 2) for value in (state.masked, state.unmasked))
+        norms = (number_cell(value, _DIGITS) for value in (state.padded_norm, state.norm))
+        rows.append((text_cell(name), *changes, *_shares(attentions.get(number)), *norms))
+    return DataTable(columns, tuple(rows))
 
-    def layer(place: int) -> TableCell:
-        return text_cell(str(place - 1) if place else translate("charts", "emb"))
 
-    def state(attribute: str, digits: int) -> Callable[[int], TableCell]:
-        return lambda place: number_cell(getattr(padding.states[place], attribute), digits)
-
-    def share(attribute: str) -> Callable[[int], TableCell]:
-        def cell(place: int) -> TableCell:
-            if place not in attentions:
-                return EMPTY
-            found: float = getattr(attentions[place], attribute)
-            return TableCell(found, f"{found:.1%}" if found else "0", tip=repr(found))
-
-        return cell
-
-    no_mask = translate("charts", "no mask")
-    columns: list[tuple[str, Callable[[int], TableCell], str]] = [
-        (
-            translate("charts", "Change: mask"),
-            state("masked", 2),
-            "Largest change with the mask",
-        ),
-        (no_mask, state("unmasked", 2), "Largest change without the mask"),
-        (
-            translate("charts", "Attention: mask"),
-            share("masked"),
-            "Attention to padding with the mask",
-        ),
-        (no_mask, share("unmasked"), "Attention to padding without the mask"),
-        (
-            translate("charts", "‖h‖: padding"),
-            state("padded_norm", _DIGITS),
-            "Mean norm of padding vectors",
-        ),
-        (translate("charts", "text"), state("norm", _DIGITS), "Mean norm of text vectors"),
-    ]
-    fields = [field(title, cell, "number", name) for title, cell, name in columns]
-    layers = field(translate("charts", "Layer"), layer)
-    return data_table([layers, *fields], range(len(padding.states)))
+def _shares(attention: PaddedAttention | None) -> tuple[TableCell, ...]:
+    if attention is None:
+        return EMPTY, EMPTY
+    shares = attention.masked, attention.unmasked
+    return tuple(TableCell(n, f"{n:.1%}" if n else "0", tip=repr(n)) for n in shares)
 
 
 def padding_line(padding: Padding) -> str:

@@ -123,7 +123,8 @@ def runs_field(
         return (cell(b), cell(a), difference(b, a)) if is_compared else (cell(b),)
 
     if not is_compared:
-        return Field((TableColumn(prefix.strip() or title, kind, title),), cells)
+        name = title if prefix else ""
+        return Field((TableColumn(prefix.strip() or title, kind, name),), cells)
     kinds: tuple[tuple[str, Kind], ...] = (("B", kind), ("A", kind), ("B − A", "number"))
     columns = [TableColumn(f"{prefix}{run}", of, column_header(run, title)) for run, of in kinds]
     return Field(columns, cells)

@@ -55,15 +55,15 @@ class MapColoring:
     """Returns the colours of nodes, blocks and modules by one measure."""
 
     def __init__(
-        self, atlas: PartGraphs, values: MapValues, measure: MapMeasure, theme: Theme
+        self, graphs: PartGraphs, values: MapValues, measure: MapMeasure, theme: Theme
     ) -> None:
-        self._atlas, self._values, self._theme = atlas, values, theme
+        self._graphs, self._values, self._theme = graphs, values, theme
         self.measure = measure
         self._range = None if measure.kind in ("part", "check") else values.range_of(measure)
 
-    def tints(self, part: Scope) -> NodeColors | None:
+    def node_colors(self, part: Scope) -> NodeColors | None:
         """Return the colours of the nodes of a part, ``None`` for those of the model's parts."""
-        flow = self._atlas.flow(part)
+        flow = self._graphs.flow(part)
         if self.measure.kind == "part" or flow is None:
             return None
         values = ((n.id, self._values.of_node(self.measure, part, n)) for n in flow.nodes)
@@ -81,7 +81,7 @@ class MapColoring:
 
     def _plain_figure(self, block: Block, calls: int) -> str:
         """Return the std of a block after a run, otherwise its share of the parameters."""
-        if self._values.known.run is not None:
+        if self._values.data.run is not None:
             std = self._values.of_block(MapMeasure("statistic", "std"), block, calls)
             return "" if std is None else f"std {std:.2f}"
         if self._values.is_tied(block.path):
@@ -133,7 +133,7 @@ class MapColoring:
         return Legend(title, squares, Scale(tuple(map(self._mixed, values)), *ends))
 
     def _part_keys(self) -> Sequence[Key]:
-        flows = self._atlas.architecture.flows
+        flows = self._graphs.architecture.flows
         seen: set[Part] = set()
         for flow in () if flows is None else flows.distinct.values():
             seen.update(label.part for label in node_labels(flow).values())

@@ -18,8 +18,8 @@ _MAX_NAME = 40
 class PartFacts:
     """Returns facts of a model's parts; shapes are those of the run, if there is one."""
 
-    def __init__(self, atlas: PartGraphs, values: MapValues) -> None:
-        self._atlas, self._values = atlas, values
+    def __init__(self, graphs: PartGraphs, values: MapValues) -> None:
+        self._graphs, self._values = graphs, values
 
     def name(self, part: Scope) -> str:
         """Return the name of a part: "layer 3", "attention", or the class of the model."""
@@ -27,11 +27,11 @@ class PartFacts:
 
     def _name(self, part: Scope) -> str:
         if part.groups:
-            names = (n.name for n in self._atlas.nodes(part.parent) if n.id == part.groups[-1])
+            names = (n.name for n in self._graphs.nodes(part.parent) if n.id == part.groups[-1])
             if (name := next(names, None)) is not None:
                 return name
         if not part.path:
-            return self._atlas.architecture.root.class_name
+            return self._graphs.architecture.root.class_name
         components = part.path.split(".")
         is_number = components[-1].isdecimal() and len(components) > 1
         name = " ".join(components[-2:]) if is_number else components[-1]
@@ -40,11 +40,11 @@ class PartFacts:
     def line(self, part: Scope) -> str:
         """Return the class, parameter count, and input and output shapes of a part."""
         facts = []
-        module = None if part.groups else self._atlas.module(part.path)
+        module = None if part.groups else self._graphs.module(part.path)
         if module is not None:
             facts += [module.class_name] if part.path else []
             facts.append(_count(module.parameters))
-        flow = self._atlas.flow(part)
+        flow = self._graphs.flow(part)
         if flow is not None and (shapes := self._ends(flow)):
             facts.append(" → ".join(shapes))
         return " · ".join(facts)
@@ -81,7 +81,7 @@ class PartFacts:
     def _ends(self, flow: Flow) -> Sequence[str]:
         """Return the shapes of the first input and output, empty if one is unknown."""
         found = []
-        has_run = self._values.known.run is not None
+        has_run = self._values.data.run is not None
         for kind in ("input", "output"):
             end = next((node for node in flow.nodes if node.kind == kind), None)
             if end is None or not end.shape:

@@ -20,12 +20,12 @@ class MultiplyAdds:
     the run; those of an operation from its symbolic shapes, if these give the traced count, too.
     """
 
-    def __init__(self, atlas: PartGraphs, run: ActivationRun | None = None) -> None:
-        self._atlas = atlas
-        architecture = atlas.architecture
+    def __init__(self, graphs: PartGraphs, run: ActivationRun | None = None) -> None:
+        self._graphs = graphs
+        architecture = graphs.architecture
         self._costs, self._flows = architecture.costs, architecture.flows
         values = bindings(architecture)
-        self._traced: Mapping[str, int] = {**values, **atlas.lengths}
+        self._traced: Mapping[str, int] = {**values, **graphs.lengths}
         self.values: Mapping[str, int] = values
         """The values of all symbols, including the sequence lengths."""
         if run is not None:
@@ -38,8 +38,8 @@ class MultiplyAdds:
 
     def sentence(self, text: str) -> str:
         """Return a text with the length that it is for: "multiply-adds for 18 tokens"."""
-        traced = self._atlas.lengths
-        shapes = {node.shape for node in self._atlas.nodes(WHOLE) if node.kind == "input"}
+        traced = self._graphs.lengths
+        shapes = {node.shape for node in self._graphs.nodes(WHOLE) if node.kind == "input"}
         # An input of token ids has the shape [B, S].
         read = [n for n in ("S", "S_d") if (traced.get("B"), traced.get(n)) in shapes]
         lengths = [self.values.get(symbol) for symbol in read]
@@ -135,7 +135,7 @@ class MultiplyAdds:
 
     def _inputs(self, part: Scope, node: Node) -> Iterator[tuple[SymbolicShape, str | None]]:
         """Yield the symbolic shapes and roles of a node's inputs."""
-        flow = self._atlas.flow(part)
+        flow = self._graphs.flow(part)
         for edge in () if flow is None else flow.edges:
             if edge.target == node.id and edge.symbolic_shape:
                 yield edge.symbolic_shape, edge.role

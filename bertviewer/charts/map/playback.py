@@ -22,32 +22,32 @@ class PlaybackStop(Struct, frozen=True):
     keys: tuple[str, ...]
 
 
-def playback_stops(walkthrough: Walkthrough, atlas: PartGraphs) -> tuple[PlaybackStop, ...]:
+def playback_stops(walkthrough: Walkthrough, graphs: PartGraphs) -> tuple[PlaybackStop, ...]:
     """Return the stops of a walkthrough in order."""
     found: list[PlaybackStop] = []
     part = WHOLE
     for section in walkthrough.sections:
         for step in section.steps:
-            part, keys = _place(step, atlas, part)
+            part, keys = _place(step, graphs, part)
             found.append(PlaybackStop(step, section.title, part, keys))
     return tuple(found)
 
 
-def _place(step: Step, atlas: PartGraphs, before: Scope) -> tuple[Scope, tuple[str, ...]]:
+def _place(step: Step, graphs: PartGraphs, before: Scope) -> tuple[Scope, tuple[str, ...]]:
     """Return the part and the nodes of a step; without any, the part before."""
     if step.flow is not None and step.nodes:
         part = Scope(step.flow)
-        if atlas.flow(part) is not None:
-            known = {node.id for node in atlas.nodes(part)}
+        if graphs.flow(part) is not None:
+            known = {node.id for node in graphs.nodes(part)}
             return part, tuple(key for key in step.nodes if key in known)
     if step.path is not None:
-        part = atlas.way(step.path)[-1]
-        if keys := atlas.shown(part, step.path):
+        part = graphs.way(step.path)[-1]
+        if keys := graphs.shown(part, step.path):
             return part, keys
     if not step.is_input:
         return before, ()
     # Inputs of segment ids are named token_type_ids.
     is_segment = step.name == SEGMENT_IDS
-    inputs = (node for node in atlas.nodes(WHOLE) if node.kind == "input")
+    inputs = (node for node in graphs.nodes(WHOLE) if node.kind == "input")
     found = (node.id for node in inputs if ("type" in node.name) == is_segment)
     return WHOLE, tuple(found)[:1]

@@ -72,7 +72,7 @@ class MapData(Struct, frozen=True):
     """
 
     run: ActivationRun | None = None
-    run_a: ActivationRun | None = None
+    baseline: ActivationRun | None = None
     checks: Mapping[str, Check] = field(default_factory=dict)
     changes: Mapping[str, float] = field(default_factory=dict)
     other: str = ""
@@ -81,15 +81,15 @@ class MapData(Struct, frozen=True):
 class MapValues:
     """Returns the values of measures; ``None`` where there is none."""
 
-    def __init__(self, atlas: PartGraphs, known: MapData) -> None:
-        self._atlas = atlas
-        self.known = known
-        self.macs = MultiplyAdds(atlas, known.run)
-        self._b = _by_path(known.run)
-        self._a = _by_path(known.run_a)
-        self._sizes = {tensor.name: tensor.numel for tensor in atlas.architecture.parameters}
-        of_run = () if known.run is None or known.run.check is None else (known.run.check,)
-        self._steps = [step for check in (*of_run, *known.checks.values()) for step in check.steps]
+    def __init__(self, graphs: PartGraphs, data: MapData) -> None:
+        self._graphs = graphs
+        self.data = data
+        self.macs = MultiplyAdds(graphs, data.run)
+        self._b = _by_path(data.run)
+        self._a = _by_path(data.baseline)
+        self._sizes = {tensor.name: tensor.numel for tensor in graphs.architecture.parameters}
+        of_run = () if data.run is None or data.run.check is None else (data.run.check,)
+        self._steps = [step for check in (*of_run, *data.checks.values()) for step in check.steps]
 
     def of_node(self, measure: MapMeasure, part: Scope, node: Node) -> float | None:
         """Return the value of a node of a part's graph; of identical layers that of all."""
@@ -108,7 +108,7 @@ class MapValues:
             case "check":
                 return self._checked(_modules_of(part, node))
             case "change":
-                return _mean(self.known.changes.get(path) for path in _modules_of(part, node))
+                return _mean(self.data.changes.get(path) for path in _modules_of(part, node))
             case "part":
                 return None
 
@@ -120,7 +120,7 @@ class MapValues:
 
     def of_module(self, measure: MapMeasure, path: str, call: int | None = None) -> float | None:
         """Return the value of a module."""
-        module = self._atlas.module(path)
+        module = self._graphs.module(path)
         match measure.kind:
             case "part":
                 return None if module is None else module.share
@@ -131,7 +131,7 @@ class MapValues:
             case "check":
                 return self._checked([path])
             case "change":
-                return self.known.changes.get(path)
+                return self.data.changes.get(path)
             case _:
                 return self.of_path(measure, path, call)
 
@@ -150,9 +150,9 @@ class MapValues:
 
     def is_tied(self, path: str) -> bool:
         """Tell whether a module has only tensors that are counted elsewhere."""
-        module = self._atlas.module(path)
+        module = self._graphs.module(path)
         has_none = module is not None and not module.parameters
-        tied = (tensor.owner for tensor in self._atlas.architecture.parameters if tensor.tied_to)
+        tied = (tensor.owner for tensor in self._graphs.architecture.parameters if tensor.tied_to)
         return has_none and any(_is_in(owner, path) for owner in tied)
 
     def steps_of(self, path: str) -> tuple[int, int]:
@@ -161,19 +161,19 @@ class MapValues:
         return sum(step.ok for step in steps), len(steps)
 
     def _all(self, measure: MapMeasure) -> Iterable[float | None]:
-        modules = self._atlas.architecture.modules[1:]
+        modules = self._graphs.architecture.modules[1:]
         if measure.kind == "parameters":
             return [float(node.parameters) for node in modules if node.parameters]
         if measure.kind == "macs":
             return self.macs.all()
         if measure.kind == "change":
             # Unchanged modules are not on the logarithmic scale.
-            return [self.known.changes.get(node.path) or None for node in modules]
+            return [self.data.changes.get(node.path) or None for node in modules]
         return [self.of_path(measure, node.path) for node in modules]
 
     def _parameters(self, node: Node) -> float | None:
         if node.kind == "module":
-            modules = map(self._atlas.module, node.layers)
+            modules = map(self._graphs.module, node.layers)
             return float(sum(each.parameters for each in modules if each is not None)) or None
         held = node.details.get("parameters")
         if isinstance(held, int) and not node.reads:
@@ -186,7 +186,7 @@ class MapValues:
         if node.kind == "module":
             return node.layers
         if node.kind == "group" and node.path and node.path != part.path:
-            flow = self._atlas.flow(Scope(node.path))
+            flow = self._graphs.flow(Scope(node.path))
             if flow is not None and _ends_in(flow, node):
                 return (node.path,)
         # A group that ends in a module has the output of that.

@@ -72,5 +72,5 @@ def map_style(
         lines = (block.name, block.path, facts.line(block.part), figure)
         return "\n".join(dict.fromkeys(line for line in lines if line))
 
-    nodes = NodeStyle(coloring.tints, facts.name, facts.tip)
+    nodes = NodeStyle(coloring.node_colors, facts.name, facts.tip)
     return MapStyle(coloring, facts, nodes, colors, block_tooltip)

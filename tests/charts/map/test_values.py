@@ -138,21 +138,21 @@ def test_a_check_tells_whether_all_steps_in_a_node_hold() -> None:
     assert values.of_node(CHECK, LAYER, node(atlas, LAYER, "attention")) == 0.5
     assert values.of_node(CHECK, LAYER, node(atlas, LAYER, "key")) is None
     coloring = MapColoring(atlas, values, CHECK, LIGHT)
-    tints = coloring.tints(LAYER)
-    assert tints is not None
-    assert tints[node(atlas, LAYER, "query").id].figure == "✓"
-    assert tints[node(atlas, LAYER, "attention").id].figure == "✗"
+    colors = coloring.node_colors(LAYER)
+    assert colors is not None
+    assert colors[node(atlas, LAYER, "query").id].figure == "✓"
+    assert colors[node(atlas, LAYER, "attention").id].figure == "✗"
 
 
 def test_larger_values_are_stronger_and_signs_have_hues_of_their_own() -> None:
     atlas = PartGraphs(small("bert"))
     coloring = MapColoring(atlas, MapValues(atlas, MapData(run())), STD, LIGHT)
-    tints = coloring.tints(LAYER)
-    assert tints is not None
-    query, last = (tints[node(atlas, LAYER, name).id] for name in ("query", "feed-forward"))
+    colors = coloring.node_colors(LAYER)
+    assert colors is not None
+    query, last = (colors[node(atlas, LAYER, name).id] for name in ("query", "feed-forward"))
     assert query.strength < last.strength
     means = MapValues(atlas, MapData(run(1.0), run(3.0)))
-    signed = MapColoring(atlas, means, B_MINUS_A, LIGHT).tints(LAYER)
+    signed = MapColoring(atlas, means, B_MINUS_A, LIGHT).node_colors(LAYER)
     assert signed is not None
     assert signed[node(atlas, LAYER, "query").id].hue == LIGHT.diverging[1]
     scale = MapColoring(atlas, means, B_MINUS_A, LIGHT).legend().scale
@@ -169,9 +169,9 @@ def test_what_is_written_on_a_colour_can_be_read(theme: object) -> None:
     for measure in (PARAMETERS, MACS, STD, B_MINUS_A):
         coloring = MapColoring(atlas, MapValues(atlas, known), measure, found)
         for part in (WHOLE, LAYER):
-            for tint in (coloring.tints(part) or {}).values():
-                fill = mixed(tint.hue, found.surface, tint.strength)
-                assert contrast(found.text, fill) >= 4.5, (measure, tint)
+            for color in (coloring.node_colors(part) or {}).values():
+                fill = mixed(color.hue, found.surface, color.strength)
+                assert contrast(found.text, fill) >= 4.5, (measure, color)
 
 
 def test_figures_are_short_and_right() -> None:
