@@ -133,6 +133,7 @@ class Solver:
         """Compare formulas with models until none is wrong under its conditions.
 
         At a limit of time or memory the result so far is kept, if all kinds of changes were tried.
+        At the limit of builds, refused changes are not split, and divisions in them must be exact.
         """
         for change in self._observed.mismatches:
             self._compare(change)
