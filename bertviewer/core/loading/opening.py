@@ -182,17 +182,15 @@ def _identify(
     Raises:
         UserError: the type is unknown, and there are no weights.
     """
-    if data is not None and data.get("architectures"):
+    is_named = data is not None and bool(data.get("architectures"))
+    if is_named or checkpoint is not None:
         libraries.load(progress)
-        from bertviewer.core.loading.identification import named_type
+        from bertviewer.core.loading.identification import configuration_from_weights, named_type
 
-        if named := named_type(data):
+        if data is not None and is_named and (named := named_type(data)):
             return {**data, "model_type": named}, ""
-    if checkpoint is not None:
-        libraries.load(progress)
-        from bertviewer.core.loading.identification import configuration_from_weights
-
-        return configuration_from_weights(checkpoint, source.name, data) or (None, "")
+        if checkpoint is not None:
+            return configuration_from_weights(checkpoint, source.name, data) or (None, "")
     assert source.config_file is not None  # weights alone are a checkpoint, or were refused
     raise missing_type_error(source.config_file)
 

@@ -92,6 +92,7 @@ class Solver:
         self._unconditional = frozenset(unconditional)
         self._counterexamples: list[Probe] = []
         self._refused: set[str] = set()
+        self._untried: set[str] = set()
         modules = sum(not name.startswith(TENSOR) for name in formulas)
         most_builds = max(_MIN_BUILDS, min(_MAX_BUILDS, _MODULES // max(modules, 1)))
         self._probes = ProbePool(builder, observed, lengths, most_builds)
@@ -132,6 +133,7 @@ class Solver:
         """Compare formulas with models until none is wrong under its conditions.
 
         At a limit of time or memory the result so far is kept, if all kinds of changes were tried.
+        At the limit of builds, refused changes are not split, and divisions in them must be exact.
         """
         for change in self._observed.mismatches:
             self._compare(change)
@@ -145,6 +147,7 @@ class Solver:
                 self._compare_parts(self._perturbations.random(random.Random(seed), sorted(known)))
             self._minimize()
         self._require_tried_multiples()
+        self._require_untried_divisions()
         for probe in self._probes:
             for name in self._wrong(probe):
                 if name in self.formulas:  # not dropped with a part of it
@@ -201,10 +204,14 @@ class Solver:
             (together if self._refused.isdisjoint(part) else alone).append(part)
         together += filter(self._compare, alone)
 
-        def is_accepted(some: Sequence[Change]) -> bool:
-            return self._compare(joined(some)) or not self._probes.has_room
+        def is_done(some: Sequence[Change]) -> bool:
+            if self._compare(joined(some)):
+                return True
+            if not self._probes.has_room:
+                self._untried |= joined(some).keys()
+            return not self._probes.has_room
 
-        for part in refused_items(together, is_accepted):
+        for part in refused_items(together, is_done):
             self._refused |= part.keys()
 
     def _compare(self, change: Change) -> bool:
@@ -329,6 +336,14 @@ class Solver:
                 is_known = any(symbol in names_in_conditions(text) for text in known)
                 if symbol in _names(formula) and not is_known:
                     self._require(name, (f"{symbol} % {tried} == 0",))
+
+    def _require_untried_divisions(self) -> None:
+        """Require known divisions to be exact if the limit of builds left no room to try others."""
+        for whole, divisors in self._perturbations.divisors.items():
+            exact = [f"{whole} % {x} == 0" for x in sorted(divisors & self._untried)]
+            for name, formula in self.formulas.items() if exact else ():
+                if whole in _names(formula):
+                    self._require(name, exact)
 
     def _reset(self) -> None:
         self.conditions = {}

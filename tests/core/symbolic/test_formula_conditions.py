@@ -3,9 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
 import torch
 
+from bertviewer.core.expressions.symbols import symbols_of
+from bertviewer.core.symbolic import solver
 from bertviewer.core.symbolic.counts import derive
+from bertviewer.core.symbolic.models import changed_configs
 from tests.core.symbolic.small_builds import LAYERS, root, rows_of
 from tests.fresh import try_formulas
 
@@ -25,6 +29,38 @@ def test_heads_that_need_not_divide_the_width() -> None:
     build = rows_of(lambda width, heads: width // heads * heads, "d_model", "num_heads")
     found = derive(config, build)
     assert (found.counts[""], found.domains[""]) == ("4*D", "D % A == 0")
+
+
+def _picky(config: Mapping[str, Any]) -> torch.nn.Module:
+    """Refuse nearly every other value of most numbers, as LW-DETR does."""
+    if config["d_model"] % config["decoder_heads"]:
+        raise ValueError("the heads do not divide the width")
+    if any(config[f"size_{number}"] % 64 for number in range(12)):
+        raise ValueError("not a multiple of 64")
+    width, heads = config["d_model"], config["num_heads"]
+    return torch.nn.Linear(3, width // heads * heads, device="meta")
+
+
+PICKY = {
+    **{"d_model": 48, "num_heads": 4, "decoder_heads": 4},
+    **{f"size_{number}": 64 for number in range(12)},
+}
+
+
+def test_heads_next_to_numbers_that_models_refuse() -> None:
+    found = derive(PICKY, _picky)
+    assert found.counts[""] == "4*D"
+    assert root(found, D=48, A=5) is None
+    assert root(found, D=60, A=5, decoder_heads=4) == 240
+
+
+def test_divisions_that_could_not_be_tried_have_to_be_exact(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(solver, "_MAX_BUILDS", 4)
+    monkeypatch.setattr(solver, "_MIN_BUILDS", 4)
+    found = derive(PICKY, _picky)
+    assert root(found, D=48, A=5) is None
 
 
 def test_a_number_that_matters_only_below_what_it_is() -> None:
@@ -165,6 +201,30 @@ def test_a_list_that_is_as_long_as_there_are_layers_by_chance() -> None:
     assert found.counts["kernels"] == "3*kernel_sizes_0 + 3*kernel_sizes_1 + 3*kernel_sizes_2"
     assert found.counts["layers"] == "15*N"
     assert found.domains == {}
+
+
+def test_a_list_of_indices_does_not_follow_a_depth() -> None:
+    # As Cohere Compass: a merger for each index, and two parts that each have a depth.
+    config = {
+        **{"num_hidden_layers": 3, "layer_types": ["a", "b", "a"]},
+        "vision_config": {"depth": 3, "deepstack_visual_indexes": [8, 16, 24]},
+    }
+    text, vision = symbols_of(config)
+    assert (text.name, vision.name) == ("N", "N_vision")
+    *_, last = changed_configs(config, {text: 4, vision: 5})
+    assert last["layer_types"] == ["a", "b", "a", "a"]
+    assert last["vision_config"] == {"depth": 5, "deepstack_visual_indexes": [8, 16, 24]}
+
+
+def test_lists_follow_one_depth_before_they_follow_all() -> None:
+    config = {
+        **{"num_hidden_layers": 3, "layer_types": ["a", "b", "a"]},
+        "vision_config": {"depth": 3, "mean": [0.4, 0.5, 0.6]},
+    }
+    text, vision = symbols_of(config)
+    found = changed_configs(config, {text: 4, vision: 5})
+    lengths = [(len(one["layer_types"]), len(one["vision_config"]["mean"])) for one in found]
+    assert lengths == [(3, 3), (4, 3), (3, 5), (4, 5)]
 
 
 def test_what_is_known_of_a_part_limits_the_whole() -> None:
