@@ -22,7 +22,8 @@ from bertviewer.core.tensors.reduction import tensor_map
 from bertviewer.core.util.text import isolated
 from bertviewer.plots.canvas_plot import Point, Side
 from bertviewer.plots.export import svg
-from bertviewer.plots.heatmap import Heatmap, RegionHeatmap, next_cell
+from bertviewer.plots.heatmap import Heatmap, next_cell
+from bertviewer.plots.region_heatmap import RegionHeatmap
 from tests.charts.runs import make_run
 from tests.core.tensors.made_up import matrix
 from tests.plots.grids import grid_in, square
