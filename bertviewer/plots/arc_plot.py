@@ -215,7 +215,7 @@ class ArcPlot(CanvasPlot):
         )
 
     @override
-    def place_at(self, position: QPointF) -> SelectionKey | None:
+    def key_at(self, position: QPointF) -> SelectionKey | None:
         token, chart = self._token_at(position), self.chart
         if token is None or chart is None:
             return None

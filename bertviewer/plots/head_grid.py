@@ -77,7 +77,7 @@ class HeadGrid(CanvasPlot):
         self.levels: Levels = (0.0, 1.0)
         self.has_captions = False
         self._images = CellImages(self.theme)
-        self._beside: HeadGrid | None = None
+        self._aligned_plot: HeadGrid | None = None
         self._bar: tuple[object, ColorBar] | None = None
         self.setMinimumSize(120, 120)
 
@@ -92,7 +92,7 @@ class HeadGrid(CanvasPlot):
 
     @override
     def align(self, other: CanvasPlot | None) -> None:
-        self._beside = other if isinstance(other, HeadGrid) else None
+        self._aligned_plot = other if isinstance(other, HeadGrid) else None
         self.update()
 
     def show_chart(self, chart: HeadsChart | None) -> None:
@@ -136,7 +136,7 @@ class HeadGrid(CanvasPlot):
         return self._bar[1]
 
     @override
-    def place_at(self, position: QPointF) -> SelectionKey | None:
+    def key_at(self, position: QPointF) -> SelectionKey | None:
         layout = self._layout()
         for head, rect in enumerate(layout.rects):
             if rect.adjusted(0, -layout.title_height, 0, 0).contains(position):
@@ -232,7 +232,7 @@ class HeadGrid(CanvasPlot):
             caption_width=max(captions, default=0.0),
             caption_height=caption.height(),
         )
-        both = (self,) if self._beside is None else (self, self._beside)
+        both = (self,) if self._aligned_plot is None else (self, self._aligned_plot)
         room = min(grid.width() - grid.reserved_width() for grid in both)
         return lay_out_heads(self.chart.values.shape, room, self.height(), words)
 

@@ -106,7 +106,7 @@ class Heatmap(CanvasPlot):
         self._selects_pairs = selects_pairs
         self._marked_row: int | None = None
         self._spot: Point | None = None
-        self._beside: Heatmap | None = None
+        self._aligned_plot: Heatmap | None = None
         self._images = CellImages(self.theme)
         self._bar: tuple[object, ColorBar] | None = None
         self._prepare()
@@ -134,7 +134,7 @@ class Heatmap(CanvasPlot):
 
     @override
     def align(self, other: CanvasPlot | None) -> None:
-        self._beside = other if isinstance(other, Heatmap) else None
+        self._aligned_plot = other if isinstance(other, Heatmap) else None
         self.update()
 
     @override
@@ -194,7 +194,7 @@ class Heatmap(CanvasPlot):
         return max(0, min(row, rows - 1)), max(0, min(column, columns - 1))
 
     @override
-    def place_at(self, position: QPointF) -> SelectionKey | None:
+    def key_at(self, position: QPointF) -> SelectionKey | None:
         cell = self.cell_at(position)
         return self.chart.key(*cell) if cell and self.chart else None
 
@@ -285,7 +285,7 @@ class Heatmap(CanvasPlot):
     def _axes(self) -> Axes | None:
         if self.chart is None:
             return None
-        both = (self,) if self._beside is None else (self, self._beside)
+        both = (self,) if self._aligned_plot is None else (self, self._aligned_plot)
         return Axes(
             (self.width(), self.height()),
             (self.chart.x_title if self.has_titles else "", self._y_title),
@@ -352,7 +352,10 @@ class Heatmap(CanvasPlot):
 
     def _draw_gaps(self, painter: QPainter, layout: CellLayout) -> None:
         """Separate cells by lines, if they and those of the aligned plot are large enough."""
-        layouts = [layout, None if self._beside is None else self._beside.layout_of_cells()]
+        layouts = [
+            layout,
+            None if self._aligned_plot is None else self._aligned_plot.layout_of_cells(),
+        ]
         sizes = [min(each.width, each.height) for each in layouts if each is not None]
         if min(sizes) < MIN_SPACED:
             return

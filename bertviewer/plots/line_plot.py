@@ -70,11 +70,11 @@ class LinePlot(XYPlot):
         self.forget_layout()
 
     @override
-    def place_at(self, position: QPointF) -> SelectionKey | None:
-        """Return the place of the nearest point, or of a gap of the first line that reaches it."""
+    def key_at(self, position: QPointF) -> SelectionKey | None:
+        """Return the key of the nearest point, or of a gap of the first line that reaches it."""
         nearest, x = self._nearest(position), self._x(position)
         if nearest is not None:
-            return self.points.place(nearest)
+            return self.points.key(nearest)
         if self.chart is None or x is None:
             return None
         places = [line.keys[x] for line in self.chart.lines if x < len(line.keys)]
@@ -96,7 +96,7 @@ class LinePlot(XYPlot):
 
     @override
     def go_to(self, point: Point) -> None:
-        place = self.points.place(point)
+        place = self.points.key(point)
         if place is not None and place != SelectionKey():
             self.clicked.emit(place)
 

@@ -294,6 +294,14 @@ class SvgPainter(QPainter):
         self.elements.append(element)
 
 
+def _refuse(*_: object) -> None:
+    raise TypeError("this is not written as SVG")
+
+
+for _name in ("drawPixmap", "drawPolygon", "drawPoint", "drawPoints", "drawRects", "fillPath"):
+    setattr(SvgPainter, _name, _refuse)
+
+
 def _clip_id(outline: str) -> str:
     """Return an id that depends on the outline: one page may contain several drawings."""
     return f"clip-{sha256(outline.encode()).hexdigest()[:10]}"

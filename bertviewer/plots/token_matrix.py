@@ -120,7 +120,7 @@ class TokenMatrix(Heatmap):
         return None if self.chart is None else self._lay_out(self.chart, self._view)
 
     @override
-    def place_at(self, position: QPointF) -> SelectionKey | None:
+    def key_at(self, position: QPointF) -> SelectionKey | None:
         chart, layout = self.chart, self.layout_of_cells()
         if chart is None or layout is None:
             return None
@@ -249,7 +249,9 @@ class TokenMatrix(Heatmap):
 
     @property
     def _aligned(self) -> "tuple[TokenMatrix, ...]":
-        return (self, self._beside) if isinstance(self._beside, TokenMatrix) else (self,)
+        return (
+            (self, self._aligned_plot) if isinstance(self._aligned_plot, TokenMatrix) else (self,)
+        )
 
     @property
     def _names_width(self) -> float:

@@ -92,7 +92,7 @@ def test_a_click_selects_row_and_column(plot: Heatmap) -> None:
     click(plot, pixel(plot, 1.5, 2.5))
     assert told == [SelectionKey("layer.2", token=1)]
     plot.show_chart(square([[1.0, 2.0, 3.0]] * 3))
-    assert plot.place_at(position(plot, 0.5, 2.5)) == SelectionKey(token=2)
+    assert plot.key_at(position(plot, 0.5, 2.5)) == SelectionKey(token=2)
 
 
 def test_row_0_is_at_the_bottom_or_at_the_top(plot: Heatmap) -> None:
@@ -209,7 +209,7 @@ def test_nothing_to_show(plot: Heatmap) -> None:
         plot.mark(SelectionKey(token=0))
         QTest.keyClick(plot, Qt.Key.Key_Down)
         assert plot.text_at(before) == ""
-        assert plot.place_at(before) is None
+        assert plot.key_at(before) is None
         assert colors(plot) == {LIGHT.surface}
 
 
