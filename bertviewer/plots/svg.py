@@ -74,8 +74,10 @@ def svg_of(draw: Draw, width: int, height: int, title: str = "", description: st
     each text is one element. ``title`` and ``description`` are for screen readers.
     """
     painter = SvgPainter()
-    draw(painter)
-    painter.end()
+    try:
+        draw(painter)
+    finally:
+        painter.end()
     elements = painter.elements
     families = Counter(dict(element.look).get("font-family", "") for element in elements)
     families.pop("", None)
