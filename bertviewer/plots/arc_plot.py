@@ -36,19 +36,19 @@ from bertviewer.plots.token_names import (
 MARGIN = 6.0
 NAMES_PART = 0.26
 """The names of a row take no more than this fraction of the height."""
-NEAREST = 4
+MIN_TOKENS = 4
 """Tokens that are visible when zoomed in completely."""
-THIN, WIDEST = 1.0, 4.0  # pixels; Qt draws lines of one pixel much faster
-FAINT = 0.1
+MIN_LINE, MAX_LINE = 1.0, 4.0  # pixels; Qt draws lines of one pixel much faster
+THIN_PART = 0.1
 """Lines are wider from this fraction of the largest weight."""
 CROWDED = 5.0
 """All lines are thin where tokens have fewer pixels."""
-PALEST, PALEST_AHEAD = 0.06, 0.3
-BEHIND = 0.35
+MIN_OPACITY, MIN_OPACITY_AHEAD = 0.06, 0.3
+BEHIND_OPACITY = 0.35
 """Lines from which others stand out keep this fraction of their opacity."""
-AHEAD = 0.8
+AHEAD_WIDTH = 0.8
 """Lines that stand out are wider by this many pixels."""
-LEAST_FIGURE = 0.005
+MIN_FIGURE = 0.005
 """Smaller weights would be written as 0.00."""
 NO_ARCS = Arcs((), None, 0.0)
 WHOLE = Span.all_of(1.0)
@@ -131,13 +131,13 @@ class ArcPenStyle(Struct, frozen=True):
         part = min(1.0, abs(weight) / self.most)
         part = sqrt(part) if self.is_root else part
         signed = self.theme.series[0] if weight >= 0 else self.theme.series[1]
-        palest = PALEST_AHEAD if self.is_ahead else PALEST
-        share = BEHIND if self.is_behind else 1.0
+        palest = MIN_OPACITY_AHEAD if self.is_ahead else MIN_OPACITY
+        share = BEHIND_OPACITY if self.is_behind else 1.0
         color = tinted(self.color or signed, share * (palest + (1 - palest) * part))
         # Hundreds of wide lines would be one area, and slow.
-        is_thin = self.is_behind or room < CROWDED or (part < FAINT and not self.is_ahead)
-        least = THIN + AHEAD if self.is_ahead and room >= CROWDED else THIN
-        pen = QPen(color, least if is_thin else least + (WIDEST - THIN) * part)
+        is_thin = self.is_behind or room < CROWDED or (part < THIN_PART and not self.is_ahead)
+        least = MIN_LINE + AHEAD_WIDTH if self.is_ahead and room >= CROWDED else MIN_LINE
+        pen = QPen(color, least if is_thin else least + (MAX_LINE - MIN_LINE) * part)
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         return pen
 
@@ -215,7 +215,7 @@ class ArcPlot(CanvasPlot):
         )
 
     @override
-    def place_at(self, position: QPointF) -> SelectionKey | None:
+    def key_at(self, position: QPointF) -> SelectionKey | None:
         token, chart = self._token_at(position), self.chart
         if token is None or chart is None:
             return None
@@ -249,7 +249,7 @@ class ArcPlot(CanvasPlot):
         if layout is None:
             return
         part = min(1.0, max(0.0, (position.x() - layout.left) / layout.width))
-        least = min(1.0, NEAREST / max(layout.rows, layout.columns))
+        least = min(1.0, MIN_TOKENS / max(layout.rows, layout.columns))
         length = min(1.0, max(least, self._span.length * STEP**-notches))
         start = self._span.start + part * (self._span.length - length)
         self._span = Span(0.0, length, 1.0).starting(start)
@@ -343,7 +343,7 @@ class ArcPlot(CanvasPlot):
         metrics, high = QFontMetricsF(painter.font()), type_line()
         taken: list[QRectF] = []
         for arc in reversed(arcs):
-            if abs(arc.weight) < LEAST_FIGURE:
+            if abs(arc.weight) < MIN_FIGURE:
                 break
             index, count = (arc.column, layout.columns) if is_below else (arc.row, layout.rows)
             text = with_minus(f"{arc.weight:.2f}")

@@ -37,7 +37,7 @@ class CanvasPlot(QWidget):
     """A plot that draws a chart with a painter.
 
     Signals:
-        clicked: the place that was clicked, or that a key leads to.
+        clicked: the selection key of what was clicked, or of what the keyboard leads to.
         hovered: the exact value under the mouse in words, "" for none.
         reached: the value that a key leads to in words, and its position in the widget.
         view_changed: another part of the chart is shown.
@@ -79,8 +79,8 @@ class CanvasPlot(QWidget):
         """Draw the plot in the size of the widget, from the painter's origin."""
         raise NotImplementedError
 
-    def place_at(self, position: QPointF) -> SelectionKey | None:
-        """Return what is at a position in the widget, ``None`` for nothing."""
+    def key_at(self, position: QPointF) -> SelectionKey | None:
+        """Return the selection key at a position in the widget, ``None`` for none."""
         return None
 
     def text_at(self, position: QPointF) -> str:
@@ -161,7 +161,7 @@ class CanvasPlot(QWidget):
 
     def click_at(self, position: QPointF) -> None:
         """Select what is at a position."""
-        place = self.place_at(position)
+        place = self.key_at(position)
         if place is not None and place != SelectionKey():
             self.clicked.emit(place)
 

@@ -17,10 +17,10 @@ from bertviewer.plots.color_scale import SHADES, ColorScale, reduced
 # How far a cell reaches under the next ones, as a fraction of a cell, and in pixels where cells are
 # thin. Cells that only touch show the background between them in programs that smooth edges, such
 # as all PDF viewers.
-OVERLAP, LEAST_OVERLAP = 0.06, 0.75
-MOST_RECTANGLES = 5_000
+OVERLAP, MIN_OVERLAP = 0.06, 0.75
+MAX_RECTANGLES = 5_000
 """Grids of more cells are images on paper, too."""
-LEAST_SPACED = 12.0
+MIN_SPACED = 12.0
 """Only cells of at least this many pixels have lines between them."""
 HATCH_SPACE = 5.0
 """Pixels between lines."""
@@ -69,7 +69,7 @@ def draw_rectangles(painter: QPainter, bounds: QRectF, values: Values, scale: Co
 
 def _overlap(pixels: float) -> float:
     """Return which fraction of a cell of this size reaches under the next one."""
-    return min(1.0, max(OVERLAP, LEAST_OVERLAP / pixels)) if pixels else 0.0
+    return min(1.0, max(OVERLAP, MIN_OVERLAP / pixels)) if pixels else 0.0
 
 
 class CellGrid(Struct, frozen=True):
@@ -140,7 +140,7 @@ class CellImages:
 
 def are_rectangles(painter: QPainter, count: int) -> bool:
     """Return whether this number of cells is drawn as rectangles and not as an image."""
-    return is_paper(painter) and not _as_images and count <= MOST_RECTANGLES
+    return is_paper(painter) and not _as_images and count <= MAX_RECTANGLES
 
 
 def _device_cells(painter: QPainter, rect: QRectF, shape: tuple[int, int]) -> tuple[int, int]:

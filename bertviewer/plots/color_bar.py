@@ -15,30 +15,31 @@ from bertviewer.plots.cells import are_rectangles, draw_hatch, draw_rectangles
 from bertviewer.plots.color_scale import SHADES, ColorScale
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.ticks import (
-    LARGEST_RANGE,
     LINE,
-    SMALLEST_RANGE,
+    MAX_RANGE,
+    MIN_RANGE,
     NumberTicks,
     Tick,
     round_step,
 )
 
-LEAST_GAP = 1 / 15
+MIN_GAP = 1 / 15
 """Labels on a square-root scale are at least this fraction of the bar apart."""
-NEAR = 0.1
+END_PART = 0.1
 """A label within this fraction of the bar's end labels the end."""
-FEW, LOW = 2, 3
+FEW_LABELS, LOWER_BARS = 2, 3
 """With so few labels both ends are labelled; the bar of a plot may be this many times lower."""
-HIDDEN = 1e-9  # fraction of a step lost by rounding
+ROUNDING = 1e-9  # fraction of a step lost by rounding
 WIDTH = 8
 """Pixels of the bar."""
 SPACES, COMPACT = (14.0, 7.0), (9.0, 4.0)
 """Pixels left of the bar, and left of its labels and title."""
-BELOW = 8.0  # pixels between the bar and the swatch of masked cells
-WIDEST = 200.0
-USUAL = with_minus("-0.000")
+SWATCH_GAP = 8.0  # pixels between the bar and the swatch of masked cells
+LABEL_ROOM = 200.0
+RESERVED_LABEL = with_minus("-0.000")
 """There is always room for this label, so that plots keep their layout when colours change."""
 
+_EVERY = np.arange(SHADES - 1.0, -1.0, -1.0)[:, None]
 _RIGHT_OF = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 
@@ -61,7 +62,7 @@ class ColorTicks(NumberTicks):
 
         Where these are fewer than three, both ends are labelled, as near as round numbers come.
         """
-        if size <= 0 or not SMALLEST_RANGE < high - low < LARGEST_RANGE:
+        if size <= 0 or not MIN_RANGE < high - low < MAX_RANGE:
             return []
         if self._scale.is_log:
             places = self._at_powers(low, high, size)
@@ -70,8 +71,8 @@ class ColorTicks(NumberTicks):
             found = self._at_roots(low, high, size)
         else:
             found = super().ticks(low, high, size)
-        has_digits = high - low >= HIDDEN * max(abs(low), abs(high))
-        if not has_digits or len(found) > FEW:
+        has_digits = high - low >= ROUNDING * max(abs(low), abs(high))
+        if not has_digits or len(found) > FEW_LABELS:
             return found
         ends = self._at_ends()
         gap = self._line * (high - low) / size
@@ -97,7 +98,7 @@ class ColorTicks(NumberTicks):
         return inside[:: ceil(gap)]
 
     def _at_roots(self, low: float, high: float, size: float) -> list[Tick]:
-        gap = (high - low) * max(self._line / size, LEAST_GAP)
+        gap = (high - low) * max(self._line / size, MIN_GAP)
         above, below = _round_values(self._high, gap), _round_values(-self._low, gap)
         values = (*(-value for value in below), 0.0, *reversed(above))
         inside = [value for value in values if low <= self._position(value) <= high]
@@ -112,9 +113,9 @@ class ColorTicks(NumberTicks):
         def missing() -> float:
             return max(self._position(first) - bottom, top - self._position(last))
 
-        while missing() > NEAR * (top - bottom):
+        while missing() > END_PART * (top - bottom):
             unit = round_step(0.4 * unit)
-            first, last = ceil(low / unit - HIDDEN) * unit, floor(high / unit + HIDDEN) * unit
+            first, last = ceil(low / unit - ROUNDING) * unit, floor(high / unit + ROUNDING) * unit
         return self._labelled([first, 0.0, last] if first < 0 < last else [first, last], unit)
 
     def _labelled(self, values: list[float], unit: float) -> list[Tick]:
@@ -155,16 +156,24 @@ class ColorBar:
         *,
         is_compact: bool = False,
     ) -> None:
-        self._scale, self._theme, self.title, self._masked = scale, theme, title, masked
+        self._theme, self.title, self._masked = theme, title, masked
         self._before, self._space = COMPACT if is_compact else SPACES
-        self._reserved = "" if is_compact else USUAL
+        self._reserved = "" if is_compact else RESERVED_LABEL
         self._font = sized(QApplication.font(), SMALL)
         self._metrics = QFontMetricsF(self._font)
         self._ticks = ColorTicks(scale, self._metrics)
+        self._widths: dict[float, float] = {}  # the last one
+        self._shades = ColorScale((0.0, SHADES - 1.0), scale.table)
+        self._image = self._shades.image(_EVERY)
 
     def width(self, height: float) -> float:
         """Return the width of bar, labels and title next to a plot of this height in pixels."""
-        labels = [*self._ticks.labels(height), *self._ticks.labels(height / LOW)]
+        if height not in self._widths:
+            self._widths = {height: self._width(height)}
+        return self._widths[height]
+
+    def _width(self, height: float) -> float:
+        labels = [*self._ticks.labels(height), *self._ticks.labels(height / LOWER_BARS)]
         # Charts of the same kind have other digits: all are as wide as the widest.
         widest = max(digits, key=self._metrics.horizontalAdvance)
         all_widest = str.maketrans(dict.fromkeys(digits, widest))
@@ -179,18 +188,18 @@ class ColorBar:
         painter.setFont(self._font)
         if self._masked:
             self._draw_masked(painter, bar)
-            bar.setBottom(max(bar.top() + 1, bar.bottom() - WIDTH - BELOW))
-        shades = np.arange(SHADES - 1.0, -1.0, -1.0)[:, None]
-        every = ColorScale((0.0, SHADES - 1.0), self._scale.table)
-        if are_rectangles(painter, shades.size):
-            draw_rectangles(painter, bar, shades, every)
+            bar.setBottom(max(bar.top() + 1, bar.bottom() - WIDTH - SWATCH_GAP))
+        if are_rectangles(painter, SHADES):
+            draw_rectangles(painter, bar, _EVERY, self._shades)
         else:
-            painter.drawImage(bar, every.image(shades))
+            painter.drawImage(bar, self._image)
         painter.setPen(QColor(self._theme.muted))
         high = self._metrics.height()
         for part, text in self._ticks.labels(bar.height()):
             y = bar.bottom() - part * bar.height() - high / 2
-            painter.drawText(QRectF(bar.right() + self._space, y, WIDEST, high), _RIGHT_OF, text)
+            painter.drawText(
+                QRectF(bar.right() + self._space, y, LABEL_ROOM, high), _RIGHT_OF, text
+            )
         if self.title:
             self._draw_title(painter, beside, height)
 
@@ -211,5 +220,5 @@ class ColorBar:
         painter.setPen(QPen(QColor(self._theme.muted), 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(swatch)
-        beside = QRectF(swatch.right() + self._space, swatch.top(), WIDEST, swatch.height())
+        beside = QRectF(swatch.right() + self._space, swatch.top(), LABEL_ROOM, swatch.height())
         painter.drawText(beside, _RIGHT_OF, self._masked)

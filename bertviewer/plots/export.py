@@ -40,7 +40,7 @@ from bertviewer.plots.canvas_plot import CanvasPlot
 from bertviewer.plots.fonts import load_fonts, sized, weighted, window_font
 from bertviewer.plots.svg import Draw, svg_of
 
-LEAST_FIGURE = QSize(720, 420)
+MIN_FIGURE = QSize(720, 420)
 """Pixels of a plot that is drawn as a figure."""
 POINTS_PER_PIXEL = 0.75
 DOTS_PER_INCH = 96
@@ -123,7 +123,7 @@ def prepared(plot: CanvasPlot, theme: Theme = LIGHT, *, title: str = "") -> Iter
         plot.focused_point = None
         if not plot.shows_by_selection:
             plot.mark(SelectionKey())
-        plot.resize(size.expandedTo(LEAST_FIGURE))
+        plot.resize(size.expandedTo(MIN_FIGURE))
     content = plot.content_size()
     is_alone = neighbour is None and plot.is_titled
     try:

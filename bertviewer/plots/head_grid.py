@@ -24,12 +24,12 @@ from bertviewer.plots.fonts import sized, weighted
 from bertviewer.plots.token_names import name_font
 
 CAPTION_OPACITY, DIVIDER_OPACITY = 0.75, 0.6
-MOST_CELLS = 1_000_000
+MAX_CELLS = 1_000_000
 """Cells whose images are made in one paint event: that takes a few milliseconds."""
 GAP, MARGIN = 10.0, 6.0  # pixels
-BELOW_WORDS = 3.0  # for the frame of the selected head
-LEAST = 4.0
-KEPT = 0.55
+TITLE_GAP = 3.0  # for the frame of the selected head
+MIN_SIZE = 4.0
+MIN_KEPT = 0.55
 """Captions have a line only if it leaves the heatmaps this fraction of their area."""
 
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
@@ -77,7 +77,8 @@ class HeadGrid(CanvasPlot):
         self.levels: Levels = (0.0, 1.0)
         self.has_captions = False
         self._images = CellImages(self.theme)
-        self._beside: HeadGrid | None = None
+        self._aligned_plot: HeadGrid | None = None
+        self._bar: tuple[object, ColorBar] | None = None
         self.setMinimumSize(120, 120)
 
     @override
@@ -91,7 +92,7 @@ class HeadGrid(CanvasPlot):
 
     @override
     def align(self, other: CanvasPlot | None) -> None:
-        self._beside = other if isinstance(other, HeadGrid) else None
+        self._aligned_plot = other if isinstance(other, HeadGrid) else None
         self.update()
 
     def show_chart(self, chart: HeadsChart | None) -> None:
@@ -129,10 +130,13 @@ class HeadGrid(CanvasPlot):
         title = self.shared_title if self.neighbour == "left" else chart.value_title
         if chart.head_levels is not None:
             title = self.tr("relative to each head’s maximum")
-        return ColorBar(self._scale(chart), self.theme, title, masked)
+        key = chart, self.theme, title, self.font().pixelSize()
+        if self._bar is None or self._bar[0] != key:
+            self._bar = key, ColorBar(self._scale(chart), self.theme, title, masked)
+        return self._bar[1]
 
     @override
-    def place_at(self, position: QPointF) -> SelectionKey | None:
+    def key_at(self, position: QPointF) -> SelectionKey | None:
         layout = self._layout()
         for head, rect in enumerate(layout.rects):
             if rect.adjusted(0, -layout.title_height, 0, 0).contains(position):
@@ -197,7 +201,7 @@ class HeadGrid(CanvasPlot):
         """Make images of large heads in several paint events, which keeps the window responsive."""
         if self.chart is not None:
             size = self.chart.values.size
-            self._images.limit = max(1, MOST_CELLS * len(self.chart.values) // size)
+            self._images.limit = max(1, MAX_CELLS * len(self.chart.values) // size)
         super().paintEvent(event)
         self._images.limit = UNLIMITED
         if not self._images.is_complete:
@@ -228,7 +232,7 @@ class HeadGrid(CanvasPlot):
             caption_width=max(captions, default=0.0),
             caption_height=caption.height(),
         )
-        both = (self,) if self._beside is None else (self, self._beside)
+        both = (self,) if self._aligned_plot is None else (self, self._aligned_plot)
         room = min(grid.width() - grid.reserved_width() for grid in both)
         return lay_out_heads(self.chart.values.shape, room, self.height(), words)
 
@@ -247,7 +251,7 @@ class HeadGrid(CanvasPlot):
         """Write a head's name, and its caption where there is room."""
         rect = layout.rects[head]
         space = QRectF(rect.x(), rect.y() - layout.title_height, rect.width(), layout.title_height)
-        space.setBottom(space.bottom() - BELOW_WORDS)
+        space.setBottom(space.bottom() - TITLE_GAP)
         small = QFontMetricsF(sized(self.font(), SMALL)).height()
         name, under = QRectF(space), QRectF(space)
         if layout.captions == "below":
@@ -288,7 +292,7 @@ def lay_out_heads(
 
     Captions that do not fit next to the names get a separate line if heatmaps stay large.
     """
-    title = words.name_height + BELOW_WORDS
+    title = words.name_height + TITLE_GAP
     rects = _rects(shape, width, height, title)
     wide = rects[0].width()
     has_names = words.name_width <= wide
@@ -298,7 +302,7 @@ def lay_out_heads(
         return HeadLayout(rects, title, "beside", True)
     higher = title + words.caption_height
     lower = _rects(shape, width, height, higher)
-    is_large = _area(lower[0]) >= KEPT * _area(rects[0])
+    is_large = _area(lower[0]) >= MIN_KEPT * _area(rects[0])
     if is_large and lower[0].width() >= words.caption_width:
         return HeadLayout(lower, higher, "below", words.name_width <= lower[0].width())
     return HeadLayout(rects, title, "", has_names)
@@ -314,7 +318,7 @@ def _rects(
         down = ceil(heads / across)
         tall = (height - 2 * MARGIN - GAP * (down - 1)) / down - title
         cell = max(0.0, min(wide / columns, tall / rows))
-        return max(LEAST, cell * columns), max(LEAST, cell * rows)
+        return max(MIN_SIZE, cell * columns), max(MIN_SIZE, cell * rows)
 
     across = max(range(1, heads + 1), key=lambda number: prod(size(number)))
     wide, tall = size(across)

@@ -6,7 +6,7 @@ from math import ceil, floor
 import numpy as np
 from msgspec import Struct
 from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPen, QWheelEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QApplication, QWidget
 from typing_extensions import override
 
@@ -18,9 +18,9 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import NORMAL, Theme
 from bertviewer.charts.translation import translate
 from bertviewer.plots.axes import RIGHT, Axes, axis_font, left_room
-from bertviewer.plots.canvas_plot import NOTCH, CanvasPlot, Point
+from bertviewer.plots.canvas_plot import CanvasPlot, Point
 from bertviewer.plots.cells import (
-    LEAST_SPACED,
+    MIN_SPACED,
     THICK,
     THIN,
     CellGrid,
@@ -37,7 +37,7 @@ from bertviewer.plots.ticks import LABEL_LENGTH, LabelTicks, ShownLabels
 
 GAP_WIDTH = 1.0
 """Pixels between cells that are large enough."""
-LEAST_SIGN = 7.0
+MIN_SIGN = 7.0
 """Smaller cells, in pixels, have no letter."""
 HALO = 5.0
 """Pixels of background around a line between two texts."""
@@ -106,7 +106,7 @@ class Heatmap(CanvasPlot):
         self._selects_pairs = selects_pairs
         self._marked_row: int | None = None
         self._spot: Point | None = None
-        self._beside: Heatmap | None = None
+        self._aligned_plot: Heatmap | None = None
         self._images = CellImages(self.theme)
         self._bar: tuple[object, ColorBar] | None = None
         self._prepare()
@@ -134,7 +134,7 @@ class Heatmap(CanvasPlot):
 
     @override
     def align(self, other: CanvasPlot | None) -> None:
-        self._beside = other if isinstance(other, Heatmap) else None
+        self._aligned_plot = other if isinstance(other, Heatmap) else None
         self.update()
 
     @override
@@ -194,7 +194,7 @@ class Heatmap(CanvasPlot):
         return max(0, min(row, rows - 1)), max(0, min(column, columns - 1))
 
     @override
-    def place_at(self, position: QPointF) -> SelectionKey | None:
+    def key_at(self, position: QPointF) -> SelectionKey | None:
         cell = self.cell_at(position)
         return self.chart.key(*cell) if cell and self.chart else None
 
@@ -285,7 +285,7 @@ class Heatmap(CanvasPlot):
     def _axes(self) -> Axes | None:
         if self.chart is None:
             return None
-        both = (self,) if self._beside is None else (self, self._beside)
+        both = (self,) if self._aligned_plot is None else (self, self._aligned_plot)
         return Axes(
             (self.width(), self.height()),
             (self.chart.x_title if self.has_titles else "", self._y_title),
@@ -352,9 +352,12 @@ class Heatmap(CanvasPlot):
 
     def _draw_gaps(self, painter: QPainter, layout: CellLayout) -> None:
         """Separate cells by lines, if they and those of the aligned plot are large enough."""
-        layouts = [layout, None if self._beside is None else self._beside.layout_of_cells()]
+        layouts = [
+            layout,
+            None if self._aligned_plot is None else self._aligned_plot.layout_of_cells(),
+        ]
         sizes = [min(each.width, each.height) for each in layouts if each is not None]
-        if min(sizes) < LEAST_SPACED:
+        if min(sizes) < MIN_SPACED:
             return
         painter.setPen(QPen(QColor(self.theme.surface), GAP_WIDTH))
         cells, across, down = layout.cells, layout.across, layout.down
@@ -373,7 +376,7 @@ class Heatmap(CanvasPlot):
                 box = layout.rect(*cell)
                 ground = box.adjusted(space, space, -space, -space)
                 painter.fillRect(ground, QColor(self.theme.line))
-                if room >= LEAST_SIGN:
+                if room >= MIN_SIGN:
                     painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), note.sign)
 
     def _draw_dividers(self, painter: QPainter, chart: GridChart, layout: CellLayout) -> None:
@@ -423,56 +426,6 @@ class Heatmap(CanvasPlot):
         table = color_table(self.theme, chart.is_signed)
         is_log = isinstance(chart, MarkedGrid) and chart.is_log
         return ColorScale(self.levels, table, chart.is_signed, chart.is_root, is_log)
-
-
-class RegionHeatmap(Heatmap):
-    """A heatmap of a region of a large tensor: wheel and drag ask for another region.
-
-    Signals:
-        zoomed: the position across and down, from 0 to 1, and the notches to zoom in.
-        dragged: the distance to the right and down, as a fraction of the plot.
-    """
-
-    zoomed = Signal(float, float, int)
-    dragged = Signal(float, float)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._held: QPointF | None = None
-        self._turned = 0
-
-    @override
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        event.accept()
-        place = self._fraction(event.position())
-        # Touchpads turn by less than a notch at a time.
-        self._turned += event.angleDelta().y()
-        notches = int(self._turned / NOTCH)
-        self._turned -= notches * NOTCH
-        if place is not None and notches:
-            self.zoomed.emit(place.x(), place.y(), notches)
-
-    @override
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        super().mousePressEvent(event)
-        if event.button() == Qt.MouseButton.LeftButton:
-            self._held = self._fraction(event.position())
-
-    @override
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        held, self._held = self._held, None
-        there = self._fraction(event.position()) if self._is_dragged else None
-        super().mouseReleaseEvent(event)
-        if held is not None and there is not None:
-            self.dragged.emit(there.x() - held.x(), there.y() - held.y())
-
-    def _fraction(self, position: QPointF) -> QPointF | None:
-        layout = self.layout_of_cells()
-        if layout is None or not layout.cells.contains(position):
-            return None
-        cells = layout.cells
-        x, y = (position - cells.topLeft()).toTuple()
-        return QPointF(x / cells.width(), y / cells.height())
 
 
 def next_cell(chart: GridChart, cell: Point | None, key: int) -> Point | None:

@@ -13,11 +13,11 @@ from bertviewer.charts.chart import Line
 from bertviewer.charts.theme import Theme
 from bertviewer.plots.axes import axis_font
 
-MOST_HEIGHT = 0.4
+MAX_HEIGHT = 0.4
 """The legend takes no more than this fraction of the plot's height, or as few rows as it can."""
 PARTS = " · "
 """Separates the parts of a name: run, stack, class of tokens."""
-LEAST = 32.0
+MIN_NAME = 32.0
 """Pixels of a name that are left however short the room is: a few letters."""
 SYMBOL_SIZE = 6.0
 
@@ -32,7 +32,7 @@ class Spacing(Struct, frozen=True):
 
     def rows(self, height: float) -> int:
         """Return the number of rows for which a plot of this height has room."""
-        return max(1, int((MOST_HEIGHT * height - self.margin) / self.row))
+        return max(1, int((MAX_HEIGHT * height - self.margin) / self.row))
 
 
 WIDE = Spacing(19, 8, 24, 14)
@@ -107,9 +107,9 @@ class Legend:
         def rows(longest: float) -> int:
             return len({spot.row for spot in self._arranged(width, longest)})
 
-        most = max(TIGHT.rows(height), rows(min(longest, LEAST)))
+        most = max(TIGHT.rows(height), rows(min(longest, MIN_NAME)))
         while rows(longest) > most:
-            longest = max(min(longest, LEAST), 0.9 * longest)
+            longest = max(min(longest, MIN_NAME), 0.9 * longest)
         self._spots = self._arranged(width, longest)
 
     def draw(self, painter: QPainter, origin: QPointF) -> None:

@@ -33,13 +33,13 @@ from bertviewer.plots.xy_plot import XYLayout, XYPlot
 
 SYMBOLS = ("o", "s", "t1", "d", "p", "h")
 SYMBOL_SIZE, RING_SIZE = 7, 13  # pixels
-MOST_SYMBOLS = 100
+MAX_SYMBOLS = 100
 """Longer lines have no symbols: these would hide one another."""
 BAND_OPACITY = 0.16
 SINGLE_WIDTH = 0.15
 """A band at a single point extends this far to either side."""
 CALLOUT_DIGITS = 4
-SMALLEST = 1e-300
+MIN_POSITIVE = 1e-300
 """Smaller values are 0 but for rounding, and missing on a logarithmic axis."""
 
 
@@ -70,11 +70,11 @@ class LinePlot(XYPlot):
         self.forget_layout()
 
     @override
-    def place_at(self, position: QPointF) -> SelectionKey | None:
-        """Return the place of the nearest point, or of a gap of the first line that reaches it."""
+    def key_at(self, position: QPointF) -> SelectionKey | None:
+        """Return the key of the nearest point, or of a gap of the first line that reaches it."""
         nearest, x = self._nearest(position), self._x(position)
         if nearest is not None:
-            return self.points.place(nearest)
+            return self.points.key(nearest)
         if self.chart is None or x is None:
             return None
         places = [line.keys[x] for line in self.chart.lines if x < len(line.keys)]
@@ -96,7 +96,7 @@ class LinePlot(XYPlot):
 
     @override
     def go_to(self, point: Point) -> None:
-        place = self.points.place(point)
+        place = self.points.key(point)
         if place is not None and place != SelectionKey():
             self.clicked.emit(place)
 
@@ -238,7 +238,7 @@ class LinePlot(XYPlot):
         chart = self.points.chart
         line, number = chart.lines[index], chart.color(index)
         color = self.theme.series[number % len(self.theme.series)]
-        symbol = SYMBOLS[number % len(SYMBOLS)] if len(line.values) <= MOST_SYMBOLS else ""
+        symbol = SYMBOLS[number % len(SYMBOLS)] if len(line.values) <= MAX_SYMBOLS else ""
         # A dashed line has hollow symbols: where two lines have the same value, both are visible.
         is_dashed = line.style == "dashed"
         style = Qt.PenStyle.DashLine if is_dashed else Qt.PenStyle.SolidLine
@@ -302,7 +302,7 @@ class SpectrumPlot(LinePlot):
     @override
     def _positions(self, values: Values) -> Values:
         return tuple(
-            log10(value) if value is not None and value > SMALLEST else None for value in values
+            log10(value) if value is not None and value > MIN_POSITIVE else None for value in values
         )
 
 

@@ -23,8 +23,8 @@ class LinePoints(Struct, frozen=True, eq=False):
         """Return the position of a point on the left axis, ``None`` where its line has a gap."""
         return finite_at(self.heights[point[0]], point[1])
 
-    def place(self, point: Point) -> SelectionKey | None:
-        """Return the place of a point, ``None`` for none."""
+    def key(self, point: Point) -> SelectionKey | None:
+        """Return the selection key of a point, ``None`` for none."""
         line, x = point
         places = self.chart.lines[line].keys
         return places[x] if x < len(places) else None

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 STEP = 1.25
 """Zoom factor of a notch of the wheel, or of a key."""
-LEAST = 4.0
+MIN_LENGTH = 4.0
 """The smallest visible part."""
 
 

@@ -74,8 +74,10 @@ def svg_of(draw: Draw, width: int, height: int, title: str = "", description: st
     each text is one element. ``title`` and ``description`` are for screen readers.
     """
     painter = SvgPainter()
-    draw(painter)
-    painter.end()
+    try:
+        draw(painter)
+    finally:
+        painter.end()
     elements = painter.elements
     families = Counter(dict(element.look).get("font-family", "") for element in elements)
     families.pop("", None)
@@ -292,6 +294,14 @@ class SvgPainter(QPainter):
             rule = (("fill-rule", "evenodd"),) if is_even else ()
             element = _Element("path", (("d", steps), *rule), look, clip)
         self.elements.append(element)
+
+
+def _refuse(*_: object) -> None:
+    raise TypeError("this is not written as SVG")
+
+
+for _name in ("drawPixmap", "drawPolygon", "drawPoint", "drawPoints", "drawRects", "fillPath"):
+    setattr(SvgPainter, _name, _refuse)
 
 
 def _clip_id(outline: str) -> str:

@@ -11,9 +11,9 @@ from bertviewer.charts.theme import Theme
 from bertviewer.plots.color_scale import SHADES, color_table, reduced
 
 INSET = 1.5  # pixels around a thumbnail
-LEAST = 12.0
+MIN_SQUARE = 12.0
 """Smaller squares, in pixels, would show nothing: thumbnails fill their cells then."""
-LARGEST_SPOT, SPOT = 4.0, 0.22
+MAX_SPOT, SPOT = 4.0, 0.22
 """Largest radius of a spot in pixels, and as a fraction of its cell."""
 THUMBNAIL = 24
 """Rows and columns of a thumbnail; each shows the largest value of a block."""
@@ -64,7 +64,7 @@ def draw_thumbnails(
 
 def draw_spot(painter: QPainter, cell: QRectF, theme: Theme) -> None:
     """Draw a spot in a corner of a cell, where it covers little."""
-    radius = min(LARGEST_SPOT, SPOT * min(cell.width(), cell.height()))
+    radius = min(MAX_SPOT, SPOT * min(cell.width(), cell.height()))
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(QPen(QColor(theme.surface), 1.5))
@@ -78,10 +78,10 @@ def _inside(cell: QRectF) -> QRectF:
     """Return the rectangle of a thumbnail in its cell."""
     room = cell.adjusted(INSET, INSET, -INSET, -INSET)
     side = min(room.width(), room.height())
-    if side >= LEAST:
+    if side >= MIN_SQUARE:
         room = QRectF(0, 0, side, side)
         room.moveCenter(cell.center())
-    elif cell.height() < LEAST:
+    elif cell.height() < MIN_SQUARE:
         room = cell.adjusted(INSET, 0.5, -INSET, -0.5)
     return room
 

@@ -15,15 +15,15 @@ from PySide6.QtGui import QFontMetricsF
 from bertviewer.charts.labels import shortened
 from bertviewer.core.util.numbers import with_minus
 
-MOST_LABELS = 12
+MAX_LABELS = 12
 LINE = 2.0
 """Distance of labels above one another, in heights of a letter, at least."""
 GAP = 14
 """Pixels between two numbers next to each other, at least."""
-PLAIN = (1e-3, 1e7)
+PLAIN_RANGE = (1e-3, 1e7)
 """If the largest number is outside of these, all are written with powers of ten."""
-MOST_PLACES = 6
-SMALLEST_RANGE, LARGEST_RANGE = 1e-300, 1e300
+MAX_DECIMALS = 6
+MIN_RANGE, MAX_RANGE = 1e-300, 1e300
 """Other ranges have no steps that a double can represent."""
 LOWEST = -0.3
 """Position of 0 on a logarithmic axis of counts: below 1, the smallest count that it can show."""
@@ -33,21 +33,21 @@ FEW_POWERS = 2
 """With no more powers of ten than these, numbers between them are labelled, too."""
 FILL_LIMITS = ((0, 0.8), (2, 0.6), (4, 0.4), (6, 0.2))
 """By number of texts: the fraction of the axis from which numbers between powers are omitted."""
-ORDINARY = (1e-100, 1e100)
-LEAST_POWER = -300
+UNSCALED_RANGE = (1e-100, 1e100)
+MIN_POWER = -300
 """Smaller doubles have no reciprocal."""
 
 NAME_GAP = 6
 OMITTED = "·"
 """Marks a label for which there is no room."""
-LEAST_DOTTED = 8.0
+MIN_DOTTED = 8.0
 """Cells of fewer pixels have no such mark."""
 LABEL_LENGTH = 10
-LEAST_CELL = 22.0
+MIN_CELL = 22.0
 """A few letters can be read in a cell of this many pixels."""
 NUMBER_LINE = 1.4
 """Heights of a letter from one number to the next above it, where not all have room."""
-MOST = 0.8
+USUAL_PART = 0.8
 """This fraction of the labels is not cut in cells that are narrower."""
 SHORT_LABEL = 3
 """Labels of no more letters, such as layer numbers, are left out rather than rotated."""
@@ -87,9 +87,9 @@ class NumberTicks:
 
     def ticks(self, low: float, high: float, size: float) -> list[Tick]:
         """Return as many ticks of a range as an axis of ``size`` pixels has room for."""
-        if not (SMALLEST_RANGE < high - low < LARGEST_RANGE and size > 0):
+        if not (MIN_RANGE < high - low < MAX_RANGE and size > 0):
             return []
-        step = max(self._least_step, round_step((high - low) / MOST_LABELS))
+        step = max(self._least_step, round_step((high - low) / MAX_LABELS))
         while self._needed(_multiples(step, low, high), step) > step * size / (high - low):
             step = round_step(1.5 * step)
         least, most = self._bounds
@@ -103,7 +103,11 @@ class NumberTicks:
             return ["0" for _ in values]
         power = floor(log10(step) + 1e-9)  # of the last digit that differs
         places = max(0, -power)
-        if places <= MOST_PLACES and PLAIN[0] <= largest < PLAIN[1] and not self._power:
+        if (
+            places <= MAX_DECIMALS
+            and PLAIN_RANGE[0] <= largest < PLAIN_RANGE[1]
+            and not self._power
+        ):
             return [with_minus(f"{value:,.{places}f}") for value in values]
         digits = max(0, floor(log10(largest) + 1e-9) - power)
         return [self._with_power(value, digits) if value else "0" for value in values]
@@ -163,9 +167,9 @@ def log_position(value: float) -> float:
 def power_of(values: Iterable[float]) -> int:
     """Return the power of ten in whose units extreme values can be drawn, 0 for ordinary ones."""
     largest = max(map(abs, values), default=0.0)
-    if largest == 0 or ORDINARY[0] <= largest <= ORDINARY[1]:
+    if largest == 0 or UNSCALED_RANGE[0] <= largest <= UNSCALED_RANGE[1]:
         return 0
-    return max(LEAST_POWER, floor(log10(largest)))
+    return max(MIN_POWER, floor(log10(largest)))
 
 
 class ShownLabels(Struct, frozen=True):
@@ -194,9 +198,10 @@ class LabelTicks:
         self._metrics = metrics
         self._labels = [(first + place, text) for place, text in enumerate(texts)]
         widths = sorted(map(metrics.horizontalAdvance, texts)) or [0.0]
-        self.widest, self._usual = widths[-1], widths[int(MOST * (len(widths) - 1))]
+        self.widest, self._usual = widths[-1], widths[int(USUAL_PART * (len(widths) - 1))]
         self._spacing = _spacing(texts)
         self._is_short = all(len(text) <= SHORT_LABEL for text in texts)
+        self._last: tuple[object, ShownLabels] | None = None
 
     def above_one_another(self, height: float) -> list[tuple[float, str]]:
         """Return the labels of a vertical axis."""
@@ -212,6 +217,11 @@ class LabelTicks:
         They are upright as soon as one is wider than its cell. Where they only repeat others they
         are flat: horizontal, and cut to a few letters.
         """
+        if self._last is None or self._last[0] != (width, is_flat):
+            self._last = (width, is_flat), self._side_by_side(width, is_flat=is_flat)
+        return self._last[1]
+
+    def _side_by_side(self, width: float, *, is_flat: bool) -> ShownLabels:
         if not self._labels:
             return ShownLabels(())
         line = self._metrics.height()
@@ -227,12 +237,12 @@ class LabelTicks:
 
     def _flat(self, width: float) -> ShownLabels:
         """Cut each label to its cell, or every second, third … to that many cells."""
-        step = self._step(width, min(LEAST_CELL, self._usual + NAME_GAP))
+        step = self._step(width, min(MIN_CELL, self._usual + NAME_GAP))
         shown = self._chosen(step)
         places = {at for at, _ in shown}
         # Numbers that are left out follow from those that are shown.
         omitted = [] if self._spacing else [at for at, _ in self._labels if at not in places]
-        has_dots = bool(omitted) and width / len(self._labels) >= LEAST_DOTTED
+        has_dots = bool(omitted) and width / len(self._labels) >= MIN_DOTTED
         dot = self._metrics.horizontalAdvance(OMITTED) if has_dots else 0.0
         room = step * width / len(self._labels) - dot - 2
         cut = Qt.TextElideMode.ElideRight

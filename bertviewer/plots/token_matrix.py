@@ -16,7 +16,7 @@ from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.plots.canvas_plot import CanvasPlot, Point
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.heatmap import CellLayout, Heatmap
-from bertviewer.plots.span import LEAST, STEP, Span
+from bertviewer.plots.span import MIN_LENGTH, STEP, Span
 from bertviewer.plots.token_names import (
     GAP,
     SIZES,
@@ -30,9 +30,9 @@ from bertviewer.plots.token_names import (
 )
 
 MARGIN = 4.0
-SIDE, BELOW = 0.3, 0.34
+NAMES_WIDTH, NAMES_HEIGHT = 0.3, 0.34
 """Names take no more than this fraction of the width and of the height."""
-PANNED = 0.25
+PAN_STEP = 0.25
 """An arrow key pans by this fraction of the visible part."""
 
 _LEFT_OF = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -120,7 +120,7 @@ class TokenMatrix(Heatmap):
         return None if self.chart is None else self._lay_out(self.chart, self._view)
 
     @override
-    def place_at(self, position: QPointF) -> SelectionKey | None:
+    def key_at(self, position: QPointF) -> SelectionKey | None:
         chart, layout = self.chart, self.layout_of_cells()
         if chart is None or layout is None:
             return None
@@ -155,7 +155,7 @@ class TokenMatrix(Heatmap):
         if self.chart is None:
             return
         before = self._lay_out(self.chart, self._view)
-        nearest = max(before.width, min(self.width(), self.height()) / LEAST)
+        nearest = max(before.width, min(self.width(), self.height()) / MIN_LENGTH)
         cell = min(nearest, before.width * STEP**notches)
         self._view = View()
         if cell > self._lay_out(self.chart, self._view).width:
@@ -221,7 +221,7 @@ class TokenMatrix(Heatmap):
         aside = {Qt.Key.Key_Left: 1, Qt.Key.Key_Right: -1}.get(Qt.Key(event.key()))
         is_cut = layout is not None and not layout.across.is_whole
         if aside is not None and layout is not None and is_cut and not self._selects_pairs:
-            self.move_by(QPointF(aside * PANNED * layout.cells.width(), 0))
+            self.move_by(QPointF(aside * PAN_STEP * layout.cells.width(), 0))
             self.view_changed.emit()
         else:
             super().keyPressEvent(event)
@@ -249,14 +249,16 @@ class TokenMatrix(Heatmap):
 
     @property
     def _aligned(self) -> "tuple[TokenMatrix, ...]":
-        return (self, self._beside) if isinstance(self._beside, TokenMatrix) else (self,)
+        return (
+            (self, self._aligned_plot) if isinstance(self._aligned_plot, TokenMatrix) else (self,)
+        )
 
     @property
     def _names_width(self) -> float:
         widest: float = max(
             max(each._row_names.widest, each._titles_width) for each in self._aligned
         )
-        return min(widest, SIDE * self.width())
+        return min(widest, NAMES_WIDTH * self.width())
 
     @property
     def _bar_width(self) -> float:
@@ -269,7 +271,7 @@ class TokenMatrix(Heatmap):
         Names below are upright where one is wider than its cell in the whole matrix. Zoomed in, as
         much of the matrix is visible as there is room for.
         """
-        rows, columns = chart.values.shape
+        rows, columns = len(chart.rows), len(chart.columns)
         left = self._names_width + GAP
         wide = max(1.0, self.width() - left - self._bar_width - 2 * MARGIN)
 
@@ -283,7 +285,7 @@ class TokenMatrix(Heatmap):
         cell = fitting(below)
         widest = max(each._column_names.widest for each in self._aligned)
         if widest * name_size(cell) / SIZES[0] + GAP > cell:
-            below, is_upright = min(widest, BELOW * self.height()) + GAP, True
+            below, is_upright = min(widest, NAMES_HEIGHT * self.height()) + GAP, True
             cell = fitting(below)
         tall = high(below)
         cell = max(cell, view.cell or 0.0)

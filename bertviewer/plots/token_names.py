@@ -18,11 +18,11 @@ SIZES = (NORMAL, SMALL, 9.0, 8.0)
 """Names are smaller where all fit then; if they do not, evenly spaced ones have the second size."""
 PITCH = 0.98
 """Distance of lines of names in font sizes: they are closer than lines of text."""
-MOST = 96.0
+MAX_WIDTH = 96.0
 """Pixels of the longest name: longer ones are cut in the middle."""
 GAP = 6.0
 """Pixels between a name and what it names."""
-LONGEST = 48
+MAX_LETTERS = 48
 """Letters of a name that are measured at all."""
 
 _UP = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
@@ -37,10 +37,10 @@ class Names(Struct, frozen=True):
 
     @classmethod
     def of(cls, texts: Sequence[str], font: QFont) -> "Names":
-        """Cut names to ``MOST`` pixels of a font."""
+        """Cut names to ``MAX_WIDTH`` pixels of a font."""
         metrics = QFontMetricsF(font)
         known = {
-            text: metrics.elidedText(_clipped(text), Qt.TextElideMode.ElideMiddle, MOST)
+            text: metrics.elidedText(_clipped(text), Qt.TextElideMode.ElideMiddle, MAX_WIDTH)
             for text in set(texts)
         }
         widest = max(map(metrics.horizontalAdvance, known.values()), default=0.0)
@@ -107,6 +107,6 @@ def next_row(
 
 
 def _clipped(text: str) -> str:
-    if len(text) <= LONGEST:
+    if len(text) <= MAX_LETTERS:
         return text
-    return f"{text[: LONGEST // 2]}…{text[-LONGEST // 2 :]}"
+    return f"{text[: MAX_LETTERS // 2]}…{text[-MAX_LETTERS // 2 :]}"

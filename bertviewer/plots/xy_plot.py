@@ -15,7 +15,7 @@ from bertviewer.plots.fonts import sized
 from bertviewer.plots.legend import Entry, Legend
 from bertviewer.plots.ticks import ShownLabels, Tick
 
-MOST_ROUNDS = 3
+MAX_ROUNDS = 3
 """Longer numbers narrow the plot, which may need another row of names, and so on."""
 NOTE_HEIGHT = 30.0
 
@@ -131,7 +131,7 @@ class XYPlot(CanvasPlot):
         below = self.bottom_labels(self.width())
         chart = self.chart if self.has_titles else None
         titles = ("", "") if chart is None else (chart.x_title, chart.y_title)
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             axes = Axes(
                 (self.width(), self.height()),
                 titles,

@@ -13,9 +13,10 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.canvas_plot import CanvasPlot
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.plots.heatmap import Heatmap, RegionHeatmap
+from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot, SpectrumPlot
+from bertviewer.plots.region_heatmap import RegionHeatmap
 from bertviewer.plots.token_matrix import TokenMatrix
 
 TOKENS = (

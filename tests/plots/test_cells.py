@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.levels import levels_of
 from bertviewer.charts.theme import LIGHT
-from bertviewer.plots.cells import MOST_RECTANGLES, CellGrid, CellImages
+from bertviewer.plots.cells import MAX_RECTANGLES, CellGrid, CellImages
 from bertviewer.plots.color_scale import ColorScale, color_table
 
 LOWEST, HIGHEST = (68, 1, 84), (253, 231, 37)
@@ -163,7 +163,7 @@ def test_a_pixel_shows_the_largest_of_its_Cells(is_signed: bool) -> None:
 def test_paper_gets_rectangles_until_there_are_too_many() -> None:
     sizes = []
     for rows in (50, 70, 71, 80):
-        values = np.add.outer(np.arange(rows), np.arange(MOST_RECTANGLES // 70)).astype(float)
+        values = np.add.outer(np.arange(rows), np.arange(MAX_RECTANGLES // 70)).astype(float)
         picture = QPicture()
         painter = QPainter(picture)
         Cells(values.tolist()).paint(painter, 300, 300)

@@ -64,7 +64,7 @@ def test_heads_stand_apart_and_inside(grid: HeadGrid, heads: int, size: tuple[in
     for number, rect in enumerate(rects):
         assert rect.size() == rects[0].size()
         assert not any(rect.intersects(other) for other in rects[number + 1 :])
-        assert grid.place_at(rect.center()) == SelectionKey(head=number)
+        assert grid.key_at(rect.center()) == SelectionKey(head=number)
     if min(size) > 200:
         assert all(grid.rect().toRectF().contains(rect) for rect in rects)
 
@@ -204,7 +204,7 @@ def test_nothing_to_show(grid: HeadGrid) -> None:
         grid.mark(SelectionKey(head=0))
         assert colors(grid) == {LIGHT.surface}
         assert grid.text_at(before) == ""
-        assert grid.place_at(before) is None
+        assert grid.key_at(before) is None
 
 
 def test_another_chart_is_drawn(grid: HeadGrid) -> None:

@@ -22,7 +22,8 @@ from bertviewer.core.tensors.reduction import tensor_map
 from bertviewer.core.util.text import isolated
 from bertviewer.plots.canvas_plot import Point, Side
 from bertviewer.plots.export import svg
-from bertviewer.plots.heatmap import Heatmap, RegionHeatmap, next_cell
+from bertviewer.plots.heatmap import Heatmap, next_cell
+from bertviewer.plots.region_heatmap import RegionHeatmap
 from tests.charts.runs import make_run
 from tests.core.tensors.made_up import matrix
 from tests.plots.grids import grid_in, square
@@ -91,7 +92,7 @@ def test_a_click_selects_row_and_column(plot: Heatmap) -> None:
     click(plot, pixel(plot, 1.5, 2.5))
     assert told == [SelectionKey("layer.2", token=1)]
     plot.show_chart(square([[1.0, 2.0, 3.0]] * 3))
-    assert plot.place_at(position(plot, 0.5, 2.5)) == SelectionKey(token=2)
+    assert plot.key_at(position(plot, 0.5, 2.5)) == SelectionKey(token=2)
 
 
 def test_row_0_is_at_the_bottom_or_at_the_top(plot: Heatmap) -> None:
@@ -208,7 +209,7 @@ def test_nothing_to_show(plot: Heatmap) -> None:
         plot.mark(SelectionKey(token=0))
         QTest.keyClick(plot, Qt.Key.Key_Down)
         assert plot.text_at(before) == ""
-        assert plot.place_at(before) is None
+        assert plot.key_at(before) is None
         assert colors(plot) == {LIGHT.surface}
 
 

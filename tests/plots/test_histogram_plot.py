@@ -141,7 +141,7 @@ def test_a_bar_stands_for_no_place(plot: HistogramPlot) -> None:
     told: list[SelectionKey] = []
     plot.clicked.connect(told.append)
     click(plot, pixel(plot, 0.5, 10))
-    assert plot.place_at(position(plot, 0.5, 10)) is None
+    assert plot.key_at(position(plot, 0.5, 10)) is None
     assert told == []
 
 

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import Line
 from bertviewer.charts.theme import LIGHT
-from bertviewer.plots.legend import MOST_HEIGHT, Entry, Legend
+from bertviewer.plots.legend import MAX_HEIGHT, Entry, Legend
 from bertviewer.plots.line_plot import LinePlot
 from tests.plots.lines import chart
 
@@ -35,7 +35,7 @@ def test_names_that_fit_are_whole_and_have_no_tip() -> None:
 
 def test_a_low_plot_has_few_rows_of_cut_names() -> None:
     legend = arranged(WORDS, 130, 110)
-    assert legend.size[1] <= MOST_HEIGHT * 110
+    assert legend.size[1] <= MAX_HEIGHT * 110
     first, second = legend.rows()
     assert [name[:2] for name in (*first, *second)] == ["su", "di", "te"]
     assert first[0].endswith("…")

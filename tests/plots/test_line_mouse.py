@@ -53,13 +53,13 @@ def follow(plot: CanvasPlot) -> Told:
 
 def test_the_nearest_point(plot: LinePlot) -> None:
     for x, value, path in NEAREST:
-        assert plot.place_at(position(plot, x, value)) == SelectionKey(path), (x, value)
+        assert plot.key_at(position(plot, x, value)) == SelectionKey(path), (x, value)
     nan = float("nan")
     short, long = Line("a", (1.0,), places("a", 1)), Line("b", (nan, nan), places("b", 2))
     plot.show_chart(chart(short, long))
-    assert plot.place_at(position(plot, 1, 1.0)) == SelectionKey("b.1")
+    assert plot.key_at(position(plot, 1, 1.0)) == SelectionKey("b.1")
     plot.show_chart(chart(Line("no places", (1.0, None))))
-    assert plot.place_at(position(plot, 1, 1.0)) is None
+    assert plot.key_at(position(plot, 1, 1.0)) is None
 
 
 def test_exact_values_under_the_mouse(plot: LinePlot) -> None:
@@ -88,7 +88,7 @@ def test_descriptions(plot: LinePlot) -> None:
 
 def test_there_is_nothing_outside_of_the_axes(plot: LinePlot) -> None:
     for at in (position(plot, 1, 1.0) + QPointF(0, 500), QPointF(2, 2), position(plot, -0.5, 1.0)):
-        assert plot.place_at(at) is None
+        assert plot.key_at(at) is None
         assert plot.text_at(at) == ""
 
 

@@ -53,7 +53,7 @@ def test_lines_are_drawn_through_their_values_with_gaps(plot: LinePlot) -> None:
     between = {x for x in range(5) if has_ink(plot, image, x + 0.5, (1, 2)[x > 3])}
     assert (seen, between) == ({0, 1, 4, 5}, {0, 4})
     # The layer of a gap can be selected.
-    assert plot.place_at(position(plot, 2, 1.5)) == SelectionKey("p.2")
+    assert plot.key_at(position(plot, 2, 1.5)) == SelectionKey("p.2")
 
 
 def has_ink(plot: LinePlot, image: QImage, x: float, y: float) -> bool:
@@ -123,7 +123,7 @@ def test_a_constant_is_drawn_and_found(plot: LinePlot, unit: float) -> None:
     plot.show_chart(chart(Line("x", (unit,) * 3, places("p"))))
     low, high = plot.layout_of_axes().y_range
     assert low < unit < high
-    assert plot.place_at(position(plot, 1, unit)) == SelectionKey("p.1")
+    assert plot.key_at(position(plot, 1, unit)) == SelectionKey("p.1")
     assert LIGHT.series[0] in colors(plot)
 
 
@@ -259,7 +259,7 @@ def test_nothing_to_show(plot: LinePlot, empty: LineChart | None) -> None:
     plot.mark(SelectionKey("a.1"))
     plot.show_chart(empty)
     assert (marked(plot), plot.legend.labels, bottom_labels(plot)) == ([], (), [])
-    assert plot.place_at(position(plot, 0, 0.5)) is None
+    assert plot.key_at(position(plot, 0, 0.5)) is None
     assert plot.text_at(position(plot, 0, 0.5)) == ""
     assert color(plot, 0.1, 0.5) == LIGHT.surface
     assert LIGHT.series[0] not in colors(plot)
@@ -369,7 +369,7 @@ def test_logarithmic_lines_are_found_and_described_plainly(plot: LinePlot) -> No
     assert low < 0
     assert high > 4
     assert plot.text_at(position(plot, 1, 2)) == "mat, Layer 0: 100"
-    assert plot.place_at(position(plot, 0, 4)) == PLACES[0]
+    assert plot.key_at(position(plot, 0, 4)) == PLACES[0]
     assert plot.text_at(position(plot, -0.3, 4)) == "mat, Layer emb: 10000"
     assert not line_difference(RANKS, RANKS).is_log
     lines = tuple(replace(RANKS.lines[0], label=f"a long name {n}") for n in range(8))

@@ -273,3 +273,8 @@ def test_pens_are_as_wide_as_they_are() -> None:
     assert one.get("stroke-dasharray") == "8 4"
     assert (other.get("d"), other.get("stroke-width")) == ("M30 5L40 10", "7.07")
     assert "stroke-dasharray" not in other.attrib
+
+
+def test_what_is_not_supported_is_refused() -> None:
+    with pytest.raises(TypeError, match="not written as SVG"):
+        svg_of(lambda painter: painter.drawPolygon([QPointF(0, 0), QPointF(1, 1)]), 10, 10)

@@ -8,7 +8,7 @@ from bertviewer.core.checkpoints.reading import Span
 from bertviewer.core.tensors.axes import Axis
 from bertviewer.core.tensors.matrix import TensorPart
 from bertviewer.core.tensors.reduction import TensorMap, tensor_map
-from bertviewer.plots.heatmap import RegionHeatmap
+from bertviewer.plots.region_heatmap import RegionHeatmap
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.page import TensorPage
 from bertviewer.ui.views.chart_panel import ChartPanel

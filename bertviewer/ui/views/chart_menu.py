@@ -82,7 +82,7 @@ def add_values_action(
     run = workspace.runs.run
     if run is None:
         return
-    place = plot.place_at(QPointF(position))
+    place = plot.key_at(QPointF(position))
     activation = None if place is None or place.path is None else run.activation(place.path)
     # A point does not tell the calls of a module apart.
     if place is None or activation is None or len(activation.calls) > 1:

@@ -234,7 +234,7 @@ def test_both_are_seen_from_as_near(kind: type[TokenMatrix | ArcPlot], qtbot: Qt
     def seen(plot: TokenMatrix | ArcPlot) -> list[int]:
         """Return which rows' names the plot leads to, from its left edge to its right one."""
         high = plot.height() - 30 if isinstance(plot, TokenMatrix) else 5
-        places = (plot.place_at(QPointF(x, high)) for x in range(0, plot.width(), 3))
+        places = (plot.key_at(QPointF(x, high)) for x in range(0, plot.width(), 3))
         return [place.token for place in places if place is not None and place.token is not None]
 
     whole = seen(b)

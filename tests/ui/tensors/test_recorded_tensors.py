@@ -20,7 +20,7 @@ from safetensors import safe_open
 
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.tensor_charts import cell_text
-from bertviewer.plots.heatmap import RegionHeatmap
+from bertviewer.plots.region_heatmap import RegionHeatmap
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.tab import TensorsTab

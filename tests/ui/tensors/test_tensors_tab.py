@@ -21,9 +21,9 @@ from safetensors.numpy import load_file
 
 from bertviewer.charts.tensor_charts import cell_text
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.plots.heatmap import RegionHeatmap
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import SpectrumPlot
+from bertviewer.plots.region_heatmap import RegionHeatmap
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.inspector import Inspector
