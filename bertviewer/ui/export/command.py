@@ -1,10 +1,10 @@
 """What a report of the window is made of, as the command line says it."""
 
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.report.choices import Choices
 from bertviewer.report.recipe import Recipe, SavedRun, SentenceRun, asked_task, sentence_run
 from bertviewer.ui.export.report_inputs import Material
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 
 
 def recipe_of(

@@ -9,13 +9,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.charts.theme import Theme
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
 from bertviewer.report.contents import CHAPTERS
 from bertviewer.ui.export.drawer import Drawer, Sheet
 from bertviewer.ui.export.report_inputs import Material
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 
 if TYPE_CHECKING:
     from bertviewer.core.corpus.corpus import Corpus

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from bertviewer.core.checkpoints.load_report import LoadReport
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.check import Check, merge_checks
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.report.layers import layer_count
 from bertviewer.report.subject import STATISTIC
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.state.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.replay.recorded_run import RecordedRun
     from bertviewer.core.runs.device import Device
     from bertviewer.core.saved_runs.run_file import RunFile, RunsToSave
     from bertviewer.core.schema.activation_run import Sentence
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from bertviewer.core.sources.model_source import ModelSource
     from bertviewer.core.util.progress import Progress
     from bertviewer.core.what_if.scenario import Outcome, Scenario
-    from bertviewer.ui.jobs.recorded_run import RecordedRun
 
 
 FIRST_TAB = "bertviewer.ui.map.tab"
@@ -218,10 +218,10 @@ def run_sentence_job(
     It runs on the device that is wished for, if there is one of that name.
     """
     libraries.load(progress)
+    from bertviewer.core.replay.recorded_run import RecordedRun
     from bertviewer.core.runs.activation_cache import ActivationCache
     from bertviewer.core.runs.device import available_devices, chosen_device
     from bertviewer.core.runs.running import run_sentence
-    from bertviewer.ui.jobs.recorded_run import RecordedRun
 
     prepare_views()
     device = chosen_device(device_wish, available_devices())

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from bertviewer.cli.arguments import parse
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
@@ -16,7 +17,6 @@ from bertviewer.core.sources.model_source import ModelSource, find_task
 from bertviewer.report.choices import Choices
 from bertviewer.ui.export.command import recipe_of
 from bertviewer.ui.export.report_inputs import Material
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 
 PAIR = Sentence('--it\'s a "cat"; rm -rf $HOME', "- and\na dog`")
 

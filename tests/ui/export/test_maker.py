@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
@@ -15,7 +16,6 @@ from bertviewer.report.looks import Looks
 from bertviewer.ui.export.drawer import Drawer
 from bertviewer.ui.export.maker import Order, ReportMaker
 from bertviewer.ui.export.report_inputs import Material
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 
 
 def test_other_layers_are_looked_at_alone(

@@ -1,4 +1,4 @@
-"""A run as the window has it: its figures, and what it takes to look closer at it."""
+"""A run with its activation cache, from which parts of it can be replayed."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -19,11 +19,16 @@ FROM_FILE = "This run was loaded from a file. For details, open its model and ru
 
 
 class RecordedRun(Struct, frozen=True, eq=False):
-    """``capture`` belongs to the worker's thread: jobs take it, and nobody else looks into it.
+    """A run, its model and its activation cache.
 
-    A run that was read from a file has none: its figures are all that there is. ``model`` is what
-    it is a run of, where that is not the open model. ``file`` is where it was read from, and
-    ``is_saved_a`` whether it was run A there.
+    In the window, access ``capture`` only from worker jobs.
+
+    Attributes:
+        run: the statistics and tokens.
+        capture: the activation cache; ``None`` for a run that was loaded from a file.
+        model: the model that was run; ``None`` for the open model.
+        file: the file that the run was loaded from, empty for a run made here.
+        is_saved_a: whether it is the baseline (run A) of that file.
     """
 
     run: ActivationRun
@@ -34,10 +39,10 @@ class RecordedRun(Struct, frozen=True, eq=False):
 
     @property
     def kept(self) -> "ActivationCache":
-        """The capture of a run that was made here.
+        """The activation cache.
 
         Raises:
-            UserError: the run was read from a file.
+            UserError: the run was loaded from a file.
         """
         if self.capture is None:
             raise UserError(FROM_FILE)
@@ -56,4 +61,4 @@ class RecordedRun(Struct, frozen=True, eq=False):
 
 Found = TypeVar("Found")
 RunWork = Callable[["LoadedModel", RecordedRun, Progress], Found]
-"""Looks closer at a run."""
+"""A job that replays parts of a run."""
