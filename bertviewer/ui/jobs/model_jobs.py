@@ -122,9 +122,9 @@ def prepare_views() -> None:
     """
     for name in VIEW_MODULES:
         import_module(name)
-    from bertviewer.report import typst_files
+    from bertviewer.report import typst_compiler
 
-    typst_files.prepare()
+    typst_compiler.prepare()
 
 
 def load_libraries_job(model: LoadedModel, progress: Progress) -> tuple[Device, ...]:
@@ -295,9 +295,9 @@ def write_modules_job(
 ) -> Path:
     """Write all modules as CSV, over no file of ``models``; the path comes back."""
     from bertviewer.core.saving.atomic_files import save
-    from bertviewer.report import summaries
+    from bertviewer.report import summary
 
     progress(0, 0, "Exporting the modules")
-    text = summaries.csv(architecture, depth=None, with_parameters=False)
+    text = summary.csv(architecture, depth=None, with_parameters=False)
     save(path, text.encode(), models)
     return path
