@@ -188,8 +188,8 @@ class Corpus:
             call: index of a shared module's call, if ``layer`` is a path.
         """
         if not isinstance(layer, str):
-            from bertviewer.api.run import find_attention
             from bertviewer.charts.corpus import corpus_heads
+            from bertviewer.report.run_details import find_attention
 
             known, _ = corpus_heads(self._opened.architecture, self.data)
             attention = find_attention(known, layer, call)

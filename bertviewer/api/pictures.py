@@ -11,9 +11,9 @@ from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.errors import UserError
 
 if TYPE_CHECKING:
-    from bertviewer.api.run import Run
     from bertviewer.core.corpus.corpus import Corpus
     from bertviewer.report.pictures import Picture
+    from bertviewer.report.run_details import RunContext
 
 FigureName = Literal["layers", "norms", "similarity", "attention", "heads", "histogram"]
 CorpusFigureName = Literal["layers", "heads", "histogram"]
@@ -40,7 +40,7 @@ class FigureOptions(Struct, frozen=True):
     path: str = ""
 
 
-def picture_of(name: str, run: "Run", options: FigureOptions) -> "Picture":
+def picture_of(name: str, context: "RunContext", options: FigureOptions) -> "Picture":
     """Return a figure of a run, to be drawn.
 
     Raises:
@@ -48,8 +48,8 @@ def picture_of(name: str, run: "Run", options: FigureOptions) -> "Picture":
     """
     if name not in _RUN_PICTURES:
         raise UserError(f"there is no figure {name!r}; available: {', '.join(_RUN_PICTURES)}")
-    picture = _RUN_PICTURES[name](run, options)
-    return _with_warning(picture, run.data.source, run.context.model.architecture)
+    picture = _RUN_PICTURES[name](context, options)
+    return _with_warning(picture, context.run.source, context.model.architecture)
 
 
 def picture_of_corpus(
@@ -99,40 +99,40 @@ def _with_warning(picture: "Picture", source: SourceInfo, architecture: Architec
     return picture
 
 
-def _layers(run: "Run", options: FigureOptions) -> "Picture":
+def _layers(context: "RunContext", options: FigureOptions) -> "Picture":
     from bertviewer.charts.layers import check_statistic, layer_chart
     from bertviewer.report.pictures import Picture
 
     check_statistic(options.statistic)
-    run.check_path(options.path)
-    architecture = run.context.model.architecture
-    return Picture(layer_chart(architecture, run.data, options.statistic, options.path))
+    context.check_path(options.path)
+    architecture = context.model.architecture
+    return Picture(layer_chart(architecture, context.run, options.statistic, options.path))
 
 
-def _norms(run: "Run", _options: FigureOptions) -> "Picture":
+def _norms(context: "RunContext", _options: FigureOptions) -> "Picture":
     from bertviewer.charts.token_charts import norms_chart
     from bertviewer.report.pictures import Picture
 
-    return Picture(norms_chart(run.data), height=290)
+    return Picture(norms_chart(context.run), height=290)
 
 
-def _similarity(run: "Run", options: FigureOptions) -> "Picture":
+def _similarity(context: "RunContext", options: FigureOptions) -> "Picture":
     from bertviewer.charts.token_charts import similarity_chart
     from bertviewer.report.pictures import Picture
 
-    states = range(len(run.data.hidden_states))
+    states = range(len(context.run.hidden_states))
     if not -len(states) <= options.state < len(states):
         raise UserError(f"there is no hidden state {options.state}; this run has {len(states)}")
-    return Picture(similarity_chart(run.data, states[options.state]), 560, 560)
+    return Picture(similarity_chart(context.run, states[options.state]), 560, 560)
 
 
-def _attention(run: "Run", options: FigureOptions) -> "Picture":
+def _attention(context: "RunContext", options: FigureOptions) -> "Picture":
     from bertviewer.charts.attention import RunAttention, head_chart, heads_chart
     from bertviewer.report.pictures import Picture
 
-    layer = run.attention_layer(options.layer)
-    maps = run.context.attention(layer)
-    attended, heads = RunAttention(run.data, maps, layer), len(maps.probabilities)
+    layer = context.attention_layer(options.layer)
+    maps = context.attention(layer)
+    attended, heads = RunAttention(context.run, maps, layer), len(maps.probabilities)
     if options.head is None:
         rows = -(-heads // 6)
         return Picture(heads_chart(attended), 680, 24 + 128 * rows)
@@ -141,27 +141,26 @@ def _attention(run: "Run", options: FigureOptions) -> "Picture":
     return Picture(head_chart(attended, options.head), 620, 620)
 
 
-def _heads(run: "Run", _options: FigureOptions) -> "Picture":
+def _heads(context: "RunContext", _options: FigureOptions) -> "Picture":
     from bertviewer.charts.attention import head_measures_chart
     from bertviewer.core.analysis.attention_maps import head_measures
     from bertviewer.report.pictures import Picture
 
-    context = run.context
     found = {layer: context.attention(layer) for layer in context.attention_layers}
     if not found:
         raise UserError("this run has no attention to show")
-    measures = {layer: head_measures(maps, run.data) for layer, maps in found.items()}
+    measures = {layer: head_measures(maps, context.run) for layer, maps in found.items()}
     return Picture(
         head_measures_chart(tuple(found), measures, "entropy"), 680, 90 + 22 * len(found)
     )
 
 
-def _histogram(run: "Run", options: FigureOptions) -> "Picture":
+def _histogram(context: "RunContext", options: FigureOptions) -> "Picture":
     from bertviewer.charts.statistics import histogram_chart
     from bertviewer.report.pictures import Picture
 
-    statistics = run.called(options.path).statistics
-    return Picture(histogram_chart(run.context.histogram(options.path), statistics))
+    statistics = context.called(options.path).statistics
+    return Picture(histogram_chart(context.histogram(options.path), statistics))
 
 
 def _corpus_layers(
@@ -207,7 +206,7 @@ def _corpus_histogram(
     return Picture(chart)
 
 
-_RUN_PICTURES: Mapping[str, Callable[["Run", FigureOptions], "Picture"]] = {
+_RUN_PICTURES: Mapping[str, Callable[["RunContext", FigureOptions], "Picture"]] = {
     "layers": _layers,
     "norms": _norms,
     "similarity": _similarity,

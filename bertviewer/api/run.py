@@ -8,17 +8,14 @@ from bertviewer.api.errors import with_error_lines
 from bertviewer.api.figure import Figure
 from bertviewer.api.pictures import FigureName, FigureOptions, picture_of
 from bertviewer.api.tables import Row, row_of, table_html
-from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check import Check, merge_checks
-from bertviewer.core.util.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.report.run_details import RunContext
 
 
@@ -126,7 +123,7 @@ class Run:
         They have the model's dtype and a batch dimension of 1; bfloat16, which NumPy lacks, is
         converted to float32. ``call`` is the index of a shared layer's call.
         """
-        self.called(path, call)
+        self.context.called(path, call)
         cached, progress = self.context.cached, self.context.progress
         from bertviewer.core.replay.module_tensors import module_tensors
         from bertviewer.core.tensors.parameters import as_arrays
@@ -156,7 +153,7 @@ class Run:
             layer: number of a layer, or path of an attention module as in ``attentions()``.
             call: index of a shared module's call, if ``layer`` is a path.
         """
-        return self.context.attention(self.attention_layer(layer, call)).probabilities
+        return self.context.attention(self.context.attention_layer(layer, call)).probabilities
 
     @with_error_lines
     def check(self, path: str | None = None) -> list[Row]:
@@ -174,7 +171,7 @@ class Run:
             saved = self.data.check or Check(())
             return [step.to_json() for step in saved.steps if path in (None, step.path)]
         if path is not None:
-            self.called(path)
+            self.context.called(path)
         from bertviewer.core.checks.check import check_all, check_module
 
         model, cache = context.model, context.cached.cache
@@ -219,7 +216,9 @@ class Run:
         """
         options = FigureOptions(statistic, layer, head, state, path)
         model = self.context.model
-        return Figure(name, picture_of(name, self, options), model.architecture, model.source)
+        return Figure(
+            name, picture_of(name, self.context, options), model.architecture, model.source
+        )
 
     def summary(self) -> str:
         """Return the output of ``bertviewer run``."""
@@ -230,57 +229,3 @@ class Run:
     def to_json(self) -> dict[str, Any]:
         """Return the document ``bertviewer.run/1``."""
         return self.data.to_json()
-
-    def check_path(self, path: str) -> None:
-        """Check that the model has a module at ``path``.
-
-        Raises:
-            UserError: it has none.
-        """
-        from bertviewer.report.flow_text import check_path
-
-        model = self.context.model
-        check_path(path, [node.path for node in model.architecture.modules], model.source.name)
-
-    def called(self, path: str, call: int = 0) -> ModuleActivation:
-        """Return the statistics of a module.
-
-        Raises:
-            UserError: there is no such module, or it was not called, or not so often.
-        """
-        self.check_path(path)
-        found, name = self.data.activation(path), path or "the model"
-        if found is None:
-            raise UserError(f"{name} was not called in this run, or returned no tensor")
-        if not -len(found.calls) <= call < len(found.calls):
-            raise UserError(f"{name} has no call {call}; number of calls: {len(found.calls)}")
-        return found
-
-    def attention_layer(self, layer: int | str, call: int = 0) -> "AttentionLayer":
-        """Return an attention module by the number of its layer, or by its path.
-
-        Raises:
-            UserError: there is none, or there are several.
-        """
-        return find_attention(self.context.attention_layers, layer, call)
-
-
-def find_attention(
-    known: "Sequence[AttentionLayer]", layer: int | str, call: int = 0
-) -> "AttentionLayer":
-    """Return an attention module by the number of its layer, or by its path.
-
-    Raises:
-        UserError: there is none, or there are several.
-    """
-    if isinstance(layer, str):
-        found = [each for each in known if (each.path, each.call) == (layer, call)]
-    else:
-        found = [each for each in known if each.number == layer]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        paths = ", ".join(each.path for each in found)
-        raise UserError(f"layer {layer} has several attentions; name one by its path: {paths}")
-    paths = ", ".join(dict.fromkeys(each.path for each in known)) or "none"
-    raise UserError(f"there is no attention {layer!r}; available: {paths}")

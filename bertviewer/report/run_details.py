@@ -1,6 +1,6 @@
 """Details of a run that a report shows, as plain data, and the context they are calculated in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -11,12 +11,13 @@ from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.replay.recorded_run import RecordedRun
-from bertviewer.core.schema.activation_run import ActivationRun, TensorKey
+from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, TensorKey
 from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.statistics.histograms import Histogram
 from bertviewer.core.tensors.reduction import Corner
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
+from bertviewer.report.flow_text import check_path
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
@@ -53,6 +54,25 @@ class RunContext(Struct, frozen=True, eq=False):
         """The attention modules that the run called."""
         return attention_layers(self.model.architecture, self.run)
 
+    def check_path(self, path: str) -> None:
+        """Check that the model has a module at ``path``."""
+        nodes = [node.path for node in self.model.architecture.modules]
+        check_path(path, nodes, self.model.source.name)
+
+    def called(self, path: str, call: int = 0) -> ModuleActivation:
+        """Return the statistics of a module that was called at least this often."""
+        self.check_path(path)
+        found, name = self.run.activation(path), path or "the model"
+        if found is None:
+            raise UserError(f"{name} was not called in this run, or returned no tensor")
+        if not -len(found.calls) <= call < len(found.calls):
+            raise UserError(f"{name} has no call {call}; number of calls: {len(found.calls)}")
+        return found
+
+    def attention_layer(self, layer: int | str, call: int = 0) -> AttentionLayer:
+        """Return an attention module by the number of its layer, or by its path."""
+        return find_attention(self.attention_layers, layer, call)
+
     def attention(self, layer: AttentionLayer) -> AttentionMaps:
         """Return the attention maps of all heads of a layer."""
         cached = self.cached
@@ -73,6 +93,27 @@ class RunContext(Struct, frozen=True, eq=False):
         from bertviewer.core.replay.outputs import histogram_of
 
         return histogram_of(cached, path, self.progress)
+
+
+def find_attention(
+    known: Sequence[AttentionLayer], layer: int | str, call: int = 0
+) -> AttentionLayer:
+    """Return an attention module by the number of its layer, or by its path.
+
+    Raises:
+        UserError: there is none, or there are several.
+    """
+    if isinstance(layer, str):
+        found = [each for each in known if (each.path, each.call) == (layer, call)]
+    else:
+        found = [each for each in known if each.number == layer]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        paths = ", ".join(each.path for each in found)
+        raise UserError(f"layer {layer} has several attentions; name one by its path: {paths}")
+    paths = ", ".join(dict.fromkeys(each.path for each in known)) or "none"
+    raise UserError(f"there is no attention {layer!r}; available: {paths}")
 
 
 class AttentionDetails(Struct, frozen=True, eq=False):
