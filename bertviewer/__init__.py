@@ -12,9 +12,8 @@ The window is ``bertviewer`` on the command line; the same from a script:
     >>> run.attention(0).shape
     (12, 6, 6)
 
-Nothing is imported before it is used: neither torch nor Qt nor numpy. What goes wrong and can be
-mended is a ``bertviewer.Error``, with one line that says how. One model is used from one thread at
-a time.
+Importing bertviewer imports neither torch nor Qt nor NumPy. Errors that you can fix are
+``bertviewer.Error``, with a message of one line. Use a model from one thread at a time.
 """
 
 from importlib import import_module
@@ -40,7 +39,7 @@ __all__ = [
 _HOMES = {
     "Comparison": "comparison",
     "Corpus": "corpus",
-    "CorpusComparison": "corpus_comparison",
+    "CorpusComparison": "comparison",
     "Error": "errors",
     "Figure": "figure",
     "Formula": "formula",
@@ -51,11 +50,11 @@ _HOMES = {
     "open_corpus": "opening",
     "presets": "opening",
 }
-"""Where each name is in ``bertviewer.api``; type checkers read ``__init__.pyi``."""
+"""Module in ``bertviewer.api`` of each name; type checkers read ``__init__.pyi``."""
 
 
 def __getattr__(name: str) -> object:
-    """Import a name when it is first used; Python calls it."""
+    """Import a name when it is first used."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: object = getattr(import_module(f"{__name__}.api.{_HOMES[name]}"), name)
@@ -64,5 +63,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Return what there is, imported or not; Python calls it."""
+    """Return all names, imported or not."""
     return sorted({*globals(), *__all__})

@@ -1,6 +1,6 @@
 from bertviewer.api.comparison import Comparison as Comparison
+from bertviewer.api.comparison import CorpusComparison as CorpusComparison
 from bertviewer.api.corpus import Corpus as Corpus
-from bertviewer.api.corpus_comparison import CorpusComparison as CorpusComparison
 from bertviewer.api.errors import Error as Error
 from bertviewer.api.figure import Figure as Figure
 from bertviewer.api.formula import Formula as Formula

@@ -1,1 +1,4 @@
-"""The front door for scripts; the commands are readings of it."""
+"""The Python API, which the commands use, too.
+
+Start with ``opening.py``; ``Model`` and ``Run`` have most of the methods.
+"""

@@ -1,7 +1,7 @@
-"""Whether what a script passes is of the kind that is asked for, before anything is done with it.
+"""Checks the arguments of a call against their annotations.
 
-A model's name in place of the model, or "no" in place of ``False``, would else be an error far away
-from its cause, or none.
+A model's name instead of the model, or "no" instead of ``False``, would otherwise cause an error
+far from the call, or none.
 """
 
 import ast
@@ -26,13 +26,13 @@ _IS: Mapping[str, Callable[[Any], bool]] = {
     "str": lambda value: isinstance(value, str),
     "PathLike": lambda value: isinstance(value, os.PathLike),
     "Progress": callable,
-    # The names of what there is: which of these there are is said by whoever looks for it.
+    # The function itself reports unknown names.
     **dict.fromkeys(
         ("Literal", "FigureName", "CorpusFigureName", "HeadMeasure", "Paper"),
         lambda value: isinstance(value, str),
     ),
 }
-"""What is asked of a value by the name of its type; any other name is that of its class."""
+"""The check of a value by the name of its type; other names are compared with its classes."""
 
 
 def check_arguments(
@@ -41,14 +41,14 @@ def check_arguments(
     """Check the arguments of a call.
 
     Raises:
-        TypeError: one is of another kind than its annotation says.
-        UserError: one is no name that a file can have.
+        TypeError: an argument does not match its annotation.
+        UserError: a path is not a valid file name.
     """
     known = _signature(function)
     try:
         bound = known.bind(*args, **kwargs).arguments
     except TypeError:
-        return  # the call itself says which is missing, or one too many
+        return  # the call itself raises a better error
     for name, value in bound.items():
         parameter = known.parameters[name]
         if parameter.annotation is Parameter.empty or parameter.kind is Parameter.VAR_KEYWORD:
@@ -56,21 +56,6 @@ def check_arguments(
         values = value if parameter.kind is Parameter.VAR_POSITIONAL else (value,)
         for each in values:
             _check(name, each, formatannotation(parameter.annotation))
-
-
-def check_wishes(what: str, wishes: Mapping[str, Any], kind: type) -> None:
-    """Check the choices that a typed dict has; ``what`` they are of.
-
-    Raises:
-        TypeError: there is no such choice, or a value is of another kind.
-        UserError: one is no name that a file can have.
-    """
-    known: Mapping[str, Any] = kind.__annotations__
-    if unknown := wishes.keys() - known.keys():
-        raise TypeError(f"{what} has no option {', '.join(unknown)}")
-    for name, value in wishes.items():
-        annotation = getattr(known[name], "__forward_arg__", known[name])
-        _check(name, value, formatannotation(annotation))
 
 
 @cache
@@ -108,7 +93,7 @@ def _fits(value: Any, kind: ast.expr) -> bool:
             if is_such is not None:
                 return is_such(value)
             return any(base.__name__ == name for base in type(value).__mro__)
-    raise TypeError(f"an annotation that is not known here: {ast.unparse(kind)}")
+    raise TypeError(f"unsupported annotation: {ast.unparse(kind)}")
 
 
 def _check_file_name(name: str, text: str | bytes) -> None:

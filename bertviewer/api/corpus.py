@@ -1,4 +1,4 @@
-"""What a model does to many sentences, as a script reads it."""
+"""Statistics of a model over many sentences, for scripts."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import asdict
 
-from bertviewer.api.corpus_comparison import CorpusComparison
-from bertviewer.api.errors import in_one_line
-from bertviewer.api.tables import Row, quantile_names
+from bertviewer.api.comparison import CorpusComparison
+from bertviewer.api.errors import with_error_lines
+from bertviewer.api.tables import Row, quantile_names, table_html
 from bertviewer.core.util.errors import UserError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bertviewer.api.corpus_pictures import CorpusFigureName, HeadMeasure
     from bertviewer.api.figure import Figure
+    from bertviewer.api.pictures import CorpusFigureName, HeadMeasure
     from bertviewer.core.corpus import corpus as core
     from bertviewer.core.loading.loaded_model import LoadedModel
 
@@ -25,9 +25,9 @@ QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
 class BinnedValues(NamedTuple):
-    """How many finite values are in each bin, and the edges around the bins.
+    """The number of finite values in each bin, and the edges of the bins.
 
-    The bins of every module and every corpus are the same: counts may be added.
+    All modules and corpora have the same bins: counts can be added.
     """
 
     counts: NDArray[Any]
@@ -35,9 +35,9 @@ class BinnedValues(NamedTuple):
 
 
 class Corpus:
-    """Many sentences' way through a model: the sums that are in a folder.
+    """Statistics of a model over many sentences, stored in a folder.
 
-    Tables are lists of plain dicts. Modules whose tensor is another one's have the other's figures.
+    Tables are lists of plain dicts. A module that returns another one's tensor has its statistics.
 
         >>> import bertviewer
         >>> from pathlib import Path
@@ -50,13 +50,13 @@ class Corpus:
         (12,)
 
     Attributes:
-        folder: where it is.
+        folder: the folder.
     """
 
     def __init__(
         self, folder: Path, data: core.Corpus | None = None, model: LoadedModel | None = None
     ) -> None:
-        """Corpora come from ``Model.corpus`` and ``bertviewer.open_corpus``."""
+        """Use ``Model.corpus`` or ``bertviewer.open_corpus``."""
         self.folder = folder
         self._data = data
         self._model = model
@@ -65,12 +65,10 @@ class Corpus:
         return f"<bertviewer.Corpus {str(self.folder)!r}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Whoever reads it elsewhere has its model there, or opens it.
+        # Another process opens its own model.
         return {**self.__dict__, "_model": None}
 
     def _repr_html_(self) -> str:
-        from bertviewer.api.notebook import table_html
-
         name = self.to_json()["source"].get("name")
         title = f"{name}: {self.sentences:,} sentences, {self.tokens:,} tokens"
         if self.is_random:
@@ -81,9 +79,9 @@ class Corpus:
         return table_html(title, header, rows)
 
     @property
-    @in_one_line
+    @with_error_lines
     def data(self) -> core.Corpus:
-        """All figures, as plain frozen data; read now in a process that was not the first one."""
+        """The corpus as frozen data; the first process has it, others read it when needed."""
         if self._data is None:
             from bertviewer.core.corpus.reading import read_corpus
 
@@ -92,40 +90,40 @@ class Corpus:
 
     @property
     def sentences(self) -> int:
-        """How many sentences were run."""
+        """The number of sentences."""
         return self.data.sentences
 
     @property
     def tokens(self) -> int:
-        """How many tokens, without padding."""
+        """The number of tokens, without padding."""
         return self.data.tokens
 
     @property
     def is_random(self) -> bool:
-        """Whether all weights were drawn at random, so that no figure means anything."""
+        """Whether all weights are random, so that results are meaningless."""
         return bool(self.to_json()["source"].get("weights") == "random")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document ``bertviewer.corpus/1``: what manifest.json says."""
+        """Return the document ``bertviewer.corpus/1``, the content of manifest.json."""
         return dict(self.data.manifest)
 
     def summary(self) -> str:
-        """Return what ``bertviewer corpus`` prints."""
+        """Return the output of ``bertviewer corpus``."""
         from bertviewer.report.corpus_text import corpus_text
 
         return corpus_text(self.data)
 
-    @in_one_line
+    @with_error_lines
     def statistics(
         self, *, by_class: bool = False, quantiles: Sequence[float] = QUANTILES
     ) -> list[Row]:
-        """Return a row for each call of a module: statistics and quantiles of what it gave.
+        """Return a row for each call of a module: statistics and quantiles of its output.
 
         Args:
-            by_class: whether there is a row for each class of tokens: content, cls, sep, mask and
-                special; "sentence" for what is given once for each.
-            quantiles: shares from 0 to 1; ``q5`` is the value below which 5 % lie. They are read
-                off bins a quarter of their lower end wide at most.
+            by_class: whether to return a row for each class of tokens: content, cls, sep, mask and
+                special; "sentence" for outputs that are not per token.
+            quantiles: fractions from 0 to 1; ``q5`` is the value below which 5% lie. They are
+                interpolated from histograms, with a relative error of at most 25%.
         """
         from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
 
@@ -147,21 +145,21 @@ class Corpus:
             for row in rows
         ]
 
-    @in_one_line
+    @with_error_lines
     def histogram(self, path: str = "", *, call: int | None = None) -> BinnedValues:
-        """Return the values that a module gave, at all tokens, in the corpus's own fine bins.
+        """Return the histogram of a module's output at all tokens.
 
         Args:
-            path: the module, "" for the model itself.
-            call: one of its calls; all together if left out.
+            path: the module, "" for the model.
+            call: index of one of its calls; all together by default.
         """
         from bertviewer.core.statistics.histograms import float_edges, in_order
 
         return BinnedValues(in_order(_sums(self.data, path, call).histogram), float_edges()[1])
 
-    @in_one_line
+    @with_error_lines
     def features(self, path: str = "", *, call: int = 0) -> dict[str, NDArray[Any]]:
-        """Return the features of what a module gave, [D] each, over all tokens.
+        """Return statistics of each feature of a module's output over all tokens, [D] each.
 
         They are ``count``, ``mean``, ``variance``, ``min`` and ``max``.
         """
@@ -172,30 +170,30 @@ class Corpus:
         return _arrays(found)
 
     def attentions(self) -> list[Row]:
-        """Return a row for each attention whose heads were measured."""
+        """Return a row for each attention module that was measured."""
         return [
             {"path": path, "call": call, "heads": len(found.queries)}
             for (path, call), found in self.data.heads.items()
         ]
 
-    @in_one_line
+    @with_error_lines
     def heads(self, layer: int | str = 0, *, call: int = 0) -> dict[str, NDArray[Any]]:
-        """Return the heads of an attention, means over all queries, [A] each.
+        """Return measures of the heads of an attention module, means over all queries, [A] each.
 
-        They are ``queries``, ``entropy`` in nats, ``distance`` in tokens, and the shares that go to
+        They are ``queries``, ``entropy`` in nats, ``distance`` in tokens, and the attention to
         the start token and to separators, ``cls`` and ``sep``.
 
         Args:
-            layer: the number of a layer, or the path of an attention, as ``attentions()`` has it.
-            call: which call of an attention that layers share, if it is named by its path.
+            layer: number of a layer, or path of an attention module as in ``attentions()``.
+            call: index of a shared module's call, if ``layer`` is a path.
         """
         if not isinstance(layer, str):
-            from bertviewer.api.closer_look import chosen_attention
             from bertviewer.charts.corpus import corpus_heads
+            from bertviewer.report.run_details import find_attention
 
             known, _ = corpus_heads(self._opened.architecture, self.data)
-            one = chosen_attention(known, layer, call)
-            layer, call = one.path, one.call
+            attention = find_attention(known, layer, call)
+            layer, call = attention.path, attention.call
         found = self.data.heads.get((layer, call))
         if found is None:
             paths = ", ".join(dict.fromkeys(path for path, _ in self.data.heads)) or "none"
@@ -203,35 +201,36 @@ class Corpus:
         return _arrays(found)
 
     def outlier_features(self) -> list[Row]:
-        """Return a row for each feature that is an outlier in a twentieth of the sentences or more.
+        """Return a row for each feature that is an outlier in at least 5% of the sentences.
 
-        ``state`` is the hidden state where it is one in most, ``share`` in how many of them,
-        ``farthest`` how many standard deviations it was from a sentence's mean at most.
+        ``state`` is the hidden state where this is most frequent, ``share`` the fraction of
+        sentences, ``farthest`` the largest deviation from a sentence's mean in standard
+        deviations.
         """
         from bertviewer.core.corpus.corpus import outlier_rows
 
         return [asdict(row) for row in outlier_rows(self.data)]
 
-    @in_one_line
+    @with_error_lines
     def figure(
         self, name: CorpusFigureName, *, path: str = "", measure: HeadMeasure = "entropy"
     ) -> Figure:
-        """Return a figure of the corpus; its model is opened for it if that comes with the program.
+        """Return a figure of the corpus. A built-in model is opened for it.
 
         Args:
-            name: ``layers`` (the median of each layer's output, and 5 % to 95 %), ``heads`` (a
-                measure of all heads) or ``histogram`` (of what the module at ``path`` gave).
+            name: ``layers`` (median and 5% to 95% of each layer's output), ``heads`` (a measure
+                of all heads) or ``histogram`` (of the output of the module at ``path``).
             path: a module.
             measure: entropy, distance, cls or sep.
         """
-        from bertviewer.api.corpus_pictures import picture_of_corpus
         from bertviewer.api.figure import Figure
+        from bertviewer.api.pictures import picture_of_corpus
 
         model = self._opened
         picture = picture_of_corpus(name, model.architecture, self.data, path, measure)
         return Figure(name, picture, model.architecture, model.source)
 
-    @in_one_line
+    @with_error_lines
     def compare(self, right: Corpus) -> CorpusComparison:
         """Compare another corpus with this one: modules, heads and outlier features."""
         from bertviewer.core.corpus.comparison import compare_corpora
@@ -246,7 +245,7 @@ class Corpus:
 
 
 def _own_model(folder: Path, data: core.Corpus) -> LoadedModel:
-    """Open the model that a corpus is of, if it comes with the program."""
+    """Open the model of a corpus, if it is built in."""
     from bertviewer.core.corpus.corpus import check_model
     from bertviewer.core.loading.opening import open_model
     from bertviewer.core.sources.parsing import parse_source
@@ -263,7 +262,7 @@ def _own_model(folder: Path, data: core.Corpus) -> LoadedModel:
 
 
 def _sums(data: core.Corpus, path: str, call: int | None) -> core.ClassSums:
-    """Return what a module gave at all tokens."""
+    """Return the sums of a module's output at all tokens."""
     found = data.of(path, call)
     if found is None:
         name = path or "the model"
@@ -274,7 +273,7 @@ def _sums(data: core.Corpus, path: str, call: int | None) -> core.ClassSums:
 
 
 def _origin(data: core.Corpus, path: str, call: int) -> tuple[str, int]:
-    """Return which call made what this one gave: the same, or one whose tensor it hands on."""
+    """Return the call that computed a module's output: the same, or one whose tensor it returns."""
     for module in data.manifest["modules"]:
         if (module["path"], module["call"]) == (path, call) and module["same_as"]:
             other, number = module["same_as"]

@@ -1,7 +1,7 @@
-"""Figures for scripts, drawn in a helper process, so that Qt is not loaded into the script.
+"""Draws figures of scripts in a helper process, so that the script does not load Qt.
 
-Plots are widgets, which need a ``QApplication`` and its thread. The script may run in any thread,
-have an application already, or create one later, as notebooks do.
+Plots are widgets, which need a ``QApplication`` and its thread. A script may run in any thread, and
+may have an application of its own, or create one later, as notebooks do.
 """
 
 import pickle
@@ -25,14 +25,14 @@ Result = TypeVar("Result")
 def drawn(
     work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
 ) -> Result:
-    """Return the result of one of this package's functions that need a ``QApplication``.
+    """Call a function of this package that needs a ``QApplication``, and return its result.
 
-    Arguments and result are pickled, and so is an exception of the function, which is raised here.
+    Arguments, result and exceptions are pickled.
 
     Raises:
         UserError: the helper process cannot be started, crashed or exceeded a limit.
     """
-    if _Here.is_on:
+    if _state.is_here:
         from bertviewer.plots.export import offscreen_application
 
         application = offscreen_application()
@@ -55,16 +55,19 @@ def drawn(
 
 @contextmanager
 def drawing_here() -> Iterator[None]:
-    """Draw in this process inside the ``with``; for programs without another ``QApplication``."""
-    before, _Here.is_on = _Here.is_on, True
+    """Draw in this process within the context; for programs without another ``QApplication``."""
+    before, _state.is_here = _state.is_here, True
     try:
         yield
     finally:
-        _Here.is_on = before
+        _state.is_here = before
 
 
-class _Here:
-    is_on = False
+class _State:
+    is_here = False
+
+
+_state = _State()
 
 
 _helper = Helper(
@@ -73,7 +76,7 @@ _helper = Helper(
 
 
 def functions() -> Functions:
-    """Return what the helper process can do."""
+    """Return the functions of the helper process."""
     from bertviewer.plots.export import offscreen_application
 
     application = offscreen_application()

@@ -1,4 +1,4 @@
-"""The one exception that a script has to know."""
+"""The exception that scripts catch, and the decorator that raises it."""
 
 import errno
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from bertviewer.core.util.errors import Cancelled, UserError
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-# What the system says of a file, a disk or a quota that is full, and of a closed stdout.
+# Errors of a full disk, quota or file, and of a closed stdout.
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EBADF)
 
 
 class Error(UserError):
-    """Something that can be mended; its text is one line with the thing and the cause.
+    """An error that the user can fix; its text is one line with the thing and the cause.
 
-    It is the line that the command prints behind ``bertviewer: error:``.
+    The command prints this line after ``bertviewer: error:``.
     """
 
     def __init__(self, line: str) -> None:
@@ -29,7 +29,7 @@ Error.__module__ = "bertviewer"
 
 
 def line_of(error: BaseException) -> str | None:
-    """Return the one line for an error that can be mended; ``None`` for a bug."""
+    """Return the line for an error that the user can fix; ``None`` for a bug."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, ImportError) and "shared object" in str(error):
@@ -41,10 +41,10 @@ def line_of(error: BaseException) -> str | None:
     return None
 
 
-def in_one_line(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Have a function raise ``Error`` for all that can be mended, from its cause.
+def with_error_lines(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Make a function raise ``Error`` for all errors that the user can fix.
 
-    Arguments of another kind than their annotations say are a ``TypeError``.
+    An argument that does not match its annotation raises a ``TypeError``.
     """
 
     @wraps(function)
@@ -55,7 +55,7 @@ def in_one_line(function: Callable[Parameters, Result]) -> Callable[Parameters, 
         except Error:
             raise
         except Cancelled as stopped:
-            # What the script's own progress raised comes back to it as it was.
+            # An exception of the script's own progress callback.
             raise stopped.__cause__ or stopped from None
         except Exception as error:
             if (line := line_of(error)) is None:

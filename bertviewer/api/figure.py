@@ -1,11 +1,11 @@
-"""A figure: saved by its file's ending, and shown by notebooks."""
+"""A figure, which can be saved and which notebooks show."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 
 from bertviewer.api.drawing import drawn
-from bertviewer.api.errors import in_one_line
+from bertviewer.api.errors import with_error_lines
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow
 from bertviewer.core.sources.model_source import ModelSource
@@ -14,10 +14,9 @@ from bertviewer.report.pictures import Picture
 
 
 class Figure:
-    """A chart of a run, or the drawing of a module's flow, as the window shows it.
+    """A chart of a run, or the drawing of a module's data flow, as the window shows it.
 
-    Nothing is drawn before it is asked for, and then in a process of its own: a script stays
-    without Qt, whatever thread it draws from.
+    It is drawn on demand in a helper process: the script does not load Qt, and may use any thread.
 
         >>> import bertviewer
         >>> figure = bertviewer.open("demo").figure("pooler")
@@ -30,7 +29,7 @@ class Figure:
     def __init__(
         self, name: str, picture: Picture, architecture: Architecture, source: ModelSource
     ) -> None:
-        """Figures come from ``Run.figure`` and ``Model.figure``."""
+        """Use ``Run.figure``, ``Model.figure`` or ``Corpus.figure``."""
         self.name = name
         self._picture = picture
         self._architecture = architecture
@@ -44,45 +43,45 @@ class Figure:
 
     @property
     def endings(self) -> tuple[str, ...]:
-        """How the file of this figure may end."""
-        return tuple(self._ways)
+        """The file name extensions that this figure can be saved with."""
+        return tuple(self._writers)
 
-    @in_one_line
+    @with_error_lines
     def svg(self) -> str:
-        """Return it as SVG: lines and letters."""
+        """Return the figure as SVG."""
         return self._drawn("svg").decode()
 
-    @in_one_line
+    @with_error_lines
     def pdf(self) -> bytes:
-        """Return it as a PDF of one page."""
+        """Return the figure as a PDF of one page."""
         return self._drawn("pdf")
 
-    @in_one_line
+    @with_error_lines
     def png(self) -> bytes:
-        """Return a chart as a PNG."""
+        """Return a chart as PNG."""
         return self._content(".png")
 
-    @in_one_line
+    @with_error_lines
     def csv(self) -> str:
         """Return the numbers of a chart as CSV, with all digits."""
         return self._content(".csv").decode()
 
-    @in_one_line
+    @with_error_lines
     def dot(self) -> str:
-        """Return a flow in Graphviz' language."""
+        """Return a data-flow graph in the DOT language of Graphviz."""
         return self._content(".dot").decode()
 
-    @in_one_line
+    @with_error_lines
     def save(self, file: str | PathLike[str]) -> Path:
-        """Write it to a file as its name ends, and return the path.
+        """Save the figure in the format of the file's extension, and return the path.
 
-        A file of the open model is never replaced.
+        Files of the open model are never replaced.
         """
         from bertviewer.core.saving.atomic_files import check_writable, save
 
         path = Path(file)
-        if path.suffix.lower() not in self._ways:
-            *others, last = self._ways
+        if path.suffix.lower() not in self._writers:
+            *others, last = self._writers
             raise UserError(
                 f"cannot write {path}: {self.name} is written as {', '.join(others)} or {last}"
             )
@@ -91,23 +90,23 @@ class Figure:
         return path
 
     @property
-    def _ways(self) -> Mapping[str, Callable[[], bytes]]:
-        ways: dict[str, Callable[[], bytes]] = {
+    def _writers(self) -> Mapping[str, Callable[[], bytes]]:
+        writers: dict[str, Callable[[], bytes]] = {
             ".svg": lambda: self._drawn("svg"),
             ".pdf": lambda: self._drawn("pdf"),
         }
         if isinstance(self._picture.drawn, Flow):
-            return ways | {".dot": self._dot}
-        return ways | {".png": lambda: self._drawn("png"), ".csv": self._csv}
+            return writers | {".dot": self._dot}
+        return writers | {".png": lambda: self._drawn("png"), ".csv": self._csv}
 
     def _content(self, ending: str) -> bytes:
-        way = self._ways.get(ending)
-        if way is None:
-            raise UserError(f"{self.name} has no {ending}; available: {', '.join(self._ways)}")
-        return way()
+        writer = self._writers.get(ending)
+        if writer is None:
+            raise UserError(f"{self.name} has no {ending}; available: {', '.join(self._writers)}")
+        return writer()
 
     def _drawn(self, kind: str) -> bytes:
-        return drawn(_picture_bytes, self._picture, self._architecture, kind)
+        return drawn(_picture_file, self._picture, self._architecture, kind)
 
     def _csv(self) -> bytes:
         from bertviewer.charts.map.treemap import Area
@@ -115,7 +114,7 @@ class Figure:
         from bertviewer.core.schema.outline import Outline
 
         chart = self._picture.drawn
-        assert not isinstance(chart, Flow | Outline | Area)  # of which there are other ways
+        assert not isinstance(chart, Flow | Outline | Area)
         return csv_text(chart).encode()
 
     def _dot(self) -> bytes:
@@ -125,8 +124,8 @@ class Figure:
         return dot_of(self._picture.drawn).encode()
 
 
-def _picture_bytes(picture: Picture, architecture: Architecture, kind: str) -> bytes:
-    # The process that draws imports Qt; this one need not.
-    from bertviewer.report.picture_files import picture_bytes
+def _picture_file(picture: Picture, architecture: Architecture, kind: str) -> bytes:
+    # It may run in a helper process, so that this one need not import Qt.
+    from bertviewer.report.drawing import picture_file
 
-    return picture_bytes(picture, architecture, kind)
+    return picture_file(picture, architecture, kind)

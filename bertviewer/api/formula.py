@@ -1,8 +1,8 @@
-"""What one module counts and computes, as a script reads it."""
+"""The formulas of a module, for scripts."""
 
 from msgspec import Struct
 
-from bertviewer.api.notebook import paragraph_html, table_html
+from bertviewer.api.tables import paragraph_html, table_html
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.schema.architecture import Architecture
@@ -11,7 +11,7 @@ from bertviewer.core.schema.modules import ModuleNode
 
 
 class Formula(Struct, frozen=True):
-    """The count of a module's parameters in three lines, and its forward maths.
+    """A module's parameter count in three lines, and its forward computation.
 
         >>> import bertviewer
         >>> print(bertviewer.open("demo").formula("encoder.layer.0.output.dense"))
@@ -20,20 +20,19 @@ class Formula(Struct, frozen=True):
         = 590,208
 
     Attributes:
-        path: the module, "" for the model itself.
+        path: the module, "" for the model.
         class_name: its class.
-        text: the count in the configuration's symbols, ``12·D² + 13·D``; ``None`` where none is
-            proven.
+        text: the count in symbols, such as ``12·D² + 13·D``; ``None`` if no formula was verified.
         numbers: the same with this model's numbers.
-        result: what both give: the number of parameters.
-        expression: the count as Python evaluates it with the symbols as integers.
-        domain: the condition that it holds under; ``None`` for everywhere.
-        title: what the forward maths is called; "" where none is known, as are the next ones.
-        summary: it in a sentence.
-        maths: its lines as Typst's mathematics.
-        terms: its symbols, each with its meaning and this module's value.
-        notes: what is worth knowing of it, in plain words.
-        source: the paper or the code that it follows.
+        result: the number of parameters.
+        expression: the count as a Python expression of the symbols.
+        domain: the condition under which it is valid; ``None`` for none.
+        title: title of the forward formula; "" if it is not known, like the following ones.
+        summary: one sentence.
+        maths: its lines in Typst's notation.
+        terms: its symbols with their meanings and this module's values.
+        notes: remarks.
+        source: the paper or code of the formula.
     """
 
     path: str
@@ -52,17 +51,17 @@ class Formula(Struct, frozen=True):
 
     @property
     def mathml(self) -> tuple[str, ...]:
-        """The lines of the maths as MathML, which browsers show."""
-        from bertviewer.report.formats.mathml import Line, mathml_of
+        """The forward formula's lines as MathML."""
+        from bertviewer.report.formats.maths import MathLine, mathml_of
 
-        lines = [Line(maths, is_block=True) for maths in self.maths]
+        lines = [MathLine(maths, is_block=True) for maths in self.maths]
         found = mathml_of(lines)
         return tuple(found[line] for line in lines)
 
     @property
     def latex(self) -> tuple[str, ...]:
-        """The lines of the maths as LaTeX, without dollar signs."""
-        from bertviewer.report.formats.latex_maths import latex_maths
+        """The forward formula's lines as LaTeX, without dollar signs."""
+        from bertviewer.report.formats.maths import latex_maths
 
         return tuple(latex_maths(line) for line in self.mathml)
 
@@ -97,7 +96,7 @@ class Formula(Struct, frozen=True):
 
 
 def formula_at(node: ModuleNode, architecture: Architecture) -> Formula:
-    """Return what is known of a module."""
+    """Return the formulas of a module."""
     steps, forward = count_steps(node, architecture), formula_of(node, architecture)
     return Formula(
         path=node.path,

@@ -1,14 +1,16 @@
-"""An open model, as a script reads it."""
+"""An open model, for scripts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn
 
-# What a call needs is imported there: a summary wants little of all this.
-from bertviewer.api.errors import in_one_line
-from bertviewer.api.tables import Row, row_of
+# Methods import what they need: a summary needs little.
+from bertviewer.api.errors import with_error_lines
+from bertviewer.api.tables import Row, row_of, table_html
+from bertviewer.core.corpus.options import BATCH_TOKENS
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.architecture import Architecture
@@ -22,19 +24,17 @@ if TYPE_CHECKING:
     from bertviewer.api.corpus import Corpus
     from bertviewer.api.figure import Figure
     from bertviewer.api.formula import Formula
-    from bertviewer.api.reporting import ReportWishes
     from bertviewer.api.run import Run
-    from bertviewer.api.running import CorpusWishes
+    from bertviewer.report.options import Paper
 
 CPU = "cpu"
 
 
 class Model:
-    """A model that is open. Paths are those of ``named_modules()``, "" for the model itself.
+    """An open model. Paths are those of ``named_modules()``, "" for the model.
 
-    What takes long is done when it is asked for: weights are loaded for the first run, and the
-    formulas of a model that was never seen are derived for the first formula. One model is used
-    from one thread at a time.
+    Expensive work is done on demand: weights are loaded for the first run, and the formulas of an
+    unknown model are derived for the first formula. Use a model from one thread at a time.
 
         >>> import bertviewer
         >>> model = bertviewer.open("demo")
@@ -44,11 +44,11 @@ class Model:
         (384,)
 
     Attributes:
-        loaded: the model as the program has it.
+        loaded: the internal model.
     """
 
     def __init__(self, loaded: LoadedModel, progress: Progress) -> None:
-        """Models come from ``bertviewer.open``."""
+        """Use ``bertviewer.open``."""
         self.loaded = loaded
         self._progress = progress
 
@@ -65,8 +65,6 @@ class Model:
         )
 
     def _repr_html_(self) -> str:
-        from bertviewer.api.notebook import table_html
-
         title = f"{self.name}: {self.architecture.root.class_name}, {self.task}"
         rows = [
             (node.path, node.class_name, node.parameters, f"{100 * node.share:.2f} %")
@@ -77,40 +75,40 @@ class Model:
 
     @property
     def name(self) -> str:
-        """What was opened, as it was written."""
+        """The name that was opened."""
         return self.loaded.source.name
 
     @property
     def task(self) -> str:
-        """The head that it was opened with."""
+        """The task head."""
         return self.loaded.source.task.name
 
     @property
     def architecture(self) -> Architecture:
-        """All that is known of it, as plain frozen data, with what was derived so far."""
+        """The architecture as frozen data, with the formulas derived so far."""
         return self.loaded.architecture
 
-    @in_one_line
+    @with_error_lines
     def to_json(self) -> dict[str, Any]:
         """Return the document ``bertviewer.architecture/1``, with all formulas."""
         keys = self.loaded.load_report
         checkpoint = {"checkpoint": None if keys is None else keys.to_json()}
         return self.loaded.with_formulas(self._progress).to_json() | checkpoint
 
-    @in_one_line
+    @with_error_lines
     def summary(self, *, depth: int | None = None, parameters: bool = False) -> str:
-        """Return what ``bertviewer summary`` prints.
+        """Return the output of ``bertviewer summary``.
 
         Args:
-            depth: how many levels below the model are listed; all if left out.
-            parameters: whether the named parameters are listed too.
+            depth: number of levels to list below the model; all by default.
+            parameters: whether to list the named parameters, too.
         """
-        from bertviewer.report.key_report import summary_text
+        from bertviewer.report.summary import text
 
         architecture = self.loaded.with_kv_cache(self._progress)
-        return summary_text(architecture, self.loaded.load_report, depth, parameters)
+        return text(architecture, depth, parameters, self.loaded.load_report)
 
-    @in_one_line
+    @with_error_lines
     def modules(self) -> list[Row]:
         """Return a row for each module: path, class, counts, share, formulas."""
         self.loaded.with_formulas(self._progress)
@@ -120,11 +118,11 @@ class Model:
             row["repeat_count"] = 1 if node.repeat is None else node.repeat.count
         return rows
 
-    @in_one_line
+    @with_error_lines
     def parameters(self) -> list[Row]:
-        """Return a row for each named parameter: shape in numbers and letters, dtype, ties.
+        """Return a row for each named parameter: shape, symbolic shape, dtype, ties.
 
-        The dtype of a tensor that is stored as codes is "quantized".
+        The dtype of quantized tensors is "quantized".
         """
         self.loaded.with_formulas(self._progress)
         architecture = self.architecture
@@ -133,37 +131,37 @@ class Model:
             for tensor in architecture.parameters
         ]
 
-    @in_one_line
+    @with_error_lines
     def formula(self, path: str = "") -> Formula:
-        """Return how many parameters a module has and why, and what it computes."""
+        """Return a module's parameter count as a formula, and its forward formula."""
         from bertviewer.api.formula import formula_at
 
         _node(self.architecture, path)
         architecture = self.loaded.with_formulas(self._progress)
         return formula_at(_node(architecture, path), architecture)
 
-    @in_one_line
+    @with_error_lines
     def flow(self, path: str = "") -> dict[str, Any]:
-        """Return the flow of data through a module, the document ``bertviewer.flow/1``."""
+        """Return the data-flow graph of a module, the document ``bertviewer.flow/1``."""
         from bertviewer.report.flow_text import flow_of
 
         _node(self.architecture, path)
-        # The letters of shapes take as long as all formulas.
+        # Symbolic shapes need the formulas.
         architecture = self.loaded.with_formulas(self._progress)
         return flow_of(architecture, path).document(architecture.source)
 
-    @in_one_line
+    @with_error_lines
     def flow_text(self, path: str = "") -> str:
-        """Return the steps of a module in their order, as ``bertviewer flow`` prints them."""
+        """Return the output of ``bertviewer flow``: the steps of a module in order."""
         from bertviewer.report.flow_text import flow_of, flow_text
 
         _node(self.architecture, path)
         architecture = self.loaded.with_flows(self._progress)
         return flow_text(flow_of(architecture, path), architecture)
 
-    @in_one_line
+    @with_error_lines
     def figure(self, path: str = "") -> Figure:
-        """Return the drawing of a module: the flow of data through it."""
+        """Return a drawing of a module's data-flow graph."""
         from bertviewer.api.figure import Figure
         from bertviewer.report.flow_text import flow_of
         from bertviewer.report.pictures import Picture
@@ -173,18 +171,19 @@ class Model:
         picture = Picture(flow_of(architecture, path))
         return Figure(f"flow of {path or self.name}", picture, architecture, self.loaded.source)
 
-    @in_one_line
+    @with_error_lines
     def tensor(self, name: str) -> NDArray[Any]:
-        """Return a parameter as an array of numpy, read from the checkpoint without torch.
+        """Return a parameter as a NumPy array, read from the checkpoint without torch.
 
-        Floats that numpy has no type for become float32. What the checkpoint lacks is drawn at
-        random, as for a run; a model without weights has none before a run with random ones.
+        Floats that NumPy lacks are converted to float32. Tensors that are missing from the
+        checkpoint are random, as in a run; a model without weights has none before a run with
+        random ones.
         """
         from bertviewer.core.tensors.parameters import whole_tensor
 
         return whole_tensor(self.loaded, name, self._progress)
 
-    @in_one_line
+    @with_error_lines
     def run(
         self,
         text: str,
@@ -195,15 +194,15 @@ class Model:
         cut: bool = False,
         check: bool = False,
     ) -> Run:
-        """Run a sentence and watch every module.
+        """Run a sentence and record statistics of every module.
 
         Args:
             text: the sentence.
-            pair: a second one.
-            random_weights: whether a model without weights is run on seeded random ones.
-            device: where, as torch names it: ``cpu``, ``cuda``, ``cuda:0`` or ``mps``.
-            cut: whether a sentence that is too long is cut to what the model has positions for.
-            check: whether everything is checked, as ``Run.check()`` does, with a pass less.
+            pair: a second sentence.
+            random_weights: whether to run a model that has no weights with seeded random ones.
+            device: ``cpu``, ``cuda``, ``cuda:0`` or ``mps``.
+            cut: whether to truncate a text that exceeds the model's positions.
+            check: whether to check the run, like ``Run.check()`` but with one pass less.
         """
         from bertviewer.api.running import run_of
 
@@ -215,47 +214,67 @@ class Model:
             is_checked=check,
         )
 
-    @in_one_line
+    @with_error_lines
     def corpus(
         self,
         *data: str | PathLike[str],
         folder: str | PathLike[str],
-        **wishes: Unpack[CorpusWishes],
+        column: str | None = None,
+        batch_size: int | None = None,
+        batch_tokens: int = BATCH_TOKENS,
+        max_tokens: int | None = None,
+        limit: int | None = None,
+        shards: int | None = None,
+        modules: str = "*",
+        random_weights: bool = False,
+        device: str = CPU,
     ) -> Corpus:
-        """Run many sentences, or go on with a folder that has a part of it already.
+        """Run many sentences, or resume an interrupted corpus.
 
-        In a script that torchrun starts, each process runs shards of its own; the first one waits
-        for the others and writes the corpus, which is read there when it is first asked for.
+        In a script that torchrun starts, each process runs its share of the shards; the first one
+        waits for the others and writes the corpus.
 
         Args:
-            data: text files with a sentence a line, JSONL, CSV or Parquet, any of them gzipped.
-            folder: where the corpus is written.
-            wishes: ``column``, ``batch_size``, ``batch_tokens``, ``max_tokens``, ``limit``,
-                ``shards``, ``modules``, ``random_weights`` and ``device``, as of the command.
+            data: text files with one sentence per line, JSONL, CSV or Parquet, optionally gzipped.
+            folder: the folder to write.
+            column: column of JSONL, CSV and Parquet files with the sentences; ``text`` by default.
+            batch_size: maximum number of sentences per batch.
+            batch_tokens: maximum number of tokens per batch, padding included.
+            max_tokens: truncate sentences to this many tokens.
+            limit: stop after this many sentences.
+            shards: number of parts that the data is split into.
+            modules: measure only modules whose path matches this pattern.
+            random_weights: whether to run a model that has no weights with seeded random ones.
+            device: ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
         """
         from bertviewer.api.corpus import Corpus
         from bertviewer.api.running import corpus_of
+        from bertviewer.core.corpus.options import CorpusOptions
 
+        options = CorpusOptions(
+            *(column, batch_size, batch_tokens, max_tokens, limit, shards),
+            *(modules, random_weights, device),
+        )
         place = Path(folder)
-        found = corpus_of(self.loaded, [*map(Path, data)], place, wishes, self._progress)
+        found = corpus_of(self.loaded, [*map(Path, data)], place, options, self._progress)
         return Corpus(place, found, self.loaded)
 
-    @in_one_line
+    @with_error_lines
     def saved_runs(self) -> tuple[Run, Run | None]:
-        """Return the last run and run A of a ``.bertviewer`` file that was opened, as they were."""
+        """Return the last run and run A of a ``.bertviewer`` file that was opened."""
         from bertviewer.api.running import saved_runs
 
         return saved_runs(self.loaded, self._progress)
 
-    @in_one_line
+    @with_error_lines
     def compare(self, right: Model) -> Comparison:
-        """Compare another model with this one: configuration, and how far each tensor moved."""
+        """Compare another model with this one, which is the reference."""
         from bertviewer.api.comparison import Comparison
         from bertviewer.core.comparison.compare_models import compare_models
 
         return Comparison(compare_models(self.loaded, right.loaded, self._progress))
 
-    @in_one_line
+    @with_error_lines
     def report(
         self,
         file: str | PathLike[str],
@@ -264,32 +283,66 @@ class Model:
         against: Run | None = None,
         compare: Model | None = None,
         compare_from: Model | None = None,
-        **wishes: Unpack[ReportWishes],
+        sections: Sequence[str] | None = None,
+        layers: Sequence[int] | str | None = None,
+        statistic: str = "std",
+        paper: Paper = "a4",
+        title: str = "",
+        author: str = "",
+        grey: bool = False,
+        corpus: Corpus | str | PathLike[str] | None = None,
+        format: str | None = None,
     ) -> Path:
         """Write a report, and return its path.
 
-        It is the one that ``bertviewer report`` writes, and names the command that writes it again.
+        ``bertviewer report`` writes the same; the command is on the title page.
 
         Args:
-            file: it is written as its name ends: .pdf, .html, .md, .tex or .json.
-            run: what is told of a sentence, with all that was checked of it.
-            against: run A, to compare the run with.
-            compare: another model: a chapter says how it differs from this one.
-            compare_from: another model from which the way to this one is measured.
-            wishes: ``sections``, ``layers``, ``statistic``, ``paper``, ``title``, ``author``,
-                ``grey``, ``corpus`` and ``format``, as of the command.
+            file: its extension is .pdf, .html, .md, .tex or .json, unless ``format`` is given.
+            run: a run, with all of its checks.
+            against: run A, which ``run`` is compared with.
+            compare: another model that is compared with this one.
+            compare_from: the same, with the other model as the reference.
+            sections: names of the chapters; all that apply by default.
+            layers: layers to show in full, as numbers or a text such as "0, 2-4" or "all"; the
+                first and the last by default.
+            statistic: the statistic to plot by layer.
+            paper: ``a4`` or ``letter``.
+            title: the model's name by default.
+            author: author on the title page.
+            grey: whether to use shades of grey only.
+            corpus: a corpus of this model, or its folder.
+            format: pdf, html, markdown, latex or json.
         """
-        from bertviewer.api.reporting import ReportPlan
+        from bertviewer.api.corpus import Corpus
+        from bertviewer.api.reporting import plan_report, write_report
+        from bertviewer.report.options import Options
 
-        plan = ReportPlan(Path(file), self.loaded.source, **wishes)
+        folder, data = corpus, None
+        if isinstance(corpus, Corpus):
+            folder, data = corpus.folder, corpus.data
+        options = Options(
+            sections=None if sections is None else tuple(sections),
+            layers=layers if isinstance(layers, str) else ",".join(map(str, layers or ())),
+            statistic=statistic,
+            paper=paper,
+            title=title,
+            author=author,
+            grey=grey,
+            corpus=str(folder or ""),
+            format=format or "",
+        )
+        plan = plan_report(Path(file), self.loaded.source, options, data)
         left = None if compare_from is None else compare_from.loaded
         right = None if compare is None else compare.loaded
-        plan.write(self.loaded, run, against, left=left, right=right, progress=self._progress)
+        write_report(
+            plan, self.loaded, run, against, left=left, right=right, progress=self._progress
+        )
         return plan.path
 
 
 def _node(architecture: Architecture, path: str) -> ModuleNode:
-    """Return a module by its path."""
+    """Return the module at a path."""
     from bertviewer.report.flow_text import check_path
 
     nodes = {node.path: node for node in architecture.modules}

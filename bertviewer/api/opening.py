@@ -1,4 +1,4 @@
-"""Opens models for scripts and commands."""
+"""Opens and compares models and corpora, for scripts and commands."""
 
 from os import PathLike, fspath
 from pathlib import Path
@@ -6,23 +6,21 @@ from typing import overload
 
 from msgspec.structs import replace
 
-from bertviewer.api.comparison import Comparison
+from bertviewer.api.comparison import Comparison, CorpusComparison
 from bertviewer.api.corpus import Corpus
-from bertviewer.api.corpus_comparison import CorpusComparison
-from bertviewer.api.errors import in_one_line
+from bertviewer.api.errors import with_error_lines
 from bertviewer.api.model import Model
 from bertviewer.api.tables import Row
-from bertviewer.api.telling import told
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.pickles.consent import consent_message
 from bertviewer.core.sources.model_source import AUTO, BASE, ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import PRESETS
-from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.progress import Progress
+from bertviewer.core.util.errors import Cancelled, UserError
+from bertviewer.core.util.progress import Progress, no_progress
 
 
-@in_one_line
+@with_error_lines
 def open(
     model: str | PathLike[str],
     task: str | None = None,
@@ -34,28 +32,28 @@ def open(
     """Open a model.
 
     Args:
-        model: what the command line takes: ``demo``, a preset's name, a folder, a config.json,
-            weights, a ``.bertviewer`` file of runs, or ``hf://org/name``.
-        task: the head, as ``masked-lm``; the one that the weights were saved with if left out.
-        allow_pickle: whether a pickle may be read (.bin, .pt, .pth, .ckpt): only its tensors, in
-            a separate process.
-        offload: whether weights are read layer by layer, even if all fit into memory.
-        progress: called as ``progress(done, total, label)`` for all that the model does, ``total``
-            0 where it is not known; what it raises stops the work. Long steps without a report of
-            their own repeat the last one from another thread.
+        model: ``demo``, the name of a preset, a folder, a config.json, a file of weights, a
+            ``.bertviewer`` file, or ``hf://org/name``, as on the command line.
+        task: the head, such as ``masked-lm``; by default the one that was saved.
+        allow_pickle: whether to read pickled weights (.bin, .pt, .pth, .ckpt): tensors only, in a
+            sandboxed process.
+        offload: whether to load each layer's weights when it is called, even if all fit into
+            memory.
+        progress: called as ``progress(done, total, label)`` for all work on the model; ``total``
+            is 0 if it is unknown. An exception stops the work. Long steps repeat the last call
+            from another thread.
     """
     source = source_of(fspath(model), task or AUTO.name, allow_pickle)
-    return opened(replace(source, offload=offload), told(progress))
+    return opened(replace(source, offload=offload), _cancelling(progress))
 
 
-@in_one_line
+@with_error_lines
 def open_corpus(folder: str | PathLike[str], model: Model | None = None) -> Corpus:
-    """Open what ``Model.corpus`` or the command ``corpus`` wrote.
+    """Open the folder of ``Model.corpus`` or of the command ``corpus``.
 
     Args:
-        folder: where it is.
-        model: the model that it is of, which figures need; the demo and presets are opened when
-            they are needed.
+        folder: the folder.
+        model: the model of the corpus, for figures; built-in models are opened when needed.
     """
     from bertviewer.core.corpus.corpus import check_model
     from bertviewer.core.corpus.reading import read_corpus
@@ -97,7 +95,7 @@ def compare(
     *,
     progress: Progress | None = None,
 ) -> Comparison | CorpusComparison: ...
-@in_one_line
+@with_error_lines
 def compare(
     left: str | PathLike[str] | Model | Corpus,
     right: str | PathLike[str] | Model | Corpus,
@@ -106,15 +104,14 @@ def compare(
     *,
     progress: Progress | None = None,
 ) -> Comparison | CorpusComparison:
-    """Compare two models, counts, configuration and the values of every tensor, or two corpora.
+    """Compare two models (configuration, counts and the values of all tensors), or two corpora.
 
     Args:
-        left: a model, open or as ``open`` takes it, or a corpus, open or its folder: the one that
-            the right is compared with.
-        right: the other one.
-        task: the head of models that are opened here.
-        allow_pickle: as of ``open``.
-        progress: as of ``open``.
+        left: the reference: an open model or the name of one, or a corpus or its folder.
+        right: the model or corpus to compare with it.
+        task: head of the models that are opened here.
+        allow_pickle: as for ``open``.
+        progress: as for ``open``.
     """
     from bertviewer.core.corpus.reading import is_corpus
 
@@ -135,17 +132,17 @@ def compare(
         one if isinstance(one, Model) else source_of(fspath(one), task or AUTO.name, allow_pickle)
         for one in models
     ]
-    ours, theirs = _opened_pair(sources[0], sources[1], told(progress))
+    ours, theirs = _opened_pair(sources[0], sources[1], _cancelling(progress))
     return ours.compare(theirs)
 
 
 def _opened_pair(
     left: Model | ModelSource, right: Model | ModelSource, progress: Progress
 ) -> tuple[Model, Model]:
-    """Open what is not open yet, both with the same head where their families have it.
+    """Open two models with the same head, if their families have it.
 
-    Tensors have other names under another head. Of two models that were saved with different heads
-    the base models are compared.
+    Names of tensors depend on the head. For models that were saved with different heads, the base
+    models are returned.
     """
     if isinstance(left, Model):
         if not isinstance(right, Model):
@@ -161,15 +158,15 @@ def _opened_pair(
 
 
 def presets() -> list[Row]:
-    """Return a row for each configuration that comes with the program: its name and what it is."""
+    """Return a row for each built-in configuration: name and description."""
     return [{"name": preset.name, "description": preset.description} for preset in PRESETS]
 
 
 def source_of(name: str, task: str, allow_pickle: bool) -> ModelSource:
-    """Return the model of that name, once a pickle is agreed to.
+    """Return the model of that name.
 
     Raises:
-        UserError: there is none, or nobody agreed.
+        UserError: there is none, or it is a pickle and ``allow_pickle`` is false.
     """
     source = parse_source(name, task)
     if source.kind == "pickle" and not allow_pickle:
@@ -178,7 +175,7 @@ def source_of(name: str, task: str, allow_pickle: bool) -> ModelSource:
 
 
 def opened_like(source: ModelSource, other: Model, progress: Progress) -> Model:
-    """Open a model with another one's head, or with its own if its family has no such head."""
+    """Open a model with the head of another one, if its family has this head."""
     model, head = opened(source, progress), other.loaded.source.task
     if source.kind == "runs" or model.task == head.name or head.name not in model.loaded.tasks:
         return model
@@ -186,5 +183,20 @@ def opened_like(source: ModelSource, other: Model, progress: Progress) -> Model:
 
 
 def opened(source: ModelSource, progress: Progress) -> Model:
-    """Open a model; nothing is read of its weights but what they are."""
+    """Open a model; its weights are loaded when needed."""
     return Model(open_model(source, progress), progress)
+
+
+def _cancelling(progress: Progress | None) -> Progress:
+    """Return a progress callback whose exceptions cancel the work."""
+    if progress is None:
+        return no_progress
+
+    def report(done: int, total: int, label: str) -> None:
+        try:
+            progress(done, total, label)
+        except BaseException as error:
+            # Any other exception might be taken for a failure of the model.
+            raise Cancelled from error
+
+    return report

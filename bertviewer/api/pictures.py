@@ -1,31 +1,35 @@
-"""The figures of a run by their names: whoever adds one adds a line here."""
+"""The figures of a run and of a corpus by name. To add one, add a line to a table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.api.closer_look import CloserLook
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.errors import UserError
 
 if TYPE_CHECKING:
+    from bertviewer.core.corpus.corpus import Corpus
     from bertviewer.report.pictures import Picture
+    from bertviewer.report.run_details import RunContext
 
 FigureName = Literal["layers", "norms", "similarity", "attention", "heads", "histogram"]
-FIGURE_NAMES: tuple[FigureName, ...] = get_args(FigureName)
+CorpusFigureName = Literal["layers", "heads", "histogram"]
+HeadMeasure = Literal["entropy", "distance", "cls", "sep"]
+
+# What is imported inside functions needs numpy or Qt's plots.
 
 
-class Wish(Struct, frozen=True):
-    """What can be chosen of a figure.
+class FigureOptions(Struct, frozen=True):
+    """Options of a run's figure.
 
     Attributes:
-        statistic: what is drawn layer by layer.
-        layer: a layer of attention, by its number or its path.
-        head: one head of it; ``None`` for all.
-        state: a hidden state; -1 is the last one.
+        statistic: the statistic to plot by layer.
+        layer: number or path of an attention module.
+        head: one of its heads, ``None`` for all.
+        state: index of a hidden state, -1 for the last one.
         path: a module.
     """
 
@@ -36,117 +40,182 @@ class Wish(Struct, frozen=True):
     path: str = ""
 
 
-def picture_of(name: str, look: CloserLook, wish: Wish) -> "Picture":
-    """Return a figure, not drawn yet.
+def picture_of(name: str, context: "RunContext", options: FigureOptions) -> "Picture":
+    """Return a figure of a run, to be drawn.
 
     Raises:
-        UserError: there is none of that name, or it has no such layer, head or statistic.
+        UserError: there is no such figure, layer, head or statistic.
     """
-    if name not in _PICTURES:
-        raise UserError(f"there is no figure {name!r}; available: {', '.join(FIGURE_NAMES)}")
-    picture = _PICTURES[name](look, wish)
-    return with_random_words(picture, look.run.source, look.model.architecture)
+    if name not in _RUN_PICTURES:
+        raise UserError(f"there is no figure {name!r}; available: {', '.join(_RUN_PICTURES)}")
+    picture = _RUN_PICTURES[name](context, options)
+    return _with_warning(picture, context.run.source, context.model.architecture)
 
 
-def with_random_words(
-    picture: "Picture", source: SourceInfo, architecture: Architecture
+def picture_of_corpus(
+    name: str, architecture: Architecture, corpus: "Corpus", path: str, measure: str
 ) -> "Picture":
-    """Return a picture whose numbers say that chance made the weights, where it did."""
-    from bertviewer.charts.chart import GridChart, HeadsChart, HistogramChart, LineChart
-    from bertviewer.report.random_words import random_words
+    """Return a figure of a corpus, to be drawn.
 
-    words = random_words(source, architecture.tensor_count)
-    if words is None:
+    Raises:
+        UserError: there is no such figure, module or measure.
+    """
+    if name not in _CORPUS_PICTURES:
+        raise UserError(f"there is no figure {name!r}; available: {', '.join(_CORPUS_PICTURES)}")
+    picture = _CORPUS_PICTURES[name](architecture, corpus, path, measure)
+    source = SourceInfo.from_json(corpus.manifest["source"])
+    return _with_warning(picture, source, architecture)
+
+
+def _with_warning(picture: "Picture", source: SourceInfo, architecture: Architecture) -> "Picture":
+    """Return a picture whose titles say if weights are random."""
+    from bertviewer.charts.chart import GridChart, HeadsChart, HistogramChart, LineChart
+    from bertviewer.report.summary import random_weights_warning
+
+    warning = random_weights_warning(source, architecture.tensor_count)
+    if warning is None:
         return picture
+    short = warning.short
     match picture.drawn:
         case LineChart() as chart:
-            # A line whose values are something else than the title says has words of its own.
+            # Lines of another quantity than the title's have a title of their own.
             lines = tuple(
-                replace(line, measure=line.measure and f"{line.measure}, {words.short}")
+                replace(line, measure=line.measure and f"{line.measure}, {short}")
                 for line in chart.lines
             )
-            title = f"{chart.y_title}, {words.short}"
+            title = f"{chart.y_title}, {short}"
             return replace(picture, drawn=replace(chart, lines=lines, y_title=title))
         case HistogramChart() as chart:
-            # The table of a density has the counts, of which the title says nothing.
+            # The CSV of a density has counts, to which the title does not refer.
             series = tuple(
-                replace(bars, label=f"{bars.label}, {words.short}") if chart.is_density else bars
+                replace(bars, label=f"{bars.label}, {short}") if chart.is_density else bars
                 for bars in chart.series
             )
-            title = f"{chart.y_title}, {words.short}"
+            title = f"{chart.y_title}, {short}"
             return replace(picture, drawn=replace(chart, series=series, y_title=title))
         case GridChart() | HeadsChart() as grid:
-            title = f"{grid.value_title}, {words.short}"
+            title = f"{grid.value_title}, {short}"
             return replace(picture, drawn=replace(grid, value_title=title))
     return picture
 
 
-def _layers(look: CloserLook, wish: Wish) -> "Picture":
+def _layers(context: "RunContext", options: FigureOptions) -> "Picture":
     from bertviewer.charts.layers import check_statistic, layer_chart
     from bertviewer.report.pictures import Picture
 
-    check_statistic(wish.statistic)
-    look.check_path(wish.path)
-    return Picture(layer_chart(look.model.architecture, look.run, wish.statistic, wish.path))
+    check_statistic(options.statistic)
+    context.check_path(options.path)
+    architecture = context.model.architecture
+    return Picture(layer_chart(architecture, context.run, options.statistic, options.path))
 
 
-def _norms(look: CloserLook, _wish: Wish) -> "Picture":
+def _norms(context: "RunContext", _options: FigureOptions) -> "Picture":
     from bertviewer.charts.token_charts import norms_chart
     from bertviewer.report.pictures import Picture
 
-    return Picture(norms_chart(look.run), height=290)
+    return Picture(norms_chart(context.run), height=290)
 
 
-def _similarity(look: CloserLook, wish: Wish) -> "Picture":
+def _similarity(context: "RunContext", options: FigureOptions) -> "Picture":
     from bertviewer.charts.token_charts import similarity_chart
     from bertviewer.report.pictures import Picture
 
-    states = range(len(look.run.hidden_states))
-    if not -len(states) <= wish.state < len(states):
-        raise UserError(f"there is no hidden state {wish.state}; this run has {len(states)}")
-    return Picture(similarity_chart(look.run, states[wish.state]), 560, 560)
+    states = range(len(context.run.hidden_states))
+    if not -len(states) <= options.state < len(states):
+        raise UserError(f"there is no hidden state {options.state}; this run has {len(states)}")
+    return Picture(similarity_chart(context.run, states[options.state]), 560, 560)
 
 
-def _attention(look: CloserLook, wish: Wish) -> "Picture":
+def _attention(context: "RunContext", options: FigureOptions) -> "Picture":
     from bertviewer.charts.attention import RunAttention, head_chart, heads_chart
     from bertviewer.report.pictures import Picture
 
-    layer = look.attention_layer(wish.layer)
-    maps = look.attention(layer)
-    attended, heads = RunAttention(look.run, maps, layer), len(maps.probabilities)
-    if wish.head is None:
+    layer = context.attention_layer(options.layer)
+    maps = context.attention(layer)
+    attended, heads = RunAttention(context.run, maps, layer), len(maps.probabilities)
+    if options.head is None:
         rows = -(-heads // 6)
         return Picture(heads_chart(attended), 680, 24 + 128 * rows)
-    if not 0 <= wish.head < heads:
-        raise UserError(f"{layer.name} has no head {wish.head}; available: 0 to {heads - 1}")
-    return Picture(head_chart(attended, wish.head), 620, 620)
+    if not 0 <= options.head < heads:
+        raise UserError(f"{layer.name} has no head {options.head}; available: 0 to {heads - 1}")
+    return Picture(head_chart(attended, options.head), 620, 620)
 
 
-def _heads(look: CloserLook, _wish: Wish) -> "Picture":
+def _heads(context: "RunContext", _options: FigureOptions) -> "Picture":
     from bertviewer.charts.attention import head_measures_chart
     from bertviewer.core.analysis.attention_maps import head_measures
     from bertviewer.report.pictures import Picture
 
-    found = {layer: look.attention(layer) for layer in look.attention_layers()}
+    found = {layer: context.attention(layer) for layer in context.attention_layers}
     if not found:
         raise UserError("this run has no attention to show")
-    figures = {layer: head_measures(maps, look.run) for layer, maps in found.items()}
-    return Picture(head_measures_chart(tuple(found), figures, "entropy"), 680, 90 + 22 * len(found))
+    measures = {layer: head_measures(maps, context.run) for layer, maps in found.items()}
+    return Picture(
+        head_measures_chart(tuple(found), measures, "entropy"), 680, 90 + 22 * len(found)
+    )
 
 
-def _histogram(look: CloserLook, wish: Wish) -> "Picture":
+def _histogram(context: "RunContext", options: FigureOptions) -> "Picture":
     from bertviewer.charts.statistics import histogram_chart
     from bertviewer.report.pictures import Picture
 
-    statistics = look.called(wish.path).statistics
-    return Picture(histogram_chart(look.histogram(wish.path), statistics))
+    statistics = context.called(options.path).statistics
+    return Picture(histogram_chart(context.histogram(options.path), statistics))
 
 
-_PICTURES: dict[str, Callable[[CloserLook, Wish], "Picture"]] = {
+def _corpus_layers(
+    architecture: Architecture, corpus: "Corpus", _path: str, _measure: str
+) -> "Picture":
+    from bertviewer.charts.corpus import quantile_chart
+    from bertviewer.report.pictures import Picture
+
+    return Picture(quantile_chart(architecture, corpus))
+
+
+def _corpus_heads(
+    architecture: Architecture, corpus: "Corpus", _path: str, measure: str
+) -> "Picture":
+    from bertviewer.charts.attention import head_measures_chart
+    from bertviewer.charts.corpus import corpus_heads
+    from bertviewer.report.pictures import Picture
+
+    known = get_args(HeadMeasure)
+    if measure not in known:
+        raise UserError(
+            f"the heads of a corpus have no measure {measure!r}; available: {', '.join(known)}"
+        )
+    layers, figures = corpus_heads(architecture, corpus)
+    if not layers:
+        raise UserError("this corpus has no attention to show")
+    chosen: HeadMeasure = next(each for each in known if each == measure)
+    return Picture(head_measures_chart(layers, figures, chosen), 680, 90 + 22 * len(layers))
+
+
+def _corpus_histogram(
+    _architecture: Architecture, corpus: "Corpus", path: str, _measure: str
+) -> "Picture":
+    from bertviewer.charts.corpus import corpus_histogram
+    from bertviewer.report.pictures import Picture
+
+    sums = corpus.of(path)
+    if sums is None:
+        raise UserError(f"{path or 'the model'} was not measured in this corpus")
+    chart = corpus_histogram(sums)
+    if chart is None:
+        raise UserError(f"{path or 'the model'} has no two distinct values to plot")
+    return Picture(chart)
+
+
+_RUN_PICTURES: Mapping[str, Callable[["RunContext", FigureOptions], "Picture"]] = {
     "layers": _layers,
     "norms": _norms,
     "similarity": _similarity,
     "attention": _attention,
     "heads": _heads,
     "histogram": _histogram,
+}
+_CORPUS_PICTURES: Mapping[str, Callable[[Architecture, "Corpus", str, str], "Picture"]] = {
+    "layers": _corpus_layers,
+    "heads": _corpus_heads,
+    "histogram": _corpus_histogram,
 }

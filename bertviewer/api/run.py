@@ -1,67 +1,52 @@
-"""What one sentence did to a model, as a script reads it."""
+"""A run of a sentence, for scripts."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from msgspec.structs import replace
 
-from bertviewer.api.closer_look import CloserLook
-from bertviewer.api.errors import in_one_line
+from bertviewer.api.errors import with_error_lines
 from bertviewer.api.figure import Figure
-from bertviewer.api.notebook import table_html
-from bertviewer.api.pictures import FigureName, Wish, picture_of
-from bertviewer.api.tables import Row, row_of
+from bertviewer.api.pictures import FigureName, FigureOptions, picture_of
+from bertviewer.api.tables import Row, row_of, table_html
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check import Check, merge_checks
-from bertviewer.core.util.progress import Progress
-from bertviewer.report.recipe import SavedRun
 
 if TYPE_CHECKING:
+
     import numpy as np
     from numpy.typing import NDArray
 
-    from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.runs.activation_cache import ActivationCache
+    from bertviewer.report.run_details import RunContext
 
 
 class Values(NamedTuple):
-    """What a module took and gave in one call, by the names of its arguments and outputs."""
+    """Inputs and outputs of a module in one call, by the names of its arguments and outputs."""
 
     took: "dict[str, NDArray[Any]]"
     gave: "dict[str, NDArray[Any]]"
 
 
 class Run:
-    """One sentence's way through a model.
+    """A run of one sentence.
 
-    Tables are lists of plain dicts. Values, attention and checks are calculated when they are asked
-    for, by calling a layer once more: nothing of them is kept.
+    Tables are lists of plain dicts. Values, attention and checks are not stored: each call
+    replays a part of the model.
 
         >>> import bertviewer
         >>> run = bertviewer.open("demo").run("Hello, BERT.")
-        >>> took, gave = run.values("pooler.dense")
-        >>> took["input"].shape, gave["output"].shape
+        >>> inputs, outputs = run.values("pooler.dense")
+        >>> inputs["input"].shape, outputs["output"].shape
         ((1, 384), (1, 384))
         >>> all(step["ok"] for step in run.check("pooler"))
         True
 
     Attributes:
-        closer_look: what that is done with.
-        saved: the file that the run was read from, ``None`` for one that was made here.
+        context: the run, its model and its activation cache.
     """
 
-    def __init__(
-        self,
-        model: "LoadedModel",
-        data: ActivationRun,
-        kept: "ActivationCache | None",
-        progress: Progress,
-        saved: SavedRun | None = None,
-        *,
-        whole_check: Check | None = None,
-    ) -> None:
-        """Runs come from ``Model.run`` and ``Model.saved_runs``."""
-        self.closer_look = CloserLook(model, data, kept, progress)
-        self.saved = saved
+    def __init__(self, context: "RunContext", whole_check: Check | None = None) -> None:
+        """Use ``Model.run`` or ``Model.saved_runs``."""
+        self.context = context
         self._checks: dict[str, Check] = {}
         self._whole_check = whole_check
 
@@ -78,10 +63,8 @@ class Run:
         if self.is_random:
             title += " (random weights)"
         tokens = [(n, t["text"], t["id"], t["segment"]) for n, t in enumerate(self.tokens)]
-        rows = [
-            (row["path"], row["class"], row["mean"], row["std"], row["min"], row["max"])
-            for row in self.statistics()
-        ]
+        names = ("path", "class", "mean", "std", "min", "max")
+        rows = [[row[name] for name in names] for row in self.statistics()]
         return "\n".join(
             (
                 table_html(title, ("", "Token", "Id", "Segment"), tokens),
@@ -91,8 +74,8 @@ class Run:
 
     @property
     def data(self) -> ActivationRun:
-        """All figures of the run, as plain frozen data."""
-        return self.closer_look.run
+        """The run as frozen data."""
+        return self.context.run
 
     @property
     def text(self) -> str:
@@ -106,12 +89,12 @@ class Run:
 
     @property
     def device(self) -> str:
-        """Where it was run, as torch names it."""
+        """The device of the run, by torch's name."""
         return self.data.device
 
     @property
     def is_random(self) -> bool:
-        """Whether all weights were drawn at random, so that no figure means anything."""
+        """Whether all weights are random, so that results are meaningless."""
         return self.data.source.weights == "random"
 
     @property
@@ -124,87 +107,90 @@ class Run:
         """The hidden states, [tokens, D] each, the embeddings first."""
         return self.data.hidden_states
 
+    @property
+    def checked(self) -> tuple[bool, tuple[str, ...]]:
+        """Whether the whole run was checked, and the modules that were checked one by one."""
+        return self._whole_check is not None, tuple(self._checks)
+
     def statistics(self) -> list[Row]:
-        """Return a row for each module that was called: shapes, statistics, multiply-adds."""
+        """Return a row for each called module: shapes, statistics, multiply-adds."""
         return [row_of(row) for row in self.to_json()["modules"]]
 
-    @in_one_line
+    @with_error_lines
     def values(self, path: str = "", *, call: int = 0) -> Values:
-        """Return what the module at ``path`` took and gave, as arrays of numpy.
+        """Return inputs and outputs of the module at ``path`` as NumPy arrays.
 
-        They are of the model's own dtype, with the batch of 1; numpy has no bfloat16, so that is
-        widened to float32. ``call`` chooses one of the calls of a shared layer.
+        They have the model's dtype and a batch dimension of 1; bfloat16, which NumPy lacks, is
+        converted to float32. ``call`` is the index of a shared layer's call.
         """
-        look = self.closer_look
-        look.called(path, call)
-        kept = look.capture
-        from bertviewer.core.replay.cached_run import CachedRun
+        self.context.called(path, call)
+        cached, progress = self.context.cached, self.context.progress
         from bertviewer.core.replay.module_tensors import module_tensors
         from bertviewer.core.tensors.parameters import as_arrays
 
-        took, gave = module_tensors(
-            CachedRun(look.model, self.data, kept), path, look.progress, call=call
-        )
-        return Values(as_arrays(took), as_arrays(gave))
+        inputs, outputs = module_tensors(cached, path, progress, call=call)
+        return Values(as_arrays(inputs), as_arrays(outputs))
 
     def attentions(self) -> list[Row]:
-        """Return a row for each attention that was called; one outside of layers has layer -1."""
+        """Return a row for each called attention module; one outside of layers has layer -1."""
         return [
             {
-                "path": one.path,
-                "call": one.call,
-                "layer": -1 if one.number is None else one.number,
-                "stack": one.stack,
-                "kind": one.kind,
-                "name": one.name,
+                "path": layer.path,
+                "call": layer.call,
+                "layer": -1 if layer.number is None else layer.number,
+                "stack": layer.stack,
+                "kind": layer.kind,
+                "name": layer.name,
             }
-            for one in self.closer_look.attention_layers()
+            for layer in self.context.attention_layers
         ]
 
-    @in_one_line
+    @with_error_lines
     def attention(self, layer: int | str = 0, *, call: int = 0) -> "NDArray[np.floating[Any]]":
-        """Return what each head of a layer takes from each token: heads × tokens × tokens.
+        """Return the attention weights of a layer: heads × queries × keys.
 
         Args:
-            layer: the number of a layer, or the path of an attention, as ``attentions()`` has them.
-            call: which call of an attention that layers share, if it is named by its path.
+            layer: number of a layer, or path of an attention module as in ``attentions()``.
+            call: index of a shared module's call, if ``layer`` is a path.
         """
-        look = self.closer_look
-        return look.attention(look.attention_layer(layer, call)).probabilities
+        return self.context.attention(self.context.attention_layer(layer, call)).probabilities
 
-    @in_one_line
+    @with_error_lines
     def check(self, path: str | None = None) -> list[Row]:
-        """Recompute what modules gave in float64 from plain tensor maths, and compare.
+        """Recompute outputs in float64 from the recorded inputs, and compare.
 
         Args:
-            path: a module, with the heads of its attentions; all that was called if left out.
+            path: a module, which includes the heads of its attention; all called ones by default.
 
         Returns:
-            A row for each step: ``ok`` says whether the largest deviation is within what rounding
-            may do.
+            A row for each step; ``ok`` says whether the largest difference is within the
+            tolerance.
         """
-        if self.saved is not None:
-            found = self.data.check or Check(())
-            return [step.to_json() for step in found.steps if path in (None, step.path)]
-        look = self.closer_look
+        context = self.context
+        if context.recorded.file:
+            saved = self.data.check or Check(())
+            return [step.to_json() for step in saved.steps if path in (None, step.path)]
         if path is not None:
-            look.called(path)
+            self.context.called(path)
         from bertviewer.core.checks.check import check_all, check_module
 
+        model, cache = context.model, context.cached.cache
         if path is None:
-            found = self._whole_check = check_all(look.model, look.capture, look.progress)
+            found = self._whole_check = check_all(model, cache, context.progress)
         else:
-            found = self._checks[path] = check_module(look.model, look.capture, path, look.progress)
-        every = self._whole_check or merge_checks(self._checks, look.model.architecture)
-        self.closer_look = replace(look, run=replace(self.data, check=every))
+            found = check_module(model, cache, path, context.progress)
+            self._checks[path] = found
+        check = self._whole_check or merge_checks(self._checks, model.architecture)
+        recorded = replace(context.recorded, run=replace(self.data, check=check))
+        self.context = replace(context, recorded=recorded)
         return [step.to_json() for step in found.steps]
 
     def unchecked(self) -> list[Row]:
-        """Return a row for each module that was to be checked and could not be, with the reason."""
+        """Return a row for each module that could not be checked, with the reason."""
         found = () if self.data.check is None else self.data.check.unchecked
-        return [{"path": one.path, "reason": one.reason} for one in found]
+        return [{"path": each.path, "reason": each.reason} for each in found]
 
-    @in_one_line
+    @with_error_lines
     def figure(
         self,
         name: FigureName,
@@ -218,22 +204,24 @@ class Run:
         """Return a figure of the run.
 
         Args:
-            name: ``layers`` (a statistic layer by layer, and of the part that ``path`` is),
-                ``norms`` (of every token in every hidden state), ``similarity`` (of all tokens in a
-                hidden state), ``attention`` (of a layer: all heads, or one), ``heads`` (the entropy
-                of all heads of all layers) or ``histogram`` (of what the module at ``path`` gave).
+            name: ``layers`` (a statistic by layer, also of the part at ``path``), ``norms`` (of
+                every token in every hidden state), ``similarity`` (of all tokens in a hidden
+                state), ``attention`` (of a layer: all heads, or one), ``heads`` (the entropy of
+                all heads) or ``histogram`` (of the output of the module at ``path``).
             statistic: mean, std, min, max, rms, zero_fraction, nan_count, inf_count or mean ± std.
-            layer: the layer of ``attention``, as of the method of that name.
-            head: one head of it.
+            layer: the layer of ``attention``, as in the method of that name.
+            head: one of its heads.
             state: the hidden state of ``similarity``, 0 for the embeddings.
             path: a module.
         """
-        look = self.closer_look
-        picture = picture_of(name, look, Wish(statistic, layer, head, state, path))
-        return Figure(name, picture, look.model.architecture, look.model.source)
+        options = FigureOptions(statistic, layer, head, state, path)
+        model = self.context.model
+        return Figure(
+            name, picture_of(name, self.context, options), model.architecture, model.source
+        )
 
     def summary(self) -> str:
-        """Return what ``bertviewer run`` prints."""
+        """Return the output of ``bertviewer run``."""
         from bertviewer.report.run_text import run_text
 
         return run_text(self.data)
@@ -241,8 +229,3 @@ class Run:
     def to_json(self) -> dict[str, Any]:
         """Return the document ``bertviewer.run/1``."""
         return self.data.to_json()
-
-    @property
-    def checked(self) -> tuple[bool, tuple[str, ...]]:
-        """Whether everything was checked, and the modules that were checked by themselves."""
-        return self._whole_check is not None, tuple(self._checks)

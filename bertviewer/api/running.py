@@ -1,53 +1,27 @@
-"""Runs of an open model: of a sentence or of many, or read from a file that was opened."""
+"""Runs of an open model: a sentence, a corpus, or the runs of a file that was opened."""
 
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from bertviewer.api.arguments import check_wishes
 from bertviewer.api.run import Run
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.replay.recorded_run import RecordedRun
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.tokenization.sentence import check_text
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
-from bertviewer.report.recipe import SavedRun, corpus_command
+from bertviewer.report.run_details import RunContext
 
 if TYPE_CHECKING:
     from bertviewer.core.corpus.corpus import Corpus
     from bertviewer.core.corpus.making import Process
     from bertviewer.core.corpus.options import CorpusOptions
-
-
-class CorpusWishes(TypedDict, total=False):
-    """What can be chosen of a run over a corpus.
-
-    Attributes:
-        column: of JSONL, CSV and Parquet; ``text`` if left out.
-        batch_size: so many sentences at most are run together.
-        batch_tokens: so many tokens at most, padding included.
-        max_tokens: longer sentences are cut to so many.
-        limit: so many sentences of the data at most.
-        shards: parts that the data are run in; what was stopped goes on with those that are left.
-        modules: a pattern of the paths that are measured, as ``encoder.layer.*``.
-        random_weights: whether a model without weights is run on seeded random ones.
-        device: ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
-    """
-
-    column: str | None
-    batch_size: int | None
-    batch_tokens: int
-    max_tokens: int | None
-    limit: int | None
-    shards: int | None
-    modules: str
-    random_weights: bool
-    device: str
 
 
 def run_of(
@@ -59,7 +33,7 @@ def run_of(
     device: str,
     is_checked: bool,
 ) -> Run:
-    """Run a sentence, check what came of it if that is wished for, and keep what a look takes.
+    """Run a sentence, and check the run if requested.
 
     Raises:
         UserError: the sentence, the model or the device does not allow it.
@@ -77,82 +51,15 @@ def run_of(
     from bertviewer.core.runs.running import run_sentence
 
     device = find_device(device)
-    kept = ActivationCache("everything" if is_checked else "units")
-    found = run_sentence(
-        model, sentence, progress, random_weights=random_weights, cache=kept, device=device
+    cache = ActivationCache("everything" if is_checked else "units")
+    run = run_sentence(
+        model, sentence, progress, random_weights=random_weights, cache=cache, device=device
     )
-    if not is_checked:
-        return Run(model, found, kept, progress)
-    check = check_run(model, kept, progress=progress)
-    kept = kept.units(unit_paths(model.architecture))
-    return Run(model, replace(found, check=check), kept, progress, whole_check=check)
-
-
-def corpus_of(
-    model: LoadedModel,
-    data: Sequence[Path],
-    folder: Path,
-    wishes: CorpusWishes,
-    progress: Progress,
-) -> "Corpus | None":
-    """Run many sentences, or what is left of them; ``None`` unless this is the first process.
-
-    Raises:
-        UserError: the data, the folder, the model or the device does not allow it.
-    """
-    choices = check_corpus(model.source, folder, wishes)
-    if not data:
-        raise UserError("a corpus needs data; give a file of sentences")
-    model.check_weights(choices.random_weights)
-    model.prepare_tokenizer()
-    from bertviewer.core.corpus.making import CorpusRequest, make_corpus
-    from bertviewer.core.runs.device import find_device
-    from bertviewer.core.util import libraries
-
-    libraries.load(progress)
-    process = _process(wishes.get("device", "cpu"))
-    find_device(process.device)
-    # In another folder it is the same.
-    command = corpus_command(model.source, data, Path(folder.name or folder), choices)
-    stdin = None if sys.stdin is None else sys.stdin.buffer
-    wish = CorpusRequest(tuple(data), choices, folder, command)
-    return make_corpus(model, wish, progress, process, stdin)
-
-
-def check_corpus(source: ModelSource, folder: Path, wishes: CorpusWishes) -> "CorpusOptions":
-    """Check what can be before a model is open; return what figures and shards hang on.
-
-    Raises:
-        UserError: a number is out of bounds, or the folder does not take a corpus.
-    """
-    from bertviewer.core.corpus.making import check_folder
-    from bertviewer.core.corpus.options import CorpusOptions
-
-    check_wishes("a corpus", wishes, CorpusWishes)
-    choices = CorpusOptions(**wishes)
-    choices = replace(choices, device=choices.device.partition(":")[0])
-    choices.check()
-    check_folder(folder, source)
-    return choices
-
-
-def is_first_process() -> bool:
-    """Whether this is the first of torchrun's processes, or the only one."""
-    return _number("RANK", 0) == 0
-
-
-def _process(device: str) -> "Process":
-    """Return this process, as torchrun describes it in the environment."""
-    from bertviewer.core.corpus.making import Process, threads_for
-
-    if device == "cuda":
-        device = f"cuda:{_number('LOCAL_RANK', 0)}"
-    return Process(_number("RANK", 0), _number("WORLD_SIZE", 1), threads_for(device), device)
-
-
-def _number(name: str, default: int) -> int:
-    value = os.environ.get(name, "")
-    return int(value) if value.isdecimal() else default
+    check = None
+    if is_checked:
+        check = check_run(model, cache, progress=progress)
+        run, cache = replace(run, check=check), cache.units(unit_paths(model.architecture))
+    return Run(RunContext(model, RecordedRun(run, cache, model), progress), check)
 
 
 def saved_runs(model: LoadedModel, progress: Progress) -> tuple[Run, Run | None]:
@@ -167,10 +74,78 @@ def saved_runs(model: LoadedModel, progress: Progress) -> tuple[Run, Run | None]
     from bertviewer.core.saved_runs.file_format import check_belongs, read_runs
     from bertviewer.core.schema.check import merge_checks
 
+    def loaded(run: ActivationRun, *, is_a: bool) -> Run:
+        recorded = RecordedRun(run, None, model, file=source.name, is_saved_a=is_a)
+        return Run(RunContext(model, recorded, progress))
+
     file = read_runs(source.path, progress)
     check_belongs(source.path, file, model.architecture)
     check = merge_checks(file.checks, model.architecture) or file.run.check
-    last = Run(model, replace(file.run, check=check), None, progress, SavedRun(source.name))
-    if file.baseline is None:
-        return last, None
-    return last, Run(model, file.baseline, None, progress, SavedRun(source.name, is_a=True))
+    last = loaded(replace(file.run, check=check), is_a=False)
+    return last, None if file.baseline is None else loaded(file.baseline, is_a=True)
+
+
+def corpus_of(
+    model: LoadedModel,
+    data: Sequence[Path],
+    folder: Path,
+    options: "CorpusOptions",
+    progress: Progress,
+) -> "Corpus | None":
+    """Run many sentences, or the rest of an interrupted corpus; ``None`` in all other processes.
+
+    Raises:
+        UserError: the data, the folder, the model or the device does not allow it.
+    """
+    check_corpus(model.source, folder, options)
+    if not data:
+        raise UserError("a corpus needs data; give a file of sentences")
+    model.check_weights(options.random_weights)
+    model.prepare_tokenizer()
+    from bertviewer.core.corpus.making import CorpusRequest, make_corpus
+    from bertviewer.core.runs.device import find_device
+    from bertviewer.core.util import libraries
+    from bertviewer.report.command import corpus_command
+
+    libraries.load(progress)
+    process = _process(options.device)
+    find_device(process.device)
+    options = replace(options, device=options.device.partition(":")[0])
+    # The command is the same wherever the folder is.
+    command = corpus_command(model.source, data, Path(folder.name or folder), options)
+    stdin = None if sys.stdin is None else sys.stdin.buffer
+    return make_corpus(
+        model, CorpusRequest(tuple(data), options, folder, command), progress, process, stdin
+    )
+
+
+def check_corpus(source: ModelSource, folder: Path, options: "CorpusOptions") -> None:
+    """Check the options and the folder of a corpus before a model is open.
+
+    Raises:
+        UserError: a number is out of bounds, or the folder cannot have a corpus.
+    """
+    from bertviewer.core.corpus.making import check_folder
+
+    options.check()
+    check_folder(folder, source)
+
+
+def is_first_process() -> bool:
+    """Return whether this is the first of torchrun's processes, or the only one."""
+    return _environment_number("RANK", 0) == 0
+
+
+def _process(device: str) -> "Process":
+    """Return this process, as torchrun describes it in the environment."""
+    from bertviewer.core.corpus.making import Process, threads_for
+
+    if device == "cuda":
+        device = f"cuda:{_environment_number('LOCAL_RANK', 0)}"
+    rank, count = _environment_number("RANK", 0), _environment_number("WORLD_SIZE", 1)
+    return Process(rank, count, threads_for(device), device)
+
+
+def _environment_number(name: str, default: int) -> int:
+    value = os.environ.get(name, "")
+    return int(value) if value.isdecimal() else default

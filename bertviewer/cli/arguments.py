@@ -1,4 +1,4 @@
-"""The arguments of the command line. Nothing here imports torch or Qt."""
+"""The arguments of the command line, without torch and Qt."""
 
 import argparse
 from collections.abc import Sequence
@@ -70,22 +70,22 @@ EXAMPLES = {
     "corpus-merge": ("bertviewer corpus-merge out-1 out-2 -o out",),
     "presets": ("bertviewer presets",),
 }
-"""Commands for the end of each ``--help``; tests parse them."""
+"""Examples at the end of each ``--help``, which tests parse."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Argument errors as the one line that every other error of the program gets."""
+    """Reports wrong arguments as a ``UserError``."""
 
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message} (see '{self.prog} --help')")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the parsed command line; ``command`` is ``window`` if none was named.
+    """Parse the command line; ``command`` is ``window`` if no command is named.
 
     Raises:
         UserError: the arguments are wrong.
-        SystemExit: ``--help`` or ``--version`` was asked for, and has been printed.
+        SystemExit: after ``--help`` or ``--version``.
     """
     if arguments and arguments[0] in COMMANDS:
         parser = _command_parser(arguments[0])
@@ -257,22 +257,22 @@ def _add_sentence(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_choices(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``report``; its chapters are imported only here."""
+    """Add the fields of ``report.options.Options``, which is imported only here."""
     from bertviewer.charts.layers import STATISTICS
-    from bertviewer.report.choices import PAPERS
-    from bertviewer.report.contents import CHAPTERS
+    from bertviewer.report.catalogue import CHAPTERS
     from bertviewer.report.formats.formats import FORMATS
-    from bertviewer.report.subject import STATISTIC
+    from bertviewer.report.options import PAPERS, STATISTIC
 
     parser.add_argument(
         "--format",
         choices=[form.name for form in FORMATS],
+        default="",
         help="format of the report (default: by the extension of FILE)",
     )
     names = ", ".join(chapter.name for chapter in CHAPTERS)
     parser.add_argument(
         "--sections",
-        type=_words,
+        type=_names,
         metavar="NAME,…",
         help=f"chapters to include (default: all that apply): {names}",
     )
@@ -323,13 +323,13 @@ def _add_comparisons(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--corpus",
-        type=Path,
+        default="",
         metavar="FOLDER",
         help="add the corpus statistics that 'bertviewer corpus' wrote of this model",
     )
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _names(text: str) -> tuple[str, ...]:
     return tuple(word for part in text.split(",") if (word := part.strip()))
 
 

@@ -1,6 +1,6 @@
-"""The commands that need no window: readings of the front door for scripts.
+"""The commands without a window, on top of the Python API.
 
-Nothing here imports torch or Qt until a command needs it.
+torch and Qt are imported only by the commands that need them.
 """
 
 import argparse
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def execute(options: argparse.Namespace) -> None:
-    """Carry out a command that needs no window; its result goes to stdout.
+    """Run a command without a window; its result goes to stdout.
 
     Raises:
-        UserError: something that the user can mend.
+        UserError: an error that the user can fix.
     """
     from bertviewer.api.drawing import drawing_here
 
@@ -71,13 +71,13 @@ def _run(options: argparse.Namespace) -> None:
     sentence = Sentence(options.text, options.pair)
     check_text(sentence)
     with progress_line(sys.stderr) as progress:
-        run = _ran(_opened(source, progress), sentence, options)
+        run = _run_sentence(_opened(source, progress), sentence, options)
     form = formats.chosen(formats.RUN, options)
     form.write(form.result(run, options))
 
 
-def _ran(model: "Model", sentence: Sentence, options: argparse.Namespace) -> "Run":
-    """Run a sentence, and check the run if that was asked for."""
+def _run_sentence(model: "Model", sentence: Sentence, options: argparse.Namespace) -> "Run":
+    """Run a sentence with the options of ``run`` and ``report``."""
     return model.run(
         sentence.text,
         sentence.pair,
@@ -117,36 +117,26 @@ def _report(options: argparse.Namespace) -> None:
     source = _source(options, options.model)
     sentence = optional_sentence(options.sentence, options.pair)
     _check_report_options(options, source, sentence)
-    from bertviewer.api.reporting import ReportPlan
+    from bertviewer.api.reporting import plan_report, write_report
+    from bertviewer.report.options import Options
 
-    plan = ReportPlan(
-        options.output,
-        source,
-        format=options.format,
-        sections=options.sections,
-        layers=options.layers,
-        statistic=options.statistic,
-        paper=options.paper,
-        title=options.title,
-        author=options.author,
-        grey=options.grey,
-        corpus=options.corpus,
-    )
+    chosen = {name: getattr(options, name) for name in Options.__struct_fields__}
+    plan = plan_report(options.output, source, Options(**chosen))
     others = {
         name: _source(options, model)
         for name in ("compare", "compare_from", "against_model", "against_saved", "against_saved_a")
         if (model := getattr(options, name)) is not None
     }
-    # Everything that can be refused at once has been, before the seconds that torch takes.
+    # Errors are reported before torch is imported, which takes seconds.
     from bertviewer.api.opening import opened_like
 
     with progress_line(sys.stderr) as progress:
         model = _opened(source, progress)
         opened = {name: opened_like(other, model, progress) for name, other in others.items()}
-        against = _run_a(model, opened, options)
+        against = _baseline(model, opened, options)
         run = None
         if sentence is not None:
-            run = _ran(model, sentence, options)
+            run = _run_sentence(model, sentence, options)
             for path in options.check_module:
                 run.check(path)
         elif source.kind == "runs":
@@ -154,27 +144,27 @@ def _report(options: argparse.Namespace) -> None:
         left, right = (
             opened[name].loaded if name in opened else None for name in ("compare_from", "compare")
         )
-        plan.write(model.loaded, run, against, left=left, right=right, progress=progress)
+        write_report(plan, model.loaded, run, against, left=left, right=right, progress=progress)
 
 
 def _check_report_options(
     options: argparse.Namespace, source: ModelSource, sentence: Sentence | None
 ) -> None:
-    """Check that the options go together.
+    """Check the combination of options.
 
     Raises:
-        UserError: they do not.
+        UserError: they contradict each other.
     """
     if sentence is None and (options.check or options.check_module):
         raise UserError("--check needs --sentence: only the outputs of a run can be verified")
-    ways = [options.against, options.against_saved, options.against_saved_a]
-    given = sum(way is not None for way in ways)
+    baselines = (options.against, options.against_saved, options.against_saved_a)
+    given = sum(each is not None for each in baselines)
     if given > 1:
         raise UserError("there is only one baseline: give either --against or --against-saved")
     if given and sentence is None and source.kind != "runs":
         raise UserError("--against needs --sentence: the run to compare with the baseline")
     further = options.against_pair, options.against_model, options.against_device
-    if options.against is None and any(one is not None for one in further):
+    if options.against is None and any(each is not None for each in further):
         raise UserError(
             "--against-pair, --against-model and --against-device need --against, the sentence "
             "of the baseline"
@@ -183,10 +173,10 @@ def _check_report_options(
         raise UserError("give either --compare or --compare-from")
 
 
-def _run_a(
+def _baseline(
     model: "Model", opened: "Mapping[str, Model]", options: argparse.Namespace
 ) -> "Run | None":
-    """Return the run that the report's own is compared with."""
+    """Return run A, the baseline of a report."""
     if "against_saved" in opened:
         return opened["against_saved"].saved_runs()[0]
     if "against_saved_a" in opened:

@@ -1,4 +1,4 @@
-"""The commands about many sentences: corpus and corpus-merge."""
+"""The commands ``corpus`` and ``corpus-merge``."""
 
 import argparse
 import shlex
@@ -65,30 +65,31 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def run_corpus(source: ModelSource, options: argparse.Namespace) -> None:
-    """Run a model over the data, as one of the processes that torchrun started or alone.
+    """Run a model over the data, alone or as one of torchrun's processes.
 
     Raises:
-        UserError: something that the user can mend.
+        UserError: an error that the user can fix.
     """
-    from bertviewer.api.running import CorpusWishes, check_corpus, is_first_process
+    from bertviewer.api.running import check_corpus, is_first_process
+    from bertviewer.core.corpus.options import CorpusOptions
 
-    given = {name: getattr(options, name) for name in CorpusWishes.__annotations__}
-    wishes = CorpusWishes(**{k: v for k, v in given.items() if v is not None})  # type: ignore[typeddict-item]
-    # Before the seconds that torch takes.
-    check_corpus(source, options.output, wishes)
+    given = {name: getattr(options, name) for name in CorpusOptions.__struct_fields__}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    # Errors are reported before torch is imported, which takes seconds.
+    check_corpus(source, options.output, CorpusOptions(**chosen))
     with progress_line(sys.stderr if is_first_process() else None) as progress:
         from bertviewer.api.opening import opened
 
-        found = opened(source, progress).corpus(*options.data, folder=options.output, **wishes)
+        found = opened(source, progress).corpus(*options.data, folder=options.output, **chosen)
     if is_first_process():
         print_text(found.summary())
 
 
 def merge(options: argparse.Namespace) -> None:
-    """Merge corpora; torch is not imported.
+    """Merge corpora, without torch.
 
     Raises:
-        UserError: they cannot be merged, or the folder is not new.
+        UserError: they cannot be merged, or the folder exists.
     """
     from bertviewer.core.corpus.merging import merge_corpora
     from bertviewer.core.corpus.writing import check_new, write_corpus
@@ -102,5 +103,5 @@ def merge(options: argparse.Namespace) -> None:
 
 
 def _command(options: argparse.Namespace) -> str:
-    """Return the command that merges them again: in another folder it is the same."""
+    """Return the command that merges the corpora; it does not depend on the parent folder."""
     return shlex.join(("bertviewer", MERGE, *map(str, options.folders), "-o", options.output.name))

@@ -1,6 +1,6 @@
-"""What the commands write to the standard output: for each command the one list of its formats.
+"""The output formats of the commands, a table for each. To add one, add a line.
 
-Whoever adds a format adds an entry here. Nothing is imported until a format is written.
+A format imports what it needs when it is used.
 """
 
 import argparse
@@ -12,8 +12,7 @@ from msgspec import Struct
 from bertviewer.cli.printing import print_bytes, print_json, print_text
 
 if TYPE_CHECKING:
-    from bertviewer.api.comparison import Comparison
-    from bertviewer.api.corpus_comparison import CorpusComparison
+    from bertviewer.api.comparison import Comparison, CorpusComparison
     from bertviewer.api.model import Model
     from bertviewer.api.run import Run
 
@@ -21,12 +20,12 @@ Subject = TypeVar("Subject")
 
 
 class Format(Struct, Generic[Subject], frozen=True):
-    """One form of a command's result.
+    """An output format of a command.
 
     Attributes:
-        name: as ``--format`` takes it.
-        result: makes what is written of a model, a run or a comparison, and the command's options.
-        write: writes it to the standard output.
+        name: its name in ``--format``.
+        result: returns the output for a model, run or comparison and the command's options.
+        write: writes the output to stdout.
     """
 
     name: str
@@ -35,7 +34,7 @@ class Format(Struct, Generic[Subject], frozen=True):
 
     @property
     def is_binary(self) -> bool:
-        """Whether it is no text that a terminal can show."""
+        """Whether the output is not text."""
         return self.write is print_bytes
 
 
@@ -51,16 +50,16 @@ def _summary_json(model: "Model", options: argparse.Namespace) -> dict[str, Any]
 
 
 def _summary_csv(model: "Model", options: argparse.Namespace) -> str:
-    from bertviewer.report import summaries
+    from bertviewer.report import summary
 
-    return summaries.csv(model.architecture, options.depth, options.parameters)
+    return summary.csv(model.architecture, options.depth, options.parameters)
 
 
 def _summary_markdown(model: "Model", options: argparse.Namespace) -> str:
-    from bertviewer.report import summaries
+    from bertviewer.report import summary
 
     architecture = model.loaded.with_kv_cache()
-    return summaries.markdown(architecture, options.depth, options.parameters)
+    return summary.markdown(architecture, options.depth, options.parameters)
 
 
 SUMMARY: tuple[Format["Model"], ...] = (
@@ -87,10 +86,10 @@ FLOW: tuple[Format["Model"], ...] = (
 
 
 def names(formats: tuple[Format[Subject], ...]) -> tuple[str, ...]:
-    """Return what ``--format`` takes; the first is the default."""
+    """Return the names for ``--format``; the first is the default."""
     return tuple(each.name for each in formats)
 
 
 def chosen(formats: tuple[Format[Subject], ...], options: argparse.Namespace) -> Format[Subject]:
-    """Return the format that the options ask for."""
+    """Return the format of ``--format``."""
     return next(each for each in formats if each.name == options.format)

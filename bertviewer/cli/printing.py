@@ -1,4 +1,4 @@
-"""Results on the standard output, whatever characters it can hold."""
+"""Writes results to stdout, for any encoding of the terminal."""
 
 import io
 import json
@@ -10,32 +10,31 @@ from bertviewer.core.util.text import printable, printable_json
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Print a document.
+    """Print a JSON document.
 
     Raises:
-        UserError: there is no standard output.
+        UserError: stdout is closed.
     """
-    # Escapes of JSON where the output could not hold the characters themselves.
+    # JSON escapes if the encoding lacks the characters.
     is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
     text = json.dumps(document, indent=2, ensure_ascii=not is_unicode, allow_nan=False)
     _write("\n".join(map(printable_json, text.split("\n"))))
 
 
 def print_text(text: str) -> None:
-    """Print lines of text.
+    """Print lines of text; control characters are escaped.
 
     Raises:
-        UserError: there is no standard output.
+        UserError: stdout is closed.
     """
-    # Whatever the texts of strangers hold: nothing of it moves a terminal's cursor.
     _write("\n".join(map(printable, text.split("\n"))))
 
 
 def print_bytes(data: bytes) -> None:
-    """Write what is no text, into a file or a pipe.
+    """Write binary data to a file or a pipe.
 
     Raises:
-        UserError: there is no standard output, or somebody would have to read it.
+        UserError: stdout is closed or a terminal.
     """
     check_takes_bytes()
     sys.stdout.flush()
@@ -44,10 +43,10 @@ def print_bytes(data: bytes) -> None:
 
 
 def check_takes_bytes() -> None:
-    """Check that what is no text can be written, before the seconds that it takes to make.
+    """Check that stdout takes binary data.
 
     Raises:
-        UserError: as of ``print_bytes``.
+        UserError: as for ``print_bytes``.
     """
     if sys.stdout is None:
         raise UserError("cannot write the result: the standard output is closed")
@@ -59,7 +58,7 @@ def _write(text: str) -> None:
     if sys.stdout is None:
         raise UserError("cannot write the result: the standard output is closed")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A result may hold any character of any vocabulary; a terminal's encoding may not.
+        # A vocabulary may have characters that the terminal's encoding lacks.
         sys.stdout.reconfigure(errors="backslashreplace")
     sys.stdout.write(text + "\n")
     sys.stdout.flush()

@@ -1,8 +1,8 @@
-"""What a report is made of, as plain data: chapters of paragraphs, tables, figures and formulas.
+"""The blocks of a report as plain data: paragraphs, tables, figures, formulas in sections.
 
-Every format is a reading of these blocks. Texts are tuples of spans: plain words, which no format
-reads as markup, and spans that say what they are. Names of tables, figures and chapters are those
-that a ``See`` refers to; their numbers come from ``bertviewer.report.numbering``.
+Each format writes these blocks. A text is a tuple of spans: plain strings, which are never markup,
+and spans with a meaning. A ``See`` refers to a table, figure or section by its name;
+``ReportDocument.numbers`` has their numbers.
 """
 
 from collections.abc import Iterator
@@ -11,58 +11,59 @@ from typing import Literal
 from msgspec import Struct
 
 from bertviewer.core.formulas.formula import Term
+from bertviewer.core.schema.count_steps import CountSteps
 
 
 class Code(Struct, frozen=True):
-    """A path, a key, a shape, a command: set in type of one width."""
+    """A path, a key, a shape or a command, in monospaced type."""
 
     text: str
 
 
 class Maths(Struct, frozen=True):
-    """A symbol or a short formula in Typst's mathematics, which the program itself wrote."""
+    """A symbol or a short formula in Typst's notation, never from a model's files."""
 
     source: str
 
 
 class Letters(Struct, frozen=True):
-    """A formula or a shape in letters, where ``N_e`` is an N with an index."""
+    """A formula or a shape in symbols, where ``N_e`` is an N with a subscript."""
 
     text: str
 
 
 class Strong(Struct, frozen=True):
-    """Words that are read first."""
+    """Bold text."""
 
     text: str
 
 
 class Muted(Struct, frozen=True):
-    """Words that repeat or explain what stands before them."""
+    """Secondary text in a lighter colour."""
 
     text: str
 
 
 class See(Struct, frozen=True):
-    """A reference to a table, a figure or a chapter, by its name: ``Table 3.1``."""
+    """A reference to a table, a figure or a section by its name, shown as ``Table 3.1``."""
 
     name: str
 
 
 class Tick(Struct, frozen=True):
-    """A drawn tick, or a cross: whether something holds."""
+    """A tick mark, or a cross if the condition does not hold."""
 
     holds: bool
 
 
 class Bar(Struct, frozen=True):
-    """A share, drawn as a bar."""
+    """A horizontal bar for a fraction from 0 to 1."""
 
     share: float
 
 
 class Break(Struct, frozen=True):
-    """A new line within a cell."""
+    """A line break."""
 
 
 Span = str | Code | Maths | Letters | Strong | Muted | See | Tick | Bar | Break
@@ -70,23 +71,23 @@ Text = tuple[Span, ...]
 """A line or a paragraph."""
 
 Look = Literal["plain", "note", "quote", "warning"]
-"""How a paragraph stands: as others, in smaller type, as what somebody said, marked."""
+"""The look of a paragraph; a quote is a user's text, a note is small, a warning is framed."""
 
 
 class Paragraph(Struct, frozen=True):
-    """Some sentences."""
+    """A paragraph."""
 
     text: Text
     look: Look = "plain"
 
     @classmethod
     def of(cls, *text: Span, look: Look = "plain") -> "Paragraph":
-        """Return spans as a paragraph."""
+        """Return a paragraph of these spans."""
         return cls(text, look)
 
 
 class Facts(Struct, frozen=True):
-    """Figures with what they are called, side by side in two columns."""
+    """Names and values in two columns."""
 
     pairs: tuple[tuple[str, Text], ...]
 
@@ -94,8 +95,8 @@ class Facts(Struct, frozen=True):
 class Column(Struct, frozen=True):
     """A column of a table.
 
-    ``share`` is what it takes of the room that is left, 0 for one as wide as its widest cell.
-    Numbers of a ``decimal`` one stand on their decimal point. ``unit`` stands in the head.
+    ``share`` is the column's share of the remaining width, 0 for the width of its widest cell.
+    Numbers of a ``decimal`` column are aligned at the decimal point. ``unit`` is in the header.
     """
 
     title: str
@@ -108,10 +109,10 @@ RowLook = Literal["plain", "head", "total"]
 
 
 class Row(Struct, frozen=True):
-    """A row: one cell for each column.
+    """A row with one cell per column.
 
-    A ``head`` names the rows after it and has one cell, over all columns but the last if there
-    is a second cell. A ``total`` stands under a rule. ``level`` indents the first cell.
+    A ``head`` is the heading of the rows below it: one cell over all columns, or over all but the
+    last if it has a second one. A ``total`` has a rule above it. ``level`` indents the first cell.
     """
 
     cells: tuple[Text, ...]
@@ -120,12 +121,12 @@ class Row(Struct, frozen=True):
 
     @classmethod
     def of(cls, *cells: Span | Text, look: RowLook = "plain", level: int = 0) -> "Row":
-        """Return cells as a row; one that is a single span need not be a text."""
+        """Return a row of these cells, each a text or a single span."""
         return cls(tuple(c if isinstance(c, tuple) else (c,) for c in cells), look, level)
 
 
 class Table(Struct, frozen=True):
-    """A table with a caption above it; without ``name`` it has no number and no caption."""
+    """A table with a caption above it; without a ``name`` it has no number and no caption."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -136,8 +137,12 @@ class Table(Struct, frozen=True):
 class Figure(Struct, frozen=True):
     """A picture with a caption below it.
 
-    ``picture`` is its name among the document's pictures, ``alt`` what it shows, for those who do
-    not see it; ``width`` is its share of the text's width.
+    Attributes:
+        picture: its name in ``ReportDocument.pictures``.
+        name: the name for references.
+        caption: the caption.
+        alt: alternative text for screen readers.
+        width: fraction of the text width.
     """
 
     picture: str
@@ -148,7 +153,7 @@ class Figure(Struct, frozen=True):
 
 
 class FormulaBlock(Struct, frozen=True):
-    """Lines of mathematics (Typst's) with their legend and notes, which never break apart."""
+    """A formula: lines in Typst's notation, a legend of the symbols, notes and the source."""
 
     title: str
     about: Text
@@ -160,7 +165,7 @@ class FormulaBlock(Struct, frozen=True):
 
 
 class SumTerm(Struct, frozen=True):
-    """One term of a sum: its sign, empty for a first one, in letters, in numbers, its value."""
+    """A term of a sum: sign ("" for the first), symbols, numbers and value."""
 
     sign: str
     letters: str
@@ -169,13 +174,14 @@ class SumTerm(Struct, frozen=True):
 
 
 class Sum(Struct, frozen=True):
-    """A count in three lines: letters, numbers, values; and what comes out.
+    """A count in three lines, in symbols, numbers and values, and its result.
 
     Attributes:
-        title: of what it is the count.
-        terms: none where no formula was found, for the ``reason``.
-        result: the words after the sign of equality.
-        is_proven: a tick is set where it is proven equal to the real number.
+        title: what is counted.
+        terms: empty if no formula was found, see ``reason``.
+        result: the text after the equals sign.
+        is_proven: whether the result was verified, shown as a tick.
+        reason: why there are no terms.
     """
 
     title: str
@@ -184,9 +190,15 @@ class Sum(Struct, frozen=True):
     is_proven: bool = False
     reason: str = ""
 
+    @classmethod
+    def of(cls, title: str, steps: CountSteps, result: str, *, is_proven: bool = False) -> "Sum":
+        """Return the sum of a formula's steps."""
+        terms = tuple(SumTerm(*term.texts) for term in steps.terms)
+        return cls(title, terms, result, is_proven)
+
 
 class Answer(Struct, frozen=True):
-    """What a learner asks here, the known answer, what this run shows of it, and after whom."""
+    """A common question: the answer, what this run shows, and the source."""
 
     question: str
     text: str
@@ -195,7 +207,7 @@ class Answer(Struct, frozen=True):
 
 
 class TokenBox(Struct, frozen=True):
-    """A token in its box; ``is_second`` for one of the second text."""
+    """A token with a label under it; ``is_second`` for a token of the second text."""
 
     text: str
     under: str
@@ -203,25 +215,25 @@ class TokenBox(Struct, frozen=True):
 
 
 class Tokens(Struct, frozen=True):
-    """A text as the model reads it, token by token."""
+    """The tokens of a text."""
 
     tokens: tuple[TokenBox, ...]
 
 
 class Listing(Struct, frozen=True):
-    """Lines as they are: a command, a structure."""
+    """Preformatted lines."""
 
     lines: tuple[str, ...]
 
 
 class Points(Struct, frozen=True):
-    """Some points, each a text of its own."""
+    """A bulleted list."""
 
     points: tuple[Text, ...]
 
 
 class Entry(Struct, frozen=True):
-    """A work of the bibliography: its key, and how it is told."""
+    """A work of the bibliography: key, reference and link."""
 
     key: str
     text: str
@@ -229,7 +241,7 @@ class Entry(Struct, frozen=True):
 
 
 class Bibliography(Struct, frozen=True):
-    """The works that the report refers to, in the order of their authors."""
+    """The cited works, sorted by author."""
 
     entries: tuple[Entry, ...]
 
@@ -250,7 +262,7 @@ Block = (
 
 
 class Section(Struct, frozen=True):
-    """A chapter, or a part of one. ``name`` is what it is asked for and referred to by."""
+    """A chapter or a section of one; ``name`` is for references and ``--sections``."""
 
     name: str
     title: str
@@ -258,13 +270,13 @@ class Section(Struct, frozen=True):
     sections: tuple["Section", ...] = ()
 
 
-def words_of(value: object) -> Iterator[str]:
-    """Yield all words of a span, a text, a block or a section, in their order."""
+def strings_in(value: object) -> Iterator[str]:
+    """Yield all strings in a span, a text, a block or a section, in order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, tuple):
-        for one in value:
-            yield from words_of(one)
+        for each in value:
+            yield from strings_in(each)
     elif isinstance(value, Struct):
         for name in value.__struct_fields__:
-            yield from words_of(getattr(value, name))
+            yield from strings_in(getattr(value, name))

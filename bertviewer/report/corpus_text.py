@@ -1,4 +1,4 @@
-"""A corpus, and two of them side by side, as text for a terminal."""
+"""A corpus, and the comparison of two, as text for a terminal."""
 
 from collections import Counter
 
@@ -6,17 +6,16 @@ from bertviewer.core.corpus.comparison import CorpusComparison
 from bertviewer.core.corpus.corpus import HEAD_FIGURES, CallKey, Corpus
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.numbers import count_text, with_minus
-from bertviewer.report.numbers import number
-from bertviewer.report.summaries import aligned, notice_lines, provenance
+from bertviewer.report.summary import Table, aligned, notice_lines, number, provenance
 
 MOST_ROWS = 20
-"""So many modules, heads and features of a comparison are listed; JSON has all."""
+"""Maximum number of modules, heads and features in a comparison; JSON has all of them."""
 _MODULES = ("Module", "Distance", "Mean", "→", "Std", "→", "1%", "→", "99%", "→")
 _HEADS = ("Attention", "Head", *(part for name in HEAD_FIGURES for part in (name.title(), "→")))
 
 
 def corpus_text(corpus: Corpus) -> str:
-    """Return what was run, and what was left out, in a few lines."""
+    """Return what was run and what was skipped."""
     manifest = corpus.manifest
     source = SourceInfo.from_json(manifest["source"])
     lines = [
@@ -57,7 +56,7 @@ def comparison_text(comparison: CorpusComparison) -> str:
     if comparison.heads:
         lines += ["", aligned(_HEADS, _heads(comparison), right=range(1, len(_HEADS)))]
     if comparison.features:
-        rows: list[tuple[str, ...]] = [
+        rows: Table = [
             (str(one.index), f"{one.left:.1%}", f"{one.right:.1%}")
             for one in comparison.features[:MOST_ROWS]
         ]
@@ -76,8 +75,8 @@ def _counts(corpus: Corpus) -> str:
     return " · ".join(counts)
 
 
-def _modules(comparison: CorpusComparison) -> list[tuple[str, ...]]:
-    # What hands on another's tensor has the same figures.
+def _modules(comparison: CorpusComparison) -> Table:
+    # Modules that return another one's tensor have the same statistics.
     own = [one for one in comparison.modules if one.key in comparison.left.features]
     rows = []
     for module in own[:MOST_ROWS]:
@@ -93,7 +92,7 @@ def _modules(comparison: CorpusComparison) -> list[tuple[str, ...]]:
     return rows
 
 
-def _heads(comparison: CorpusComparison) -> list[tuple[str, ...]]:
+def _heads(comparison: CorpusComparison) -> Table:
     heads = sorted(comparison.heads, key=lambda head: -head.change)[:MOST_ROWS]
     return [
         (
@@ -111,5 +110,5 @@ def _call(key: CallKey) -> str:
 
 
 def _number(value: float | None) -> str:
-    """Return a figure with five significant digits and a true minus; a dash for none."""
+    """Return a number with five significant digits and a minus sign; a dash for none."""
     return with_minus(number(value))

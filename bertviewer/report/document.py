@@ -1,30 +1,30 @@
-"""The report as plain data, which every format is a reading of; as JSON it is a format itself."""
+"""A report as plain data, which every format writes, with the numbers of its parts."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
 
-from bertviewer.report.blocks import Figure, Section, See, Table, Text
-from bertviewer.report.numbering import Numbered, numbers_of
+from bertviewer.report.blocks import Block, Figure, Section, See, Table, Text
 
 SCHEMA = "bertviewer.report/1"
 
 
 class Front(Struct, frozen=True):
-    """The title page, and what stands on every page.
+    """The title page, and the header of all other pages.
 
     Attributes:
-        title: of the report.
+        title: title of the report.
         subtitle: class and task of the model.
-        author: empty where none is said.
-        date: the day of the report.
-        facts: where the model comes from and what it was computed with.
-        warning: that figures come from random weights; empty where all are trained.
-        running_warning: the same in few words, for the head of every page.
-        picture: the drawing of the model's stack, among the document's pictures; empty for none.
+        author: "" for none.
+        date: date of the report.
+        facts: names and values: origin of the model, versions, the command.
+        warning: a warning of random weights, "" for none.
+        running_warning: the same in a few words, for the header.
+        picture: name of the picture of the model's layers, "" for none.
         program: name and version of the program.
     """
 
@@ -39,41 +39,95 @@ class Front(Struct, frozen=True):
     program: str
 
 
+class Numbered(Struct, frozen=True):
+    """The number of a part of the report: ``Table`` and ``3.1``."""
+
+    noun: str
+    number: str
+
+    @property
+    def text(self) -> str:
+        """The text of a reference."""
+        return f"{self.noun} {self.number}"
+
+
 class ReportDocument(Struct, frozen=True, eq=False, dict=True):
-    """``pictures`` are drawings by name, each an SVG that is whole by itself."""
+    """A report; ``pictures`` are self-contained SVG drawings by name."""
 
     front: Front
     chapters: tuple[Section, ...]
     pictures: Mapping[str, str]
 
-    @property
+    @cached_property
     def numbers(self) -> Mapping[str, Numbered]:
-        """The numbers of chapters, tables and figures by their names."""
-        return numbers_of(self.chapters)
+        """The numbers of sections, tables and figures by name.
+
+        Tables and figures are numbered separately in each chapter.
+
+        Raises:
+            ValueError: two of them have the same name.
+        """
+        found: dict[str, Numbered] = {}
+
+        def add(name: str, noun: str, number: str) -> None:
+            if name in found:
+                raise ValueError(f"two parts of the report are named {name}")
+            found[name] = Numbered(noun, number)
+
+        for chapter, number, section in _numbered(self.chapters):
+            add(section.name, "Section" if "." in number else "Chapter", number)
+            counts = {"Table": 0, "Figure": 0}
+            for block in _blocks(section) if section is chapter else ():
+                if isinstance(block, Table | Figure) and block.name:
+                    noun = type(block).__name__
+                    counts[noun] += 1
+                    add(block.name, noun, f"{number}.{counts[noun]}")
+        return found
 
     def to_json(self) -> dict[str, Any]:
-        """Return the whole document, ready for JSON.
+        """Return the document ``bertviewer.report/1``.
 
-        Every block and every span that is no plain text says in ``kind`` what it is; references
-        have the ``text`` that they stand for, and tables and figures their ``number``.
+        - ``front``: the title page;
+        - ``chapters``: sections, each with its ``blocks`` and ``sections``;
+        - ``pictures``: SVG drawings by name.
+
+        Every block, row and span has a ``kind``, and the attributes of the class of that name in
+        ``bertviewer.report.blocks``; plain text is a string. A reference (``see``) has its
+        ``text``; sections, tables and figures have their ``number``. Formulas are in Typst's
+        notation.
         """
-        numbers = self.numbers
         return {
             "schema": SCHEMA,
-            "front": _data(self.front, numbers),
-            "chapters": _data(self.chapters, numbers),
+            "front": _data(self.front, self.numbers),
+            "chapters": _data(self.chapters, self.numbers),
             "pictures": dict(self.pictures),
         }
 
 
+def _numbered(
+    sections: Sequence[Section], prefix: str = "", chapter: Section | None = None
+) -> Iterator[tuple[Section, str, Section]]:
+    """Yield the chapter, the number and the section itself, in order."""
+    for place, section in enumerate(sections, 1):
+        number = f"{prefix}{place}"
+        yield chapter or section, number, section
+        yield from _numbered(section.sections, f"{number}.", chapter or section)
+
+
+def _blocks(section: Section) -> Iterator[Block]:
+    yield from section.blocks
+    for inner in section.sections:
+        yield from _blocks(inner)
+
+
 def _data(value: object, numbers: Mapping[str, Numbered]) -> Any:
     if isinstance(value, tuple):
-        return [_data(one, numbers) for one in value]
+        return [_data(each, numbers) for each in value]
     if isinstance(value, date):
         return value.isoformat()
     if not isinstance(value, Struct):
         return value
-    data = {"kind": _kind(type(value))} | {
+    data = {"kind": kind_of(value)} | {
         name: _data(getattr(value, name), numbers) for name in value.__struct_fields__
     }
     match value:
@@ -84,5 +138,6 @@ def _data(value: object, numbers: Mapping[str, Numbered]) -> Any:
     return data
 
 
-def _kind(kind: type) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__).lower()
+def kind_of(value: Struct) -> str:
+    """Return the kind of a block or a span: "formula-block" for a ``FormulaBlock``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(value).__name__).lower()

@@ -1,4 +1,4 @@
-"""The flow of a module as text for a terminal."""
+"""The data-flow graph of a module as text for a terminal."""
 
 from collections.abc import Collection
 from difflib import get_close_matches
@@ -7,16 +7,16 @@ from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Edge, Flow, Node
 from bertviewer.core.util.errors import UserError
-from bertviewer.report.summaries import aligned, notice_lines
+from bertviewer.report.summary import aligned, notice_lines
 
 _HEADER = ("", "Step", "Computes", "Inputs", "Output", "Multiply-adds")
 
 
 def check_path(path: str, known: Collection[str], name: str) -> None:
-    """Check that a model has a module of that path.
+    """Check that a model has a module at ``path``.
 
     Raises:
-        UserError: it has not.
+        UserError: it has none; a similar path is suggested.
     """
     if path in known:
         return
@@ -26,10 +26,10 @@ def check_path(path: str, known: Collection[str], name: str) -> None:
 
 
 def flow_of(architecture: Architecture, path: str) -> Flow:
-    """Return a module's flow.
+    """Return a module's data-flow graph.
 
     Raises:
-        UserError: it has none; the error says why.
+        UserError: it has none, with the reason.
     """
     flows = architecture.flows
     flow = None if flows is None else flows.flow(path)
@@ -41,17 +41,17 @@ def flow_of(architecture: Architecture, path: str) -> Flow:
 
 
 def flow_text(flow: Flow, architecture: Architecture) -> str:
-    """Return a module's steps in the order of execution, what each takes and gives."""
+    """Return a module's steps in order of execution, with inputs and outputs."""
     names = _names(flow)
-    takes: dict[str, list[Edge]] = {}
+    inputs: dict[str, list[Edge]] = {}
     for edge in flow.edges:
-        takes.setdefault(edge.target, []).append(edge)
+        inputs.setdefault(edge.target, []).append(edge)
     rows: list[tuple[str, ...]] = [
         (
             names[node.id][0],
             _name(node),
             _computes(node),
-            ", ".join(_taken(edge, names) for edge in takes.get(node.id, ())),
+            ", ".join(_input_text(edge, names) for edge in inputs.get(node.id, ())),
             shape_text(node.shape),
             f"{node.macs:,}" if node.macs else "",
         )
@@ -62,7 +62,7 @@ def flow_text(flow: Flow, architecture: Architecture) -> str:
 
 
 def title_of(flow: Flow, architecture: Architecture) -> str:
-    """Return the module, its class, its count, and what goes in and comes out, in one line."""
+    """Return path, class, parameter count and the shapes of input and output in one line."""
     nodes = {node.path: node for node in architecture.modules}
     parts = [flow.class_name, f"{nodes[flow.path].parameters:,} parameters"]
     ends = [
@@ -78,7 +78,7 @@ def title_of(flow: Flow, architecture: Architecture) -> str:
 
 
 def _names(flow: Flow) -> dict[str, tuple[str, str]]:
-    """Return each node's number, and how others refer to it."""
+    """Return each node's number and the text that refers to it."""
     found, number = {}, 0
     for node in flow.nodes:
         if node.kind in ("input", "output", "parameter"):
@@ -111,6 +111,6 @@ def _computes(node: Node) -> str:
     return what
 
 
-def _taken(edge: Edge, names: dict[str, tuple[str, str]]) -> str:
-    told = names[edge.source][1]
-    return f"{told} ({edge.role})" if edge.role else told
+def _input_text(edge: Edge, names: dict[str, tuple[str, str]]) -> str:
+    name = names[edge.source][1]
+    return f"{name} ({edge.role})" if edge.role else name

@@ -1,4 +1,4 @@
-"""Pictures of a report before they are drawn: charts and flows, which are plain data."""
+"""Pictures of a report before they are drawn, and the draft of a chapter with its pictures."""
 
 from collections.abc import Mapping
 
@@ -10,31 +10,36 @@ from bertviewer.core.schema.flow import Flow
 from bertviewer.core.schema.outline import Outline
 from bertviewer.report.blocks import Figure, Section, Text
 
-Drawn = LineChart | GridChart | HeadsChart | HistogramChart | Flow | Outline | Area
+Drawable = LineChart | GridChart | HeadsChart | HistogramChart | Flow | Outline | Area
 
 
 class Picture(Struct, frozen=True, eq=False):
-    """What is drawn, at ``width`` × ``height`` pixels; a flow is as large as it needs."""
+    """A chart or a data-flow graph and its size in pixels; a graph has its own size."""
 
-    drawn: Drawn
+    drawn: Drawable
     width: int = 680
     height: int = 270
 
 
 class Pictures(dict[str, Picture]):
-    """Pictures by their names, which grow with the figures that show them."""
+    """Pictures by name; each figure adds one."""
 
     def figure(
-        self, name: str, picture: Picture | Drawn, caption: str | Text, alt: str, width: float = 1.0
+        self,
+        name: str,
+        picture: Picture | Drawable,
+        caption: str | Text,
+        alt: str,
+        width: float = 1.0,
     ) -> Figure:
-        """Return the figure ``figure:name`` that shows a picture."""
+        """Add a picture and return the figure ``figure:name`` that shows it."""
         self[name] = picture if isinstance(picture, Picture) else Picture(picture)
-        said = (caption,) if isinstance(caption, str) else caption
-        return Figure(name, f"figure:{name}", said, alt, width)
+        text = (caption,) if isinstance(caption, str) else caption
+        return Figure(name, f"figure:{name}", text, alt, width)
 
 
-class Drafted(Struct, frozen=True, eq=False):
-    """A chapter, and the pictures that it shows by their names."""
+class ChapterDraft(Struct, frozen=True, eq=False):
+    """A chapter and the pictures of its figures, by name."""
 
     section: Section
     pictures: Mapping[str, Picture] = field(default_factory=dict)

@@ -2,12 +2,10 @@
 
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.check import Check
+from bertviewer.core.schema.check import Check, check_summaries
 from bertviewer.core.schema.statistics import statistic_value
-from bertviewer.core.util.numbers import count_text
-from bertviewer.report.check_summary import check_verdict, reasons, summarise
-from bertviewer.report.numbers import deviation, number
-from bertviewer.report.summaries import Table, aligned, notice_lines, provenance
+from bertviewer.core.util.numbers import count_text, deviation_text
+from bertviewer.report.summary import Table, aligned, notice_lines, number, provenance
 
 RUN_FIGURES = ("mean", "std", "min", "max", "rms", "zero_fraction")
 
@@ -45,7 +43,7 @@ def run_text(run: ActivationRun) -> str:
 
 
 def tokenizer_note(run: ActivationRun) -> str:
-    """Return one line that says whose tokens a run's are."""
+    """Return the number of tokens, and which tokenizer they come from if not the model's."""
     tokens = count_text(len(run.tokens), "1 token", "{0} tokens")
     if run.tokenizer == "model":
         return tokens
@@ -66,18 +64,20 @@ def _check_lines(run: ActivationRun, check: Check) -> list[str]:
             summary.class_name,
             str(summary.steps),
             str(summary.failed),
-            deviation(summary.worst.max_abs_error),
-            deviation(summary.worst.tolerance),
+            deviation_text(summary.worst.max_abs_error),
+            deviation_text(summary.worst.tolerance),
         )
-        for summary in summarise(run, check)
+        for summary in check_summaries(check, run.class_names)
     ]
     header = ("Class", "Steps", "Failures", "Worst |Δ|", "Tolerance")
     lines = [aligned(header, rows, right=range(1, 5))] if rows else []
-    lines += ["", check_verdict(check)]
+    lines += ["", check.verdict]
     lines += [
-        f"✗ {step.path or '(the model itself)'}: {step.step}: |Δ| {deviation(step.max_abs_error)}, "
-        f"tolerance {deviation(step.tolerance)}"
+        f"✗ {step.path or '(the model itself)'}: {step.step}: |Δ| "
+        f"{deviation_text(step.max_abs_error)}, tolerance {deviation_text(step.tolerance)}"
         for step in check.failed
     ]
-    lines += [f"Not checked ({count}): {reason}" for reason, count in reasons(check).items()]
+    lines += [
+        f"Not checked ({count}): {reason}" for reason, count in check.unchecked_reasons.items()
+    ]
     return lines

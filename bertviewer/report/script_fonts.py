@@ -1,8 +1,8 @@
-"""Fonts for what the paper's own have not: chosen by name, never by chance.
+"""Fonts for the scripts of a report, always chosen in the same order.
 
-The program's own families and Typst's have Latin, Greek and Cyrillic letters and signs. For other
-scripts families of the system are taken, the first one of a list that has the character. What none
-of them has is printed as its code, as no report may be refused because of a token.
+The bundled fonts and Typst's have Latin, Greek and Cyrillic letters and signs. For other scripts,
+the first system font of a list is used that has the character. Characters without a font are
+printed as their code point.
 """
 
 import re
@@ -13,10 +13,10 @@ import typst
 from msgspec import Struct
 
 from bertviewer.core.util.text import has_paired_isolates
-from bertviewer.report.typst_files import compiled
+from bertviewer.report.typst_compiler import compiled
 
 OWN = ("Libertinus Serif", "Inter", "New Computer Modern Math", "DejaVu Sans Mono")
-"""The families that are there on every machine."""
+"""Font families that are available on every machine."""
 
 OTHERS = (
     *("Noto Serif CJK SC", "Noto Sans CJK SC", "Source Han Serif SC", "Source Han Sans SC"),
@@ -26,23 +26,23 @@ OTHERS = (
     *("Noto Sans Symbols", "Noto Sans Symbols 2", "Noto Sans Math", "DejaVu Sans"),
     *("Noto Color Emoji", "Noto Emoji", "Apple Color Emoji", "Segoe UI Emoji", "Arial Unicode MS"),
 )
-"""Families of the system, in the order in which they are tried."""
+"""System font families, in order of preference."""
 
 _FOREIGN = re.compile(r"[^\u0000-\u024f]")
-"""What is asked for, as not all fonts have it: anything but Latin letters."""
+"""Characters that a font may lack: all but Latin letters."""
 _CONTROL = re.compile(
     r"[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\ud800-\udfff\ufffe\uffff]"
 )
-"""What has no letter, or has the letters after it run the other way."""
+"""Characters without a glyph, and those that reverse the writing direction."""
 _ISOLATE = re.compile(r"[\u2066-\u2069]")
 
 
-class Lettering(Struct, frozen=True):
-    """What a text is set with.
+class FontChoice(Struct, frozen=True):
+    """The fonts of a document.
 
     Attributes:
-        with_system: whether it has what the own families have not.
-        codes: what is printed in place of each character that no known font has.
+        with_system: whether it needs system fonts.
+        codes: replacements of the characters that no font has.
     """
 
     with_system: bool
@@ -50,11 +50,11 @@ class Lettering(Struct, frozen=True):
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families to take, in their order."""
+        """The font families in order of preference."""
         return (*OWN, *(OTHERS if self.with_system else ()))
 
     def printable(self, text: str) -> str:
-        """Return a text with codes as ``‹U+1F600›`` for what cannot be printed."""
+        """Return a text with codes such as ``‹U+1F600›`` for characters without a font."""
         for character, code in self.codes.items():
             text = text.replace(character, code)
         if text.isascii() or has_paired_isolates(text):
@@ -62,12 +62,12 @@ class Lettering(Struct, frozen=True):
         return _ISOLATE.sub(lambda isolate: _code(isolate[0]), text)
 
 
-def lettering_of(text: str) -> Lettering:
-    """Return what all texts of a document, taken together, are set with."""
+def choose_fonts(text: str) -> FontChoice:
+    """Return the fonts for all texts of a document, concatenated."""
     characters = frozenset(_FOREIGN.findall(text)) | frozenset(_CONTROL.findall(text))
     foreign = _missing(characters, with_system=False)
     missing = _missing(foreign, with_system=True)
-    return Lettering(len(missing) < len(foreign), {one: _code(one) for one in missing})
+    return FontChoice(len(missing) < len(foreign), {one: _code(one) for one in missing})
 
 
 def _code(character: str) -> str:
@@ -75,9 +75,9 @@ def _code(character: str) -> str:
 
 
 def _missing(characters: Iterable[str], *, with_system: bool) -> tuple[str, ...]:
-    """Return those that cannot be set, found by halves: most texts are tried once, as a whole."""
+    """Return the characters that no font has, by bisection."""
     some = tuple(sorted(characters))
-    if not some or _can_set("".join(some), with_system=with_system):
+    if not some or _has_glyphs("".join(some), with_system=with_system):
         return ()
     if len(some) == 1:
         return some
@@ -90,8 +90,8 @@ def _missing(characters: Iterable[str], *, with_system: bool) -> tuple[str, ...]
 
 
 @cache
-def _can_set(text: str, *, with_system: bool) -> bool:
-    """Return whether all of it can be set: an archive's PDF may have no character without one."""
+def _has_glyphs(text: str, *, with_system: bool) -> bool:
+    """Return whether a font has each character: PDF/A requires it."""
     if _CONTROL.search(text):
         return False
     families = (*OWN, *(OTHERS if with_system else ()))

@@ -1,33 +1,56 @@
-"""Tables of figures, as the window shows them, as tables of a report."""
+"""Tables of a report made from tables of the window, and numbers as text."""
 
 from collections.abc import Iterable
+from math import isfinite
 
 from bertviewer.charts.table import DataTable, TableCell
+from bertviewer.core.util.numbers import deviation_text, with_minus
 from bertviewer.report.blocks import Bar, Code, Column, Row, Span, Strong, Table, Text
-from bertviewer.report.numbers import exact
 
 Figures = Iterable[float | None]
 
 
-def table_of(
-    found: DataTable, name: str, caption: Text, most: int | None = None, *, wide: bool = False
-) -> Table:
-    """Return a table's first rows; bold cells are strong, and bars stand behind their numbers.
+def exact(value: float | None) -> str:
+    """Return a number with five significant digits, zeros included; counts are whole."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else with_minus(f"{value:#.5g}" if value else "0")
 
-    Columns of words share the page's width if the table is to be ``wide``.
+
+def cosine_text(value: float | None) -> str:
+    """Return a cosine with four decimals; a dash if it is not defined."""
+    return "–" if value is None or not isfinite(value) else with_minus(f"{value:.4f}")
+
+
+def difference_text(value: float | None) -> str:
+    """Return a difference with two significant digits; a dash for none."""
+    return with_minus(deviation_text(value))
+
+
+def table_of(
+    found: DataTable,
+    name: str,
+    caption: Text,
+    max_rows: int | None = None,
+    *,
+    is_wide: bool = False,
+) -> Table:
+    """Return the first rows of a table of the window; bold cells and bars are kept.
+
+    Text columns of a wide table share the page's width.
     """
     columns = tuple(
         Column(
             column.title,
             "left" if column.kind in ("text", "shade") else "decimal",
-            1.0 if wide and column.kind in ("text", "shade") else 0.0,
+            1.0 if is_wide and column.kind in ("text", "shade") else 0.0,
         )
         for column in found.columns
     )
     kinds = tuple(column.kind for column in found.columns)
     rows = tuple(
         Row(tuple(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)))
-        for row in found.rows[:most]
+        for row in found.rows[:max_rows]
     )
     return Table(columns, rows, name, caption)
 
@@ -35,7 +58,7 @@ def table_of(
 def layer_table(
     stacks: Iterable[tuple[str, Iterable[Figures]]], titles: Iterable[str], name: str, caption: str
 ) -> Table:
-    """Return figures layer by layer, stack by stack; a stack's name stands above its layers."""
+    """Return a table with a row of numbers for each layer, under the name of its stack."""
     rows: list[Row] = []
     for stack, layers in stacks:
         rows += [Row.of(Code(stack), look="head")] if stack else []
@@ -45,5 +68,5 @@ def layer_table(
 
 
 def _cell(cell: TableCell, kind: str) -> Text:
-    said: Span = Strong(cell.text) if cell.is_bold else cell.text
-    return (said, " ", Bar(cell.share)) if kind == "bar" else (said,)
+    text: Span = Strong(cell.text) if cell.is_bold else cell.text
+    return (text, " ", Bar(cell.share)) if kind == "bar" else (text,)

@@ -1,13 +1,13 @@
-"""Typst: formulas for the screen, pages for paper.
+"""Typesets formulas for the screen and pages for reports with Typst.
 
-All texts reach the templates as JSON data, where they are text and never markup; only the
-program's own formulas are evaluated as mathematics.
+Texts reach the templates as JSON data, so they are never markup; only formulas written by the
+program are evaluated.
 """
 
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -19,30 +19,30 @@ from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import resources_folder
 from bertviewer.core.util.numbers import day_text
-from bertviewer.report.choices import Paper
 from bertviewer.report.document import ReportDocument
+from bertviewer.report.options import Paper
 from bertviewer.report.paging import fill_pages
-from bertviewer.report.script_fonts import Lettering, lettering_of
-from bertviewer.report.typst_files import compiled, drawing_as, what_is_said
+from bertviewer.report.script_fonts import FontChoice, choose_fonts
+from bertviewer.report.typst_compiler import compiled, drawing_as, query
 
 _PARTS = ("maths.typ", "look.typ", "spans.typ", "tables.typ", "blocks.typ")
-"""What the report's template is made of."""
+"""The files of the report's template."""
 _FOREIGN = re.compile(r"[^\u0000-\u03ff\u2000-\u2bff]")
-"""What Typst's own fonts may not have: anything but Latin, Greek, and signs."""
+"""Characters that Typst's fonts may lack: all but Latin, Greek and signs."""
 
 
 def formula_svg(
     formula: Formula, width: float, size: float, color: str, muted: str, *, spacing: float = 1.1
 ) -> bytes:
-    """Set a formula's lines and its legend as SVG.
+    """Return a formula's lines and its legend as SVG.
 
     Args:
         formula: the formula.
-        width: the width to fill, in points.
-        size: the font size of the mathematics, in points.
-        color: ``#rrggbb`` of the mathematics.
-        muted: ``#rrggbb`` of the legend's words.
-        spacing: what is between two lines, as a part of the size.
+        width: width in points.
+        size: font size of the formula in points.
+        color: ``#rrggbb`` of the formula.
+        muted: ``#rrggbb`` of the legend's text.
+        spacing: space between two lines as a fraction of the font size.
     """
     data = {
         "maths": formula.maths,
@@ -64,16 +64,16 @@ def formula_svg(
 
 
 def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = PAPER) -> bytes:
-    """Set a report as PDF/A-2a and PDF/UA-1: tagged, its fonts embedded, the same bytes each time.
+    """Return a report as PDF/A-2a and PDF/UA-1, tagged, with embedded fonts, reproducible.
 
     Raises:
-        UserError: it cannot be set.
+        UserError: Typst fails.
     """
-    files, lettering = _files(document, paper, theme)
-    with _refusals():
+    files, fonts = _files(document, paper, theme)
+    with _typst_errors():
         (pdf,) = compiled(
             files,
-            with_system=lettering.with_system,
+            with_system=fonts.with_system,
             format="pdf",
             pdf_standards=["a-2a", "ua-1"],
         )
@@ -83,20 +83,28 @@ def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = PAP
 def report_pages(
     document: ReportDocument, paper: Paper = "a4", theme: Theme = PAPER
 ) -> tuple[bytes, ...]:
-    """Set a report's pages as SVG, to be looked at: they are those of the PDF.
+    """Return the pages of the PDF as SVG, for the preview.
 
     Raises:
-        UserError: it cannot be set.
+        UserError: Typst fails.
     """
-    files, lettering = _files(document, paper, theme)
-    with _refusals():
-        return compiled(files, with_system=lettering.with_system, format="svg")
+    files, fonts = _files(document, paper, theme)
+    with _typst_errors():
+        return compiled(files, with_system=fonts.with_system, format="svg")
+
+
+def drawings_as_pdf(drawings: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the PDF of each SVG drawing, on a page of its size."""
+    fonts = choose_fonts("".join(drawings.values()))
+    for name, svg in drawings.items():
+        content = fonts.printable(svg).encode()
+        yield name, drawing_as(content, with_system=fonts.with_system, format="pdf")
 
 
 def page_png(page: bytes, pixels_per_inch: float) -> bytes:
-    """Draw one of ``report_pages`` as it is printed, as a PNG."""
-    # Of pictures that are files in the page, all but the first would be without their letters.
-    with _refusals():
+    """Return one of ``report_pages`` as PNG."""
+    # Typst draws the text of only the first embedded SVG, so they are inlined.
+    with _typst_errors():
         return drawing_as(_PICTURE.sub(_inside, page), format="png", ppi=pixels_per_inch)
 
 
@@ -109,7 +117,7 @@ _LINK = re.compile(rb'(\bid="|url\(#|href="#)')
 
 
 def _inside(picture: re.Match[bytes]) -> bytes:
-    """Return a picture as a part of its page: its own box, scaled to the room that it has."""
+    """Return an embedded picture as a group of its page, scaled to its size."""
     svg = base64.b64decode(picture[2])
     svg = _LINK.sub(rb"\1p%d-" % picture.start(), svg[svg.index(b"<svg") :])
     root, _, rest = svg.partition(b">")
@@ -118,54 +126,54 @@ def _inside(picture: re.Match[bytes]) -> bytes:
 
 def _files(
     document: ReportDocument, paper: Paper, theme: Theme
-) -> tuple[dict[str, bytes], Lettering]:
-    """Return all that Typst reads to set a report, and in what letters."""
-    said = document.to_json()
-    pictures: dict[str, str] = said.pop("pictures")
-    lettering = lettering_of("".join((*_texts(said), *pictures.values())))
+) -> tuple[dict[str, bytes], FontChoice]:
+    """Return the files that Typst reads for a report, and its fonts."""
+    data = document.to_json()
+    pictures: dict[str, str] = data.pop("pictures")
+    fonts = choose_fonts("".join((*_texts(data), *pictures.values())))
     day = document.front.date
-    said["front"]["shown-date"] = day_text(day)
-    said |= {
+    data["front"]["shown-date"] = day_text(day)
+    data |= {
         "paper": {"a4": "a4", "letter": "us-letter"}[paper],
         "date": {"year": day.year, "month": day.month, "day": day.day},
         "colors": _colors(theme),
-        "fonts": lettering.families,
+        "fonts": fonts.families,
     }
-    data = _printable(said, lettering)
+    data = _printable(data, fonts)
     files = {
         "main.typ": _template("report.typ"),
         **{name: _template(name) for name in _PARTS},
-        **{f"{name}.svg": lettering.printable(svg).encode() for name, svg in pictures.items()},
+        **{f"{name}.svg": fonts.printable(svg).encode() for name, svg in pictures.items()},
     }
 
     def places() -> Any:
         files["data.json"] = json.dumps(data, ensure_ascii=False).encode()
-        with _refusals():
-            return what_is_said(files, "<places>", with_system=lettering.with_system)
+        with _typst_errors():
+            return query(files, "<places>", with_system=fonts.with_system)
 
     fill_pages(data["chapters"], places)
     files["data.json"] = json.dumps(data, ensure_ascii=False).encode()
-    return files, lettering
+    return files, fonts
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
-    """Turn what Typst refuses into an error that a person reads.
+def _typst_errors() -> Iterator[None]:
+    """Convert errors of Typst.
 
     Raises:
-        UserError: it refused.
+        UserError: Typst fails.
     """
     try:
         yield
     except BaseException as error:
-        # A panic is no Exception, and has no public name.
+        # A panic is not an Exception, and its class is not public.
         if type(error).__name__ not in ("PanicException", "TypstError", "RuntimeError"):
             raise
         raise UserError(f"cannot typeset the report: {error}") from error
 
 
 def _colors(theme: Theme) -> dict[str, str]:
-    """Return the theme's colours as the template calls them."""
+    """Return the theme's colours by their names in the template."""
     return {
         "text": theme.text,
         "muted": theme.muted,
@@ -180,7 +188,7 @@ def _colors(theme: Theme) -> dict[str, str]:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield all texts of a document's data."""
+    """Yield all strings of a document's data."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -191,14 +199,14 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(one)
 
 
-def _printable(value: Any, lettering: Lettering) -> Any:
-    """Return the data with what can be printed of its texts."""
+def _printable(value: Any, fonts: FontChoice) -> Any:
+    """Return the data with replacements for characters without a font."""
     if isinstance(value, str):
-        return lettering.printable(value)
+        return fonts.printable(value)
     if isinstance(value, dict):
-        return {key: _printable(one, lettering) for key, one in value.items()}
+        return {key: _printable(one, fonts) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_printable(one, lettering) for one in value]
+        return [_printable(one, fonts) for one in value]
     return value
 
 

@@ -192,7 +192,7 @@ def test_what_is_refused(
         model.corpus(data, folder=tmp_path / "out", **wishes)
     with pytest.raises(bertviewer.Error, match="give a file of sentences"):
         model.corpus(folder=tmp_path / "out")
-    with pytest.raises(TypeError, match="a corpus has no option limt"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'limt'"):
         model.corpus(data, folder=tmp_path / "out", limt=1)  # type: ignore[call-arg]
     with pytest.raises(bertviewer.Error, match="already holds another corpus"):
         model.corpus(data, folder=read_only_of(data), limit=1)

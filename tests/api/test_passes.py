@@ -81,7 +81,7 @@ def test_a_check_in_the_same_pass_is_that_afterwards(
     assert run.checked == later.checked == (True, ())
     assert run.check("pooler") == [step for step in steps if step["path"] == "pooler"]
     assert run.data.check == later.data.check
-    kept, other = run.closer_look.capture, later.closer_look.capture
+    kept, other = run.context.cached.cache, later.context.cached.cache
     assert kept.calls.keys() == other.calls.keys()
     assert kept.bytes == other.bytes
     assert all(call.is_intact for calls in kept.calls.values() for call in calls)

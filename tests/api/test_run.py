@@ -2,13 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 import bertviewer
-from bertviewer.api.pictures import FIGURE_NAMES
+from bertviewer.api.pictures import FigureName
 from bertviewer.app import main
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.loading.opening import open_model
@@ -107,7 +107,7 @@ def test_layers_with_several_attentions() -> None:
 
 
 @pytest.mark.usefixtures("_drawn_here")
-@pytest.mark.parametrize("name", FIGURE_NAMES)
+@pytest.mark.parametrize("name", get_args(FigureName))
 def test_every_figure_in_every_format(run: bertviewer.Run, name: Any, tmp_path: Path) -> None:
     figure = run.figure(name)
     starts = {".svg": b"<svg", ".pdf": b"%PDF", ".png": b"\x89PNG", ".csv": b""}
@@ -124,7 +124,7 @@ def test_every_figure_in_every_format(run: bertviewer.Run, name: Any, tmp_path: 
 def test_every_figure_says_that_weights_are_random() -> None:
     run = bertviewer.open("transformer-base").run("the cat", random_weights=True)
     encoder = next(row["path"] for row in run.attentions())
-    for name in FIGURE_NAMES:
+    for name in get_args(FigureName):
         figure = run.figure(name, layer=encoder)
         assert "random weights" in figure.csv().partition("\n")[0], name
         assert "random weights" in figure.svg(), name

@@ -17,7 +17,7 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.sources.model_source import find_task
-from bertviewer.report import summaries
+from bertviewer.report import summary
 from bertviewer.ui.app.application import configure
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.state.workspace import Workspace
@@ -54,12 +54,12 @@ def layers(rounds: int = ROUNDS) -> dict[str, float]:
     architecture = inspect_module(module, source, config.to_dict())
     figures |= _on_screen(architecture, rounds)
     for name, write in (
-        ("text", summaries.text),
-        ("csv", summaries.csv),
-        ("markdown", summaries.markdown),
+        ("text", summary.text),
+        ("csv", summary.csv),
+        ("markdown", summary.markdown),
     ):
-        summary = partial(write, architecture, None, with_parameters=False)
-        figures[f"summary as {name}"] = _timed(summary, rounds)
+        written = partial(write, architecture, None, with_parameters=False)
+        figures[f"summary as {name}"] = _timed(written, rounds)
     document = architecture.to_json()
     figures["to JSON"] = _timed(architecture.to_json, rounds)
     figures["from JSON"] = _timed(lambda: Architecture.from_json(document), rounds)

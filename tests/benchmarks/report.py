@@ -11,19 +11,23 @@ from msgspec.structs import replace
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.progress import no_progress
 from bertviewer.plots.export import offscreen_application
-from bertviewer.report.building import build_document
-from bertviewer.report.choices import Choices, today
+from bertviewer.report.analysis import analyse_run
+from bertviewer.report.draft import draft_report
 from bertviewer.report.drawing import draw_pictures
 from bertviewer.report.formats.formats import FORMATS
-from bertviewer.report.looking import looked_at
+from bertviewer.report.options import Options, today
+from bertviewer.report.run_details import RunContext
 from bertviewer.report.subject import Subject
 from tests.resident_memory import resident_memory
 
@@ -68,12 +72,13 @@ def _made(model: LoadedModel) -> dict[str, float]:
     ran = time.perf_counter()
     checked = replace(run, check=check_run(model, kept))
     check = time.perf_counter()
-    subject = Subject(model.architecture, checked, looks=looked_at(model, run, kept))
+    context = RunContext(model, RecordedRun(run, kept), no_progress)
+    subject = Subject(model.architecture, checked, details=analyse_run(context))
     looked = time.perf_counter()
-    choices = Choices(date=today())
-    draft = build_document(subject, choices)
+    options = Options()
+    draft = draft_report(subject, options, today())
     built = time.perf_counter()
-    document = draft.with_pictures(dict(draw_pictures(draft.pictures, model.architecture)))
+    document = draft.with_drawings(dict(draw_pictures(draft.pictures, model.architecture)))
     drawn = time.perf_counter()
     figures = {
         "run": ran - begin,
@@ -84,7 +89,7 @@ def _made(model: LoadedModel) -> dict[str, float]:
     }
     for form in FORMATS:
         start = time.perf_counter()
-        content = form.write(document, choices, "figures").content
+        content = form.write(document, options, "figures").content
         figures[form.name] = time.perf_counter() - start
         figures[f"{form.name}: size, MB"] = len(content) / 1e6
     parts = ("run", "check", "closer looks", "document", "pictures", "pdf")
@@ -99,10 +104,10 @@ def _large() -> dict[str, float]:
         model = open_model(parse_source(folder))
     model.with_formulas()
     before, begin = resident_memory(), time.perf_counter()
-    choices = Choices(date=today())
-    draft = build_document(Subject(model.architecture), choices)
-    document = draft.with_pictures(dict(draw_pictures(draft.pictures, model.architecture)))
-    content = FORMATS[0].write(document, choices, "figures").content
+    options = Options()
+    draft = draft_report(Subject(model.architecture), options, today())
+    document = draft.with_drawings(dict(draw_pictures(draft.pictures, model.architecture)))
+    content = FORMATS[0].write(document, options, "figures").content
     return {
         "PDF": time.perf_counter() - begin,
         "size, MB": len(content) / 1e6,

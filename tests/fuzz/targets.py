@@ -54,7 +54,7 @@ from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import no_progress
 from bertviewer.core.util.sandbox import LIMIT_EXCEEDED
-from bertviewer.report import summaries
+from bertviewer.report import summary
 from bertviewer.report.chapters.corpus import corpus as chapter
 from bertviewer.report.corpus_text import comparison_text, corpus_text
 from bertviewer.report.subject import Subject
@@ -314,7 +314,7 @@ def _show_runs(folder: Path) -> None:
             classification(run, architecture)
             tensor_statistics_table(run.modules[0].statistics)
             run.to_json()
-            summaries.provenance(run.source)
+            summary.provenance(run.source)
 
 
 def one_of(*damages: Damage) -> Damage:

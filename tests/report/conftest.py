@@ -11,23 +11,26 @@ from PySide6.QtWidgets import QApplication
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.report.building import build_document
-from bertviewer.report.choices import Choices
+from bertviewer.core.util.progress import no_progress
+from bertviewer.report.analysis import analyse_run, origin_of_model
 from bertviewer.report.document import ReportDocument
+from bertviewer.report.draft import draft_report
 from bertviewer.report.drawing import draw_pictures
-from bertviewer.report.looking import looked_at, origin_of_model
-from bertviewer.report.looking_beside import OtherRun
+from bertviewer.report.options import Options
+from bertviewer.report.run_details import RunContext
 from bertviewer.report.subject import Subject
 from bertviewer.report.typesetting import report_pdf
 from tests.report.reading import Report
 
 TEXT = "this is a 12212121 test sentence"
-CHOICES = Choices(date=date(2026, 1, 31), author="A. Student", command="bertviewer report demo")
+OPTIONS = Options(author="A. Student")
+DAY, COMMAND = date(2026, 1, 31), "bertviewer report demo"
 
 
 def subject_of(
@@ -42,25 +45,29 @@ def subject_of(
 
     ``other`` is the sentence of run A.
     """
-    subject = Subject(model.architecture, keys=model.load_report, origin=origin_of_model(model))
+    subject = Subject(
+        model.architecture, load_report=model.load_report, origin=origin_of_model(model)
+    )
     if sentence is None:
         return subject
-    kept = ActivationCache()
-    run = run_sentence(model, sentence, random_weights=random, cache=kept)
+    b = _recorded(model, sentence, random)
     if is_checked:
-        run = replace(run, check=check_run(model, kept))
-    a = None
-    if other is not None:
-        kept_a = ActivationCache()
-        a = OtherRun(run_sentence(model, other, random_weights=random, cache=kept_a), model, kept_a)
-    looks = looked_at(model, run, kept, other=a)
+        b = replace(b, run=replace(b.run, check=check_run(model, b.kept)))
+    a = None if other is None else _recorded(model, other, random)
+    baseline = None if a is None else RunContext(model, a, no_progress)
     return replace(
         subject,
         architecture=model.architecture,
-        run=run,
-        other=None if a is None else a.run,
-        looks=looks,
+        run=b.run,
+        baseline=None if a is None else a.run,
+        details=analyse_run(RunContext(model, b, no_progress), baseline=baseline),
     )
+
+
+def _recorded(model: LoadedModel, sentence: Sentence, random: bool) -> RecordedRun:
+    cache = ActivationCache()
+    run = run_sentence(model, sentence, random_weights=random, cache=cache)
+    return RecordedRun(run, cache)
 
 
 def report_of(
@@ -70,7 +77,7 @@ def report_of(
     *,
     task: str = "base",
     random: bool = False,
-    choices: Choices = CHOICES,
+    options: Options = OPTIONS,
     has_formulas: bool = True,
     is_checked: bool = True,
 ) -> Report:
@@ -79,16 +86,16 @@ def report_of(
     if has_formulas:
         model.with_formulas()
     sentence = Sentence(text, pair) if text else None
-    return _set(subject_of(model, sentence, random, is_checked=is_checked), choices)
+    return _set(subject_of(model, sentence, random, is_checked=is_checked), options)
 
 
-def document_of(subject: Subject, choices: Choices = CHOICES) -> ReportDocument:
-    draft = build_document(subject, choices)
-    return draft.with_pictures(dict(draw_pictures(draft.pictures, subject.architecture)))
+def document_of(subject: Subject, options: Options = OPTIONS) -> ReportDocument:
+    draft = draft_report(subject, options, DAY, COMMAND)
+    return draft.with_drawings(dict(draw_pictures(draft.pictures, subject.architecture)))
 
 
-def _set(subject: Subject, choices: Choices) -> Report:
-    return Report.of(report_pdf(document_of(subject, choices), choices.paper))
+def _set(subject: Subject, options: Options) -> Report:
+    return Report.of(report_pdf(document_of(subject, options), options.paper))
 
 
 @pytest.fixture(scope="package")
@@ -110,7 +117,7 @@ def report(document: ReportDocument) -> Report:
 
 @pytest.fixture(scope="package")
 def plain_report(demo: Subject, qapp: QApplication) -> Report:
-    return _set(Subject(demo.architecture), CHOICES)
+    return _set(Subject(demo.architecture), OPTIONS)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pypdf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bertviewer.report.blocks import Row, Section, Table, Text, words_of
+from bertviewer.report.blocks import Row, Section, Table, Text, strings_in
 from bertviewer.report.document import ReportDocument
 from tests.pdf_text import page_texts
 
@@ -46,7 +46,7 @@ class Report(Struct, frozen=True):
 
 def said(value: object) -> str:
     """All words of a span, a text, a block or a section, one after the other."""
-    return "".join(words_of(value))
+    return "".join(strings_in(value))
 
 
 def cells(row: Row) -> list[str]:

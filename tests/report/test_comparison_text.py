@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from bertviewer.core.comparison.comparison import Change, compare_architectures
-from bertviewer.report.comparison_text import comparison_text
+from bertviewer.report.summary import comparison_text
 from tests.core.opened import plain
 
 

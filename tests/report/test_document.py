@@ -9,14 +9,14 @@ from msgspec.structs import replace
 from bertviewer import __version__
 from bertviewer.core.sources.presets import DEMO_SHA256
 from bertviewer.core.util.errors import UserError
-from bertviewer.report.blocks import Section, See
-from bertviewer.report.building import build_document
-from bertviewer.report.choices import Choices, today
-from bertviewer.report.contents import CHAPTERS
+from bertviewer.report.blocks import Figure, Section, See, Table
+from bertviewer.report.catalogue import CHAPTERS
 from bertviewer.report.document import ReportDocument
+from bertviewer.report.draft import draft_report
+from bertviewer.report.options import today
 from bertviewer.report.subject import Subject
-from tests.report.conftest import CHOICES, document_of
-from tests.report.reading import said
+from tests.report.conftest import DAY, OPTIONS, document_of
+from tests.report.reading import said, with_texts
 
 
 def names(chapters: tuple[Section, ...]) -> list[str]:
@@ -92,19 +92,19 @@ def test_chapters_come_in_one_order_and_only_where_there_is_something_to_tell(
     assert names(document.chapters) == [
         name for name in order if name not in ("predictions", "vectors", "runs", "models", "corpus")
     ]
-    plain = build_document(Subject(demo.architecture), CHOICES)
+    plain = draft_report(Subject(demo.architecture), OPTIONS, DAY)
     run_chapters = {chapter.name for chapter in CHAPTERS if chapter.needs_run}
     assert not run_chapters & set(names(plain.chapters))
 
 
 def test_only_what_was_chosen_is_there(demo: Subject) -> None:
-    some = replace(CHOICES, sections=("checks", "walk"), title="A title")
+    some = replace(OPTIONS, sections=("checks", "walk"), title="A title")
     chosen = document_of(demo, some)
     assert names(chosen.chapters) == ["walk", "checks"]
     assert chosen.pictures.keys() == {"stack"}
     assert chosen.front.title == "A title"
     with pytest.raises(UserError, match="unknown section wlak: choose from model, parameters"):
-        build_document(demo, replace(CHOICES, sections=("wlak",)))
+        draft_report(demo, replace(OPTIONS, sections=("wlak",)), DAY)
 
 
 def test_the_day_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,4 +112,38 @@ def test_the_day_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     assert today() == date(2001, 9, 9)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
     assert today() >= date(2026, 1, 1)
-    assert Choices().paper == "a4"
+
+
+def a_table(name: str) -> Table:
+    return Table((), (), name)
+
+
+def a_figure(name: str) -> Figure:
+    return Figure(name, name, (), "")
+
+
+def test_each_kind_is_numbered_by_chapter_whatever_section_it_is_in(
+    document: ReportDocument,
+) -> None:
+    chapters = (
+        Section(
+            "a", "A", (a_table("t1"),), (Section("a1", "A1", (a_table("t2"), a_figure("f1"))),)
+        ),
+        Section("b", "B", (a_figure("f2"), Table((), ()), a_table("t3"))),
+    )
+    numbers = {name: found.text for name, found in with_texts(document, *chapters).numbers.items()}
+    assert numbers == {
+        "a": "Chapter 1",
+        "a1": "Section 1.1",
+        "b": "Chapter 2",
+        "t1": "Table 1.1",
+        "t2": "Table 1.2",
+        "f1": "Figure 1.1",
+        "f2": "Figure 2.1",
+        "t3": "Table 2.1",
+    }
+
+
+def test_two_things_of_one_name_are_an_error(document: ReportDocument) -> None:
+    with pytest.raises(ValueError, match="named t"):
+        assert with_texts(document, Section("a", "A", (a_table("t"), a_table("t")))).numbers

@@ -4,10 +4,11 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from bertviewer.charts.theme import GREY, LIGHT, PAPER
+from bertviewer.charts.theme import GREY, LIGHT, PAPER, Theme
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow
-from bertviewer.report.flow_drawing import flow_on_paper, flow_pdf, flow_svg
+from bertviewer.report.drawing import draw_pictures, picture_file
+from bertviewer.report.pictures import Picture
 from tests.core.walkthrough.small_walkthroughs import small
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -28,6 +29,11 @@ def flows_of(architecture: Architecture) -> list[Flow]:
     return [flow for flow in found if flow is not None]
 
 
+def drawn(flow: Flow, architecture: Architecture, theme: Theme) -> ET.Element:
+    ((_, svg),) = draw_pictures({"": Picture(flow)}, architecture, theme)
+    return ET.fromstring(svg)
+
+
 def points(root: ET.Element, name: str) -> float:
     return float(root.get(name, "").removesuffix("pt"))
 
@@ -37,7 +43,7 @@ def test_it_has_room_on_a_page_and_can_be_read(architecture: Architecture) -> No
     assert len(flows) > 3
     for flow in flows:
         for theme in (PAPER, GREY):
-            root = ET.fromstring(flow_on_paper(flow, architecture, theme))
+            root = drawn(flow, architecture, theme)
             assert points(root, "width") <= 160 * POINTS, flow.path
             assert points(root, "height") <= 230 * POINTS, flow.path
             unit = points(root, "width") / float(root.get("viewBox", "").split()[2])
@@ -47,20 +53,9 @@ def test_it_has_room_on_a_page_and_can_be_read(architecture: Architecture) -> No
             assert min(words, default=6.5) >= 6.49, flow.path
 
 
-def test_a_narrower_page_has_more_rows(architecture: Architecture) -> None:
-    flow = max(flows_of(architecture), key=lambda flow: len(flow.nodes))
-    wide, narrow = (
-        ET.fromstring(flow_on_paper(flow, architecture, width=width)) for width in (400.0, 110.0)
-    )
-    assert points(narrow, "width") < points(wide, "width")
-    assert points(narrow, "height") > points(wide, "height")
-
-
 def test_the_drawing_in_pixels_has_the_themes_colours(architecture: Architecture) -> None:
     flow = flows_of(architecture)[0]
-    light, grey = flow_svg(flow, architecture), flow_svg(flow, architecture, GREY)
+    light = picture_file(Picture(flow), architecture, "svg").decode()
     assert LIGHT.flow in light
-    assert LIGHT.flow not in grey
-    assert GREY.flow in grey
     assert "pt" not in ET.fromstring(light).get("width", "")
-    assert flow_pdf(flow, architecture).startswith(b"%PDF")
+    assert picture_file(Picture(flow), architecture, "pdf").startswith(b"%PDF")

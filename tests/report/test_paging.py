@@ -12,8 +12,8 @@ from msgspec import Struct
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.blocks import Row, Section, Table
-from bertviewer.report.choices import Paper
 from bertviewer.report.document import ReportDocument
+from bertviewer.report.options import Paper
 from bertviewer.report.paging import Edges, Layout, fill_pages
 from bertviewer.report.subject import Subject
 from bertviewer.report.typesetting import report_pages, report_pdf

@@ -13,7 +13,7 @@ from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.typesetting import report_pdf
-from tests.report.conftest import CHOICES, TEXT, document_of, subject_of
+from tests.report.conftest import OPTIONS, TEXT, document_of, subject_of
 from tests.report.reading import Report, squeezed
 
 RANDOM_NOTE = "The activations in this report come from random weights."
@@ -204,7 +204,7 @@ def test_a_run_full_of_nan(tiny_bert_folder: Path) -> None:
     )
 
 
-COUNTS = replace(CHOICES, sections=("model", "parameters", "costs", "walk", "modules", "tensors"))
+COUNTS = replace(OPTIONS, sections=("model", "parameters", "costs", "walk", "modules", "tensors"))
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ COUNTS = replace(CHOICES, sections=("model", "parameters", "costs", "walk", "mod
 def test_the_numbers_that_the_study_notes_have(
     opened_report: Opened, name: str, task: str, numbers: tuple[str, ...]
 ) -> None:
-    text = squeezed(opened_report(name, task=task, choices=COUNTS).text)
+    text = squeezed(opened_report(name, task=task, options=COUNTS).text)
     for number in numbers:
         assert squeezed(number) in text, number
 

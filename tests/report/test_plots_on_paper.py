@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QApplication, QWidget
 from bertviewer.charts.theme import GREY, PAPER, Theme
 from bertviewer.plots.export import plot_svg
 from bertviewer.plots.fonts import load_fonts
-from bertviewer.report.script_fonts import lettering_of
-from bertviewer.report.typst_files import compiled
+from bertviewer.report.script_fonts import choose_fonts
+from bertviewer.report.typst_compiler import compiled
 from tests.plots.kinds import KINDS, Show
 from tests.plots.test_svg import HEIGHT, WIDTH
 
@@ -31,11 +31,9 @@ def test_each_kind_is_taken(
     load_fonts()
     window = QWidget()
     svg = plot_svg(show(window), WIDTH, HEIGHT, theme)
-    lettering = lettering_of(svg)
-    files = {"main.typ": PAGE, "plot.svg": lettering.printable(svg).encode()}
-    (pdf,) = compiled(
-        files, with_system=lettering.with_system, format="pdf", pdf_standards=["a-2a"]
-    )
+    fonts = choose_fonts(svg)
+    files = {"main.typ": PAGE, "plot.svg": fonts.printable(svg).encode()}
+    (pdf,) = compiled(files, with_system=fonts.with_system, format="pdf", pdf_standards=["a-2a"])
     (page,) = pypdf.PdfReader(io.BytesIO(pdf)).pages
     found = " ".join(page.extract_text(orientations=(0, 90)).split())
     for word in words:

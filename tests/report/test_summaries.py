@@ -17,9 +17,8 @@ from bertviewer.core.schema.costs import Costs, ModuleCosts
 from bertviewer.core.schema.statistics import Statistics
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.report.numbers import number
 from bertviewer.report.run_text import run_text, tokenizer_note
-from bertviewer.report.summaries import csv, markdown, provenance, text, totals
+from bertviewer.report.summary import csv, markdown, number, provenance, text, totals
 
 
 @pytest.fixture(scope="module")

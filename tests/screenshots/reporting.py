@@ -5,8 +5,8 @@ from PySide6.QtWidgets import (
     QAbstractButton,
 )
 
-from bertviewer.ui.export.options import SETTING
 from bertviewer.ui.export.pages_view import PagesView
+from bertviewer.ui.export.settings import SETTING
 from tests.screenshots.chapter import Step
 from tests.screenshots.guide import Guide
 

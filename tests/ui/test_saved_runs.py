@@ -16,11 +16,11 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.replay.recorded_run import FROM_FILE
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.check import Check
 from bertviewer.ui.app.application import make_window
-from bertviewer.ui.jobs.recorded_run import FROM_FILE
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.settings.recent_models import recent_names
 from bertviewer.ui.shell.main_window import MainWindow

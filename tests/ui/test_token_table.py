@@ -11,11 +11,11 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.schema.activation_run import Sentence, Token
 from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run.token_table import (
     ID,
     INDENT,

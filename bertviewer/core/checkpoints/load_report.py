@@ -7,6 +7,9 @@ from msgspec import Struct, field
 
 from bertviewer.core.util.serialization import struct_to_json
 
+LISTED = 12
+"""Names of a group that ``LoadReport.lines`` lists by default."""
+
 
 class LoadReport(Struct, frozen=True, forbid_unknown_fields=True):
     """Which tensors of a checkpoint are loaded into which of a model.
@@ -59,6 +62,47 @@ class LoadReport(Struct, frozen=True, forbid_unknown_fields=True):
         data = struct_to_json(self) | {"files": files}
         del data["stored"], data["twice"]
         return data
+
+    def lines(self, listed: int | None = LISTED) -> list[str]:
+        """Return a description of the files, dtypes and names, line by line.
+
+        Tensors that are loaded unchanged are not listed.
+
+        Args:
+            listed: maximum number of names in a group; ``None`` for all.
+        """
+        sizes = ", ".join(f"{name} ({size / 1e6:,.2f} MB)" for name, size in self.files.items())
+        if len(self.files) > 1:
+            sizes = f"{len(self.files)} files, {self.nbytes / 1e6:,.2f} MB in total: {sizes}"
+        stored = ", ".join(f"{count} × {dtype}" for dtype, count in self.stored_dtypes.items())
+        groups: dict[str, list[str]] = {
+            # True before the first use, when nothing is initialised yet, and after it.
+            "Missing from the checkpoint, initialised randomly when the model is used: "
+            f"{len(self.missing)} of {self.tensors}": list(self.missing),
+            f"Stored under another name: {len(self.renamed)}": [
+                f"{name} is stored as {key}" for key, name in self.renamed.items()
+            ],
+            f"In the checkpoint but not in this model: {len(self.unexpected)}": list(
+                self.unexpected
+            ),
+            f"Tied to another tensor: {len(self.tied)}": [
+                f"{name} is tied to {first}" for name, first in self.tied.items()
+            ],
+            f"Tied by the model’s class but stored with different values: {len(self.untied)}": list(
+                self.untied
+            ),
+            f"Buffers, computed by the model instead of read: {len(self.buffers)}": list(
+                self.buffers
+            ),
+        }
+        lines = [f"Checkpoint: {sizes}", f"Stored as: {stored}; computed in {self.dtype}"]
+        for title, names in groups.items():
+            if names:
+                shown = names if listed is None or len(names) <= listed else names[: listed - 1]
+                lines += [title, *(f"  {name}" for name in shown)]
+                if len(shown) < len(names):
+                    lines.append(f"  … and {len(names) - len(shown)} more")
+        return lines
 
 
 WRAPPERS = frozenset(

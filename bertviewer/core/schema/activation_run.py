@@ -165,6 +165,11 @@ class ActivationRun(PartialEquality, Struct, frozen=True, forbid_unknown_fields=
                 return state
         return None
 
+    @property
+    def class_names(self) -> Mapping[str, str]:
+        """The class of each called module by path."""
+        return {module.path: module.class_name for module in self.modules}
+
     def activation(self, path: str) -> ModuleActivation | None:
         """Return the statistics of the module at ``path``, ``None`` if it was not called."""
         for module in self.modules:

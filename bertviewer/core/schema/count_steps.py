@@ -8,7 +8,7 @@ from msgspec import Struct
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, names_in, terms_of
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode
-from bertviewer.core.util.numbers import with_minus
+from bertviewer.core.util.numbers import MINUS, with_minus
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -23,6 +23,13 @@ class CountTerm(Struct, frozen=True):
     symbols: str
     numbers: str
     value: int
+
+    @property
+    def texts(self) -> tuple[str, str, str, str]:
+        """The sign ("" for a first term), and symbols, numbers and value without it."""
+        sign = self.symbols[0] if self.symbols[:2] in ("+ ", f"{MINUS} ") else ""
+        skip = 2 if sign else 0
+        return sign, self.symbols[skip:], self.numbers[skip:], f"{abs(self.value):,}"
 
 
 class CountSteps(Struct, frozen=True):

@@ -32,6 +32,14 @@ def number_text(value: float, digits: int = 7) -> str:
     return with_minus(f"{value:.{digits}g}")
 
 
+def deviation_text(value: float | None) -> str:
+    """Return a difference with two significant digits; a dash for none."""
+    if value is None:
+        return "–"
+    is_plain = value == 0 or 1e-3 <= abs(value) < 100
+    return f"{value:.2g}" if is_plain else f"{value:.1e}"
+
+
 def short_count(count: int) -> str:
     """Return "22.7 M", "147.8 K" or "768": a count for a narrow column, with a no-break space.
 

@@ -1,4 +1,4 @@
-"""What the model does to many sentences: layers, values, heads, outlier features."""
+"""Chapter on a corpus: quantiles by layer, values, heads and outlier features."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -32,12 +32,11 @@ from bertviewer.report.blocks import (
     Table,
 )
 from bertviewer.report.chapters.sentence import outlier_rule
-from bertviewer.report.numbers import exact
-from bertviewer.report.pictures import Drafted, Picture, Pictures
+from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.subject import Subject
-from bertviewer.report.tables import layer_table
+from bertviewer.report.tables import exact, layer_table
 
-MOST_FEATURES = 12
+MAX_FEATURES = 12
 _LAYERS, _VALUES, _ENTROPY = "figure:corpus-layers", "figure:corpus-values", "figure:corpus-entropy"
 _QUANTILES, _HEADS, _OUTLIERS = "table:corpus-layers", "table:corpus-heads", "table:corpus-outliers"
 _MEASURES: Mapping[Measure, str] = {
@@ -48,7 +47,7 @@ _MEASURES: Mapping[Measure, str] = {
 }
 
 
-def corpus(subject: Subject) -> Drafted | None:
+def corpus(subject: Subject) -> ChapterDraft | None:
     """Return the chapter; ``None`` without a corpus."""
     found = subject.corpus
     if found is None:
@@ -60,8 +59,9 @@ def corpus(subject: Subject) -> Drafted | None:
         _heads(subject, found, pictures),
         _outliers(found),
     )
-    there = tuple(filter(None, sections))
-    return Drafted(Section("corpus", "Corpus statistics", tuple(_data(found)), there), pictures)
+    shown = tuple(filter(None, sections))
+    chapter = Section("corpus", "Corpus statistics", tuple(_data(found)), shown)
+    return ChapterDraft(chapter, pictures)
 
 
 def _data(found: Corpus) -> Iterator[Block]:
@@ -121,8 +121,8 @@ def _layers(subject: Subject, found: Corpus, pictures: Pictures) -> Section | No
     return Section("corpus-layers", "Layer by layer", (intro, picture, table))
 
 
-def _quantiles(found: Corpus, place: SelectionKey) -> Sequence[float | None]:
-    sums = found.of(place.path or "")
+def _quantiles(found: Corpus, key: SelectionKey) -> Sequence[float | None]:
+    sums = found.of(key.path or "")
     return (sums and sums.quantiles()) or [None] * len(QUANTILES)
 
 
@@ -187,7 +187,7 @@ def _outliers(found: Corpus) -> Section | None:
         return None
     rule = outlier_rule("a sentence’s hidden state")
     names = corpus_state_names(found)
-    rows = tuple(_row(row, names) for row in outlier_rows(found)[:MOST_FEATURES])
+    rows = tuple(_row(row, names) for row in outlier_rows(found)[:MAX_FEATURES])
     if not rows:
         nothing = f" No feature is an outlier in {FEW_SENTENCES:.0%} or more of the sentences."
         return Section("corpus-outliers", "Outlier features", (Paragraph.of(rule, nothing),))

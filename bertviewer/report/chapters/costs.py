@@ -1,11 +1,18 @@
-"""What the model costs to keep and to run."""
+"""Chapter on computational cost and memory."""
 
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import bindings
+from bertviewer.core.schema.cost_texts import (
+    cost_of,
+    kv_cache_text,
+    memory_rows,
+    peak_text,
+    sentence_text,
+    why_no_formula,
+)
 from bertviewer.core.schema.costs import FLOPS_PER_MAC
 from bertviewer.core.schema.module_tree import TreeRow, fold
-from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -18,28 +25,19 @@ from bertviewer.report.blocks import (
     Sum,
     Table,
 )
-from bertviewer.report.costs import (
-    cost_of,
-    kv_cache_text,
-    memory_rows,
-    peak_text,
-    sentence_text,
-    sum_terms,
-    why_no_formula,
-)
-from bertviewer.report.pictures import Drafted
+from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.subject import Subject
 
 _MEMORY = "table:memory"
 
 
-def costs(subject: Subject) -> Drafted:
+def costs(subject: Subject) -> ChapterDraft:
     """Return the chapter."""
     architecture = subject.architecture
     sections = [_memory(subject)]
     if architecture.costs is not None:
         sections.insert(0, _forward(subject))
-    return Drafted(Section("costs", "Computational cost and memory", (), tuple(sections)))
+    return ChapterDraft(Section("costs", "Computational cost and memory", (), tuple(sections)))
 
 
 def _forward(subject: Subject) -> Section:
@@ -65,8 +63,8 @@ def _forward(subject: Subject) -> Section:
         )
     tree = fold(architecture)
     found = (_sum(row, architecture, run) for row in (tree, *tree.children))
-    blocks += [one for one in found if one is not None]
-    blocks += answers(subject, "costs")
+    blocks += filter(None, found)
+    blocks += subject.answers("costs")
     return Section("multiply-adds", "Multiply-adds and FLOPs", tuple(blocks))
 
 
@@ -76,7 +74,7 @@ def _sum(row: TreeRow, architecture: Architecture, run: ActivationRun | None) ->
     if steps is not None:
         flops = FLOPS_PER_MAC * steps.result
         result = f"{steps.result:,} multiply-adds = {flops:,} FLOPs"
-        return Sum(row.label, sum_terms(steps), result)
+        return Sum.of(row.label, steps, result)
     found = architecture.costs.modules.get(row.node.path)
     if found is None or found.macs is not None:
         return None
@@ -101,5 +99,5 @@ def _memory(subject: Subject) -> Section:
     values = bindings(subject.architecture, subject.run)
     if text := kv_cache_text(subject.architecture, values):
         blocks.append(Paragraph.of(f"Memory of the key/value cache: {text}."))
-    blocks += answers(subject, "memory")
+    blocks += subject.answers("memory")
     return Section("memory", "Size of the weights", tuple(blocks))

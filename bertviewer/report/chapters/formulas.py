@@ -1,4 +1,4 @@
-"""What the parts of the model compute, one formula for each class."""
+"""Chapter with the forward formulas, one for each class of module."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,6 @@ from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.schema.modules import ModuleNode
-from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -19,16 +18,16 @@ from bertviewer.report.blocks import (
     Table,
     Text,
 )
-from bertviewer.report.pictures import Drafted
+from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.subject import Subject
 
-# Formulas that say nothing that a reader of the report would look for.
-_PLAIN_ROLES = frozenset({"composition", "dropout"})
+# Their formulas are trivial.
+_OMITTED_ROLES = frozenset({"composition", "dropout"})
 
 Uses = tuple[tuple[ModuleNode, Formula], ...]
 
 
-def formulas(subject: Subject) -> Drafted | None:
+def formulas(subject: Subject) -> ChapterDraft | None:
     """Return the chapter; ``None`` where no module has a formula."""
     found = tuple(_formulas(fold(subject.architecture), subject.architecture))
     if not found:
@@ -39,22 +38,22 @@ def formulas(subject: Subject) -> Drafted | None:
         "remarks and the source."
     )
     blocks: list[Block] = [Paragraph.of(intro)]
-    said: set[str] = set()
+    shown: set[str] = set()
     for uses in found:
-        blocks += _blocks(uses, said)
-    blocks += answers(subject, "formulas")
-    return Drafted(Section("formulas", "What each part computes", tuple(blocks)))
+        blocks += _blocks(uses, shown)
+    blocks += subject.answers("formulas")
+    return ChapterDraft(Section("formulas", "What each part computes", tuple(blocks)))
 
 
 def _formulas(tree: TreeRow, architecture: Architecture) -> Iterator[Uses]:
-    """Yield the modules of each class and formula that are used in different ways.
+    """Yield the modules of each class and formula, one for each use.
 
-    The queries and the feed-forward network are made by one class, and are not used alike.
+    Queries and feed-forward networks are both computed by a ``Linear``, for example.
     """
     found: dict[tuple[str, str], dict[str, tuple[ModuleNode, Formula]]] = {}
     for row in _rows(tree):
         formula = formula_of(row.node, architecture)
-        if formula is None or row.node.role in _PLAIN_ROLES:
+        if formula is None or row.node.role in _OMITTED_ROLES:
             continue
         uses = found.setdefault((row.node.class_name, formula.title), {})
         uses.setdefault(formula.summary, (row.node, formula))
@@ -68,14 +67,14 @@ def _rows(row: TreeRow) -> Iterator[TreeRow]:
         yield from _rows(child)
 
 
-def _blocks(uses: Uses, said: set[str]) -> Iterator[Block]:
-    """Yield a formula with the notes that were not said before, and what else it is used for."""
+def _blocks(uses: Uses, shown: set[str]) -> Iterator[Block]:
+    """Yield a formula without the notes of earlier ones, and a table of its uses."""
     node, formula = uses[0]
     about: Text = (Code(node.class_name),)
     if node.path:
         about = (Code(node.class_name), " · ", Code(node.path))
-    notes = tuple(note for note in formula.notes if note not in said)
-    said.update(notes)
+    notes = tuple(note for note in formula.notes if note not in shown)
+    shown.update(notes)
     summary = formula.summary if len(uses) == 1 else ""
     yield FormulaBlock(
         *(formula.title, about, summary, formula.maths, formula.terms, notes, formula.source)

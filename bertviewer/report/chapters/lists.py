@@ -1,4 +1,4 @@
-"""The lists at the end: the configuration, the modules, all parameters."""
+"""Chapters with lists: the configuration, the modules and all parameters."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from bertviewer.report.blocks import (
     Text,
 )
 from bertviewer.report.chapters.parameters import symbol_maths
-from bertviewer.report.pictures import Drafted
+from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.subject import Subject
 
 _EFFECTS: Mapping[Effect, str] = {
@@ -33,20 +33,20 @@ _EFFECTS: Mapping[Effect, str] = {
     "unused": "no effect here",
     "none": "none",
 }
-MOST_SHOWN = 2_000
-"""Characters of one value of a configuration, as of a thousand labels: it is no book."""
+MAX_VALUE = 2_000
+"""Characters of one value of the configuration; a thousand labels are cut."""
 
-MOST_TENSORS = 1_000
-"""Of models with more of them, layers that are alike are listed once."""
+MAX_TENSORS = 1_000
+"""In models with more parameters, identical layers are listed once."""
 
 Group = tuple[str, tuple[TensorInfo, ...]]
-"""A layer, or a part beside the layers, and its tensors."""
+"""Name and tensors of a layer, or of a part outside the layers."""
 
 _KEYS, _MODULES, _TENSORS = "table:configuration", "table:modules", "table:tensors"
 
 
-def configuration(subject: Subject) -> Drafted:
-    """Return the chapter: every key with its symbol, its value, and what it means."""
+def configuration(subject: Subject) -> ChapterDraft:
+    """Return the chapter with all configuration keys, symbols, values and meanings."""
     architecture = subject.architecture
     config = architecture.whole_config
     symbols = {symbol.key: symbol for symbol in architecture.symbols}
@@ -76,11 +76,11 @@ def configuration(subject: Subject) -> Drafted:
         "“none” do not affect any computation.",
     )
     table = Table(columns, tuple(rows), _KEYS, caption)
-    return Drafted(Section("configuration", "Configuration", (table,)))
+    return ChapterDraft(Section("configuration", "Configuration", (table,)))
 
 
-def modules(subject: Subject) -> Drafted:
-    """Return the chapter: the tree of modules, equal layers folded into one row."""
+def modules(subject: Subject) -> ChapterDraft:
+    """Return the chapter with the module tree; identical layers share a row."""
     rows = tuple(_module_rows(fold(subject.architecture), 0))
     columns = (
         Column("Module", share=1.5),
@@ -90,7 +90,7 @@ def modules(subject: Subject) -> Drafted:
         Column("Shape"),
     )
     caption = ("All modules; identical neighbouring layers share one row.",)
-    return Drafted(Section("modules", "Modules", (Table(columns, rows, _MODULES, caption),)))
+    return ChapterDraft(Section("modules", "Modules", (Table(columns, rows, _MODULES, caption),)))
 
 
 def _module_rows(row: TreeRow, level: int) -> Iterator[Row]:
@@ -106,13 +106,13 @@ def _module_rows(row: TreeRow, level: int) -> Iterator[Row]:
         yield from _module_rows(child, level + 1)
 
 
-def tensors(subject: Subject) -> Drafted:
-    """Return the chapter: every named parameter, in groups."""
+def tensors(subject: Subject) -> ChapterDraft:
+    """Return the chapter with all named parameters in groups."""
     architecture = subject.architecture
     count = len(architecture.parameters)
-    is_folded = count > MOST_TENSORS
+    is_folded = count > MAX_TENSORS
     rows: list[Row] = []
-    for groups in _alike(architecture) if is_folded else _each(architecture):
+    for groups in _folded(architecture) if is_folded else _groups(architecture):
         rows += _group_rows(groups, architecture)
     columns = (
         Column("Name", share=1),
@@ -131,16 +131,16 @@ def tensors(subject: Subject) -> Drafted:
         " Neighbouring layers with identical tensor shapes are listed once." if is_folded else "",
     )
     table = Table(columns, tuple(rows), _TENSORS, ("The named parameters by group.",))
-    return Drafted(Section("tensors", "All parameters", (intro, table)))
+    return ChapterDraft(Section("tensors", "All parameters", (intro, table)))
 
 
-def _each(architecture: Architecture) -> Iterator[tuple[Group, ...]]:
-    for name, found in groupby(architecture.parameters, lambda one: _group(one, architecture)):
+def _groups(architecture: Architecture) -> Iterator[tuple[Group, ...]]:
+    for name, found in groupby(architecture.parameters, _group_name):
         yield ((name or architecture.root.class_name, tuple(found)),)
 
 
-def _alike(architecture: Architecture) -> Iterator[tuple[Group, ...]]:
-    """Yield groups together that have the same tensors under their own names."""
+def _folded(architecture: Architecture) -> Iterator[tuple[Group, ...]]:
+    """Yield neighbouring groups with identical tensors together."""
 
     def inside(group: Group) -> tuple[object, ...]:
         name, found = group
@@ -149,13 +149,13 @@ def _alike(architecture: Architecture) -> Iterator[tuple[Group, ...]]:
             for one in found
         )
 
-    groups = (group for (group,) in _each(architecture))
+    groups = (group for (group,) in _groups(architecture))
     for _, found in groupby(groups, inside):
         yield tuple(found)
 
 
 def _group_rows(groups: tuple[Group, ...], architecture: Architecture) -> Iterator[Row]:
-    """Yield the head of some groups that are alike, and the tensors of the first."""
+    """Yield the heading of identical groups and the tensors of the first one."""
     (name, listed), (last, _) = groups[0], groups[-1]
     title: Text = (Code(name), " ", Muted(tensors_text(listed)))
     if len(groups) > 1:
@@ -176,13 +176,13 @@ def _tensor_row(tensor: TensorInfo, dtype: str) -> Row:
 _LAYER = re.compile(r"^(.*?\.\d+)\.")
 
 
-def _group(tensor: TensorInfo, architecture: Architecture) -> str:
-    """Return the layer that a tensor is in, and outside of layers the part of the model."""
+def _group_name(tensor: TensorInfo) -> str:
+    """Return the layer of a tensor, or the part of the model that it belongs to."""
     found = _LAYER.match(tensor.name)
     return found[1] if found else tensor.name.partition(".")[0]
 
 
 def _shortened(value: str) -> str:
-    more = len(value) - MOST_SHOWN
+    more = len(value) - MAX_VALUE
     end = count_text(more, " … and 1 more character", " … and {0} more characters")
-    return value if more <= 0 else f"{value[:MOST_SHOWN]}{end}"
+    return value if more <= 0 else f"{value[:MAX_VALUE]}{end}"

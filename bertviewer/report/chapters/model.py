@@ -1,4 +1,4 @@
-"""What the model is: in words with its own numbers, drawn, and where its weights are from."""
+"""Chapter on the model: a description, totals, data flow, and the origin of the weights."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,6 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.util.numbers import count_text
-from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -18,10 +17,9 @@ from bertviewer.report.blocks import (
     See,
     Text,
 )
-from bertviewer.report.key_report import key_lines
-from bertviewer.report.pictures import Drafted, Pictures
+from bertviewer.report.pictures import ChapterDraft, Pictures
 from bertviewer.report.subject import Subject
-from bertviewer.report.summaries import provenance, totals
+from bertviewer.report.summary import provenance, totals
 
 _WHOLE = "figure:model"
 _TOTALS = {
@@ -29,26 +27,26 @@ _TOTALS = {
     "Trainable params": "Trainable parameters",
     "Mult-Adds": "Multiply-adds",
 }
-"""What the totals are called outside of a terminal."""
+"""Names of the totals in a report; the terminal uses those of torchinfo."""
 
 
-def model(subject: Subject) -> Drafted:
+def model(subject: Subject) -> ChapterDraft:
     """Return the chapter."""
     architecture = subject.architecture
     pictures = Pictures()
-    blocks: list[Block] = [Paragraph(_words(architecture))]
+    blocks: list[Block] = [Paragraph(_description(architecture))]
     blocks += (Paragraph.of(notice, look="note") for notice in architecture.source.notices)
     blocks.append(
         Facts(tuple((_TOTALS.get(name, name), (value,)) for name, value in totals(architecture)))
     )
     blocks += _figures(architecture, pictures)
-    blocks += answers(subject, "overview")
+    blocks += subject.answers("overview")
     sections = tuple(filter(None, (_weights(subject),)))
-    return Drafted(Section("model", "The model", tuple(blocks), sections), pictures)
+    return ChapterDraft(Section("model", "The model", tuple(blocks), sections), pictures)
 
 
-def _words(architecture: Architecture) -> Text:
-    """Say what the model does, of what it is made and how large its parts are."""
+def _description(architecture: Architecture) -> Text:
+    """Describe what the model computes, the size of its parts, and its layers."""
     root, tree = architecture.root, fold(architecture)
     formula = formula_of(root, architecture)
     words: list[str | Code] = [Code(root.class_name), " "]
@@ -67,8 +65,8 @@ def _words(architecture: Architecture) -> Text:
             )
         )
         for place, row in enumerate(large):
-            joint = "" if not place else (" and " if place == len(large) - 1 else ", ")
-            words += [joint, Code(row.label), f" ({row.share:.2%})"]
+            separator = "" if not place else (" and " if place == len(large) - 1 else ", ")
+            words += [separator, Code(row.label), f" ({row.share:.2%})"]
         words.append(". ")
     for stack in layer_stacks(architecture):
         first = stack[0]
@@ -83,9 +81,9 @@ def _words(architecture: Architecture) -> Text:
                 f"{first.parameters:,}",
             ),
         ]
-        said = formula_of(first, architecture)
-        if said is not None:
-            words.append(f"{said.summary} ")
+        layer = formula_of(first, architecture)
+        if layer is not None:
+            words.append(f"{layer.summary} ")
     return tuple(words)
 
 
@@ -122,9 +120,9 @@ def _figures(architecture: Architecture, pictures: Pictures) -> Iterator[Block]:
 
 
 def _weights(subject: Subject) -> Section | None:
-    """Show what the checkpoint holds; without one the first page has said all."""
-    if subject.keys is None:
+    """Return the section on the checkpoint, ``None`` without one."""
+    if subject.load_report is None:
         return None
-    said = Paragraph.of(f"{provenance(subject.architecture.source)}.")
-    listing = Listing(tuple(key_lines(subject.keys)))
-    return Section("weights", "Origin of the weights", (said, listing))
+    intro = Paragraph.of(f"{provenance(subject.architecture.source)}.")
+    listing = Listing(tuple(subject.load_report.lines()))
+    return Section("weights", "Origin of the weights", (intro, listing))

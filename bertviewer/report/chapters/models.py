@@ -1,4 +1,4 @@
-"""Two models side by side: their configurations, and how far each tensor moved."""
+"""Chapter that compares two models: configurations and relative changes of the tensors."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import hypot, inf
@@ -23,19 +23,18 @@ from bertviewer.report.blocks import (
     Table,
     Text,
 )
-from bertviewer.report.comparison_text import value_text
-from bertviewer.report.numbers import deviation
-from bertviewer.report.pictures import Drafted, Picture, Pictures
+from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.subject import Subject
-from bertviewer.report.summaries import provenance
+from bertviewer.report.summary import provenance, value_text
+from bertviewer.report.tables import difference_text
 
 _KEYS, _COUNTS, _CHANGED = "table:model-keys", "table:model-counts", "table:changed"
 _MODULES, _KINDS, _GRID = "table:changed-modules", "table:changed-kinds", "figure:change"
-MOST_TENSORS = 30
+MAX_TENSORS = 30
 
 
-class _Moved(Struct, frozen=True):
-    """How far some tensors moved together."""
+class _Change(Struct, frozen=True):
+    """The change of some tensors together."""
 
     relative: float | None
     max_abs: float | None
@@ -43,20 +42,20 @@ class _Moved(Struct, frozen=True):
     count: int
 
 
-def models(subject: Subject) -> Drafted | None:
-    """Return the chapter on the model beside another one; ``None`` where there is none."""
+def models(subject: Subject) -> ChapterDraft | None:
+    """Return the chapter; ``None`` without a comparison."""
     found = subject.comparison
     if found is None:
         return None
     pictures = Pictures()
     blocks = tuple(_counts(found))
-    sections = (_configuration(found, subject.architecture), _movement(found, pictures))
+    sections = (_configuration(found, subject.architecture), _changes(found, pictures))
     inner = tuple(filter(None, sections))
-    return Drafted(Section("models", "Comparison of two models", blocks, inner), pictures)
+    return ChapterDraft(Section("models", "Comparison of two models", blocks, inner), pictures)
 
 
 def _counts(found: Comparison) -> Iterator[Block]:
-    """Say which models these are, and what became of their tensors."""
+    """Describe both models, and count their tensors by state."""
     for side, source in (("Left", found.left), ("Right", found.right)):
         yield Paragraph.of(Strong(side), f": {provenance(source)}.")
         yield from (Paragraph.of(notice, look="note") for notice in source.notices)
@@ -84,7 +83,7 @@ def _counts(found: Comparison) -> Iterator[Block]:
 
 
 def _configuration(found: Comparison, architecture: Architecture) -> Section:
-    """Show the keys that differ, and those that formulas are made of, in both models."""
+    """List the keys that differ, and those used by counting formulas."""
     other = {key.key: key for key in found.keys}
     symbols = [symbol.key for symbol in architecture.symbols if symbol.key not in other]
     both = [(key, value_text(architecture.config.get(key))) for key in symbols]
@@ -117,8 +116,8 @@ def _configuration(found: Comparison, architecture: Architecture) -> Section:
     return Section("models-configuration", "Configurations", blocks)
 
 
-def _movement(found: Comparison, pictures: Pictures) -> Section | None:
-    """Show how far tensors moved: by layer and kind, and the largest movers."""
+def _changes(found: Comparison, pictures: Pictures) -> Section | None:
+    """Show the relative changes by layer and by kind, and the largest ones."""
     compared = [one for one in found.tensors if one.change is not None]
     others = sorted((one for one in found.tensors if one.state != "same"), key=_size, reverse=True)
     blocks: list[Block] = []
@@ -127,13 +126,13 @@ def _movement(found: Comparison, pictures: Pictures) -> Section | None:
         places = tensor_cells([one.name for one in compared])
         blocks.append(
             Paragraph.of(
-                *(
-                    See(_GRID),
-                    " shows the relative change of each tensor: the norm of the difference "
-                    "divided ",
-                ),
-                *("by the norm of the left tensor. ", See(_MODULES), " summarises it by layer, "),
-                *(See(_KINDS), " by kind of tensor."),
+                See(_GRID),
+                " shows the relative change of each tensor: the norm of the difference divided "
+                "by the norm of the left tensor. ",
+                See(_MODULES),
+                " summarises it by layer, ",
+                See(_KINDS),
+                " by kind of tensor.",
             )
         )
         blocks.append(
@@ -150,7 +149,7 @@ def _movement(found: Comparison, pictures: Pictures) -> Section | None:
             ("Module", rows, _MODULES, "Relative change of the tensors by layer."),
             ("Kind", kinds, _KINDS, "Relative change by kind of tensor."),
         ):
-            blocks.append(_table(title, _gathered(compared, groups), name, caption))
+            blocks.append(_table(title, _by_group(compared, groups), name, caption))
     if others:
         blocks += [
             Paragraph.of(See(_CHANGED), " lists the tensors that differ, largest change first."),
@@ -161,21 +160,23 @@ def _movement(found: Comparison, pictures: Pictures) -> Section | None:
     return Section("models-tensors", "Changes in the tensors", tuple(blocks))
 
 
-def _gathered(tensors: Sequence[ComparedTensor], groups: Mapping[str, str]) -> Mapping[str, _Moved]:
-    """Return what tensors of each group did together."""
+def _by_group(
+    tensors: Sequence[ComparedTensor], groups: Mapping[str, str]
+) -> Mapping[str, _Change]:
+    """Return the change of each group of tensors."""
     found: dict[str, list[ComparedTensor]] = {}
     for tensor in tensors:
         found.setdefault(groups[tensor.name], []).append(tensor)
     return {name: _together(each) for name, each in found.items()}
 
 
-def _together(tensors: Sequence[ComparedTensor]) -> _Moved:
+def _together(tensors: Sequence[ComparedTensor]) -> _Change:
     changes = [one.change for one in tensors if one.change is not None]
-    # Not of squares: those of large norms are infinite.
+    # The sum of squares of large norms would overflow.
     moved = hypot(*(change.difference_norm for change in changes))
     norm = hypot(*(change.left_norm for change in changes))
     largest = [change.max_abs for change in changes if change.max_abs is not None]
-    return _Moved(
+    return _Change(
         moved / norm if 0 < norm < inf and moved < inf else None,
         max(largest, default=None),
         sum(change.count - change.equal for change in changes),
@@ -183,14 +184,14 @@ def _together(tensors: Sequence[ComparedTensor]) -> _Moved:
     )
 
 
-def _table(title: str, groups: Mapping[str, _Moved], name: str, caption: str) -> Table:
+def _table(title: str, groups: Mapping[str, _Change], name: str, caption: str) -> Table:
     most = max((one.relative or 0.0 for one in groups.values()), default=0.0)
     rows = tuple(
         Row.of(
             Code(group or "(model)"),
-            _figure(one.relative),
+            difference_text(one.relative),
             Bar((one.relative or 0.0) / most if most else 0.0),
-            _figure(one.max_abs),
+            difference_text(one.max_abs),
             f"{one.changed / one.count:.2%}" if one.count else "–",
         )
         for group, one in groups.items()
@@ -214,7 +215,7 @@ def _changed(tensors: Sequence[ComparedTensor]) -> Table:
         Column("Max |Δ|", "decimal"),
         Column("Changed", "right"),
     )
-    rows = tuple(map(_tensor, tensors[:MOST_TENSORS]))
+    rows = tuple(map(_tensor, tensors[:MAX_TENSORS]))
     caption = f"The tensors that differ ({len(rows):,} of {len(tensors):,})."
     return Table(columns, rows, _CHANGED, (caption,))
 
@@ -233,10 +234,6 @@ def _tensor(tensor: ComparedTensor) -> Row:
         Code(tensor.name),
         tensor.state,
         shapes,
-        *(_figure(value) for value in figures),
+        *(difference_text(value) for value in figures),
         "–" if change is None else f"{change.count - change.equal:,}",
     )
-
-
-def _figure(value: float | None) -> str:
-    return with_minus(deviation(value))

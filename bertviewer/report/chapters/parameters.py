@@ -1,4 +1,4 @@
-"""Where the parameters are: the parts, their counting formulas, the symbols, the groups."""
+"""Chapter on parameters: parts, counting formulas, symbols and components."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,6 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.count_steps import count_steps, readable
 from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.walkthrough.counts import count_components, relations_text, usual_relations
-from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Bar,
     Block,
@@ -28,17 +27,16 @@ from bertviewer.report.blocks import (
     Table,
     Tick,
 )
-from bertviewer.report.costs import sum_terms
-from bertviewer.report.pictures import Drafted, Picture, Pictures
+from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.subject import Subject
 
 _PARTS, _SYMBOLS, _GROUPS = "table:parts", "table:symbols", "table:groups"
 _AREAS = "figure:areas"
-MOST_AREAS = 1_500
-"""More rectangles are too small to be seen."""
+MAX_AREAS = 1_500
+"""More rectangles would be too small to see."""
 
 
-def parameters(subject: Subject) -> Drafted:
+def parameters(subject: Subject) -> ChapterDraft:
     """Return the chapter."""
     architecture = subject.architecture
     tree = fold(architecture)
@@ -55,8 +53,8 @@ def parameters(subject: Subject) -> Drafted:
         "under its first name.",
     )
     area = areas_of(architecture, "parameters")
-    if len(architecture.modules) > MOST_AREAS:
-        area = _without_insides(area)
+    if len(architecture.modules) > MAX_AREAS:
+        area = _without_submodules(area)
     pictures = Pictures()
     figure = pictures.figure(
         "areas",
@@ -68,17 +66,17 @@ def parameters(subject: Subject) -> Drafted:
         intro,
         _parts(tree),
         figure,
-        *answers(subject, "parameters"),
+        *subject.answers("parameters"),
     )
     found = tuple(filter(None, sections))
-    return Drafted(Section("parameters", "Parameters", blocks, found), pictures)
+    return ChapterDraft(Section("parameters", "Parameters", blocks, found), pictures)
 
 
-def _without_insides(area: Area) -> Area:
-    """Return the same with layers that show nothing of what is in them."""
+def _without_submodules(area: Area) -> Area:
+    """Return the same with layers as single rectangles."""
     if area.is_layer:
         return replace(area, parts=())
-    return replace(area, parts=tuple(map(_without_insides, area.parts)))
+    return replace(area, parts=tuple(map(_without_submodules, area.parts)))
 
 
 def _parts(tree: TreeRow) -> Table:
@@ -123,7 +121,7 @@ def _sum(row: TreeRow, architecture: Architecture) -> Sum:
     steps = count_steps(row.node, architecture)
     if steps is None:
         return Sum(row.label, (), f"{row.parameters:,}", reason="no formula was found")
-    return Sum(row.label, sum_terms(steps), f"{row.parameters:,}", is_proven=True)
+    return Sum.of(row.label, steps, f"{row.parameters:,}", is_proven=True)
 
 
 def _symbols(architecture: Architecture) -> Section | None:
@@ -144,9 +142,9 @@ def _symbols(architecture: Architecture) -> Section | None:
 
 
 def symbol_maths(letter: str) -> str:
-    """Return a symbol's letter as Typst's mathematics: a word of several is upright text."""
+    """Return a symbol in Typst's notation; names of several letters are upright."""
     name, _, index = letter.partition("_")
-    if "_" in index:  # it is called as its key
+    if "_" in index:  # a configuration key
         return f'"{letter}"'
     base = name if len(name) == 1 else f'"{name}"'
     return f'{base}_"{index}"' if index else base

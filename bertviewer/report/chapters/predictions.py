@@ -1,4 +1,4 @@
-"""What the model's head says: classes, or the likeliest tokens, after each layer too."""
+"""Chapter on predictions: classes, or the most likely tokens, also after each layer."""
 
 from collections.abc import Iterator
 
@@ -8,18 +8,17 @@ from bertviewer.charts.predictions import actual_summary, candidates_table, lens
 from bertviewer.core.analysis.predictions import ClassScores, Predictions, classification
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import count_text
-from bertviewer.report.answers import answers
 from bertviewer.report.blocks import Block, Paragraph, Section, See
-from bertviewer.report.pictures import Drafted
+from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import table_of
 
 _CLASSES = "table:classes"
-MOST_ROWS = 40
+MAX_CLASSES = 40
 
 
-def predictions(subject: Subject) -> Drafted | None:
-    """Return the chapter; ``None`` for a model without such a head."""
+def predictions(subject: Subject) -> ChapterDraft | None:
+    """Return the chapter; ``None`` for a model without a prediction head."""
     run = subject.run
     if run is None:
         return None
@@ -27,12 +26,12 @@ def predictions(subject: Subject) -> Drafted | None:
     scores = classification(run, subject.architecture)
     if scores is not None:
         blocks += _classes(run, scores)
-    for found in subject.looks.predictions:
+    for found in subject.details.predictions:
         blocks += _at(run, found)
     if not blocks:
         return None
-    blocks += answers(subject, "predictions")
-    return Drafted(Section("predictions", "Predictions", tuple(blocks)))
+    blocks += subject.answers("predictions")
+    return ChapterDraft(Section("predictions", "Predictions", tuple(blocks)))
 
 
 def _classes(run: ActivationRun, scores: ClassScores) -> Iterator[Block]:
@@ -40,7 +39,7 @@ def _classes(run: ActivationRun, scores: ClassScores) -> Iterator[Block]:
     yield Paragraph.of(See(_CLASSES), f" gives the head’s scores for the {scores.of}.")
     if scores.random_tensors:
         yield _random(scores.random_tensors)
-    yield table_of(table, _CLASSES, ("The scores of the model’s head.",), MOST_ROWS)
+    yield table_of(table, _CLASSES, ("The scores of the model’s head.",), MAX_CLASSES)
 
 
 def _at(run: ActivationRun, found: Predictions) -> Iterator[Block]:
@@ -66,7 +65,7 @@ def _at(run: ActivationRun, found: Predictions) -> Iterator[Block]:
         )
         table = lens_table(run, found)
         yield table_of(
-            table, lens, (f"The most likely tokens after each layer at {where}.",), wide=True
+            table, lens, (f"The most likely tokens after each layer at {where}.",), is_wide=True
         )
 
 

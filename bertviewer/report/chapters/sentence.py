@@ -1,4 +1,4 @@
-"""What one sentence did to the model: tokens, statistics, norms, outlier features, its output."""
+"""Chapter on a run: tokens, statistics, norms, outlier features and the model's output."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,6 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
 from bertviewer.core.statistics.accumulators import DEVIATIONS
 from bertviewer.core.util.numbers import count_text, with_minus
-from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,
     Break,
@@ -26,14 +25,13 @@ from bertviewer.report.blocks import (
     TokenBox,
     Tokens,
 )
-from bertviewer.report.numbers import exact
-from bertviewer.report.pictures import Drafted, Picture, Pictures
+from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.run_text import tokenizer_note
 from bertviewer.report.subject import Subject
-from bertviewer.report.tables import layer_table
+from bertviewer.report.tables import exact, layer_table
 
 TOKEN_LENGTH = 32
-MOST_FEATURES = 12
+MAX_FEATURES = 12
 _LAYERS, _NORMS = "figure:layers", "figure:norms"
 _STATISTICS, _OUTLIERS, _OUTPUT = "table:statistics", "table:outliers", "table:output"
 
@@ -48,7 +46,7 @@ STATISTIC_TITLES = {
     "inf_count": "Inf",
 }
 
-STATISTIC_WORDS = {
+STATISTIC_PHRASES = {
     "mean": "mean",
     "std": "standard deviation",
     "min": "minimum",
@@ -60,10 +58,10 @@ STATISTIC_WORDS = {
     SPREAD: SPREAD,
     BAND: SPREAD,
 }
-"""What can be drawn layer by layer, in a sentence."""
+"""The statistics that can be plotted by layer, for use in a sentence."""
 
 
-def sentence(subject: Subject) -> Drafted | None:
+def sentence(subject: Subject) -> ChapterDraft | None:
     """Return the chapter; ``None`` without a run."""
     run = subject.run
     if run is None:
@@ -76,12 +74,12 @@ def sentence(subject: Subject) -> Drafted | None:
         _output(subject, run, pictures),
     )
     found = tuple(filter(None, sections))
-    blocks = (*_text(subject, run), *answers(subject, "tokens"))
-    return Drafted(Section("sentence", "The sentence", blocks, found), pictures)
+    blocks = (*_text(subject, run), *subject.answers("tokens"))
+    return ChapterDraft(Section("sentence", "The sentence", blocks, found), pictures)
 
 
 def _text(subject: Subject, run: ActivationRun) -> Iterator[Block]:
-    yield Paragraph(said(run), "quote")
+    yield Paragraph(run_text(run), "quote")
     has_segments = _has_segments(subject)
     words = f"{tokenizer_note(run)}. Each token is shown below with its id in the vocabulary"
     yield Paragraph.of(
@@ -100,14 +98,14 @@ def _text(subject: Subject, run: ActivationRun) -> Iterator[Block]:
     )
 
 
-def said(run: ActivationRun) -> Text:
-    """Return what was run, each of two texts on a line of its own."""
+def run_text(run: ActivationRun) -> Text:
+    """Return the text that was run, and a second one on its own line."""
     text, pair = run.sentence.text, run.sentence.pair
     return (text,) if pair is None else (text, Break(), pair)
 
 
 def outlier_rule(state: str) -> str:
-    """Return what an outlier of a hidden state is."""
+    """Return the definition of an outlier feature of a hidden state."""
     return (
         f"A feature is an outlier of {state} if its value for some token is more than "
         f"{DEVIATIONS:g} standard deviations from the mean of that state (Bondarenko et al. "
@@ -116,14 +114,14 @@ def outlier_rule(state: str) -> str:
 
 
 def _has_segments(subject: Subject) -> bool:
-    """Tell whether the model reads segments: GPT-2 and T5 have none."""
+    """Return whether the model has segment embeddings; GPT-2 and T5 have none."""
     tensors = subject.architecture.parameters
     return any(tensor.name.endswith("token_type_embeddings.weight") for tensor in tensors)
 
 
 def _layers(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section | None:
     architecture, statistic = subject.architecture, subject.statistic
-    words = STATISTIC_WORDS[statistic]
+    phrase = STATISTIC_PHRASES[statistic]
     every = [layer_chart(architecture, run, name).lines for name in STATISTIC_TITLES]
     lines = every[0]
     if not lines:
@@ -144,17 +142,17 @@ def _layers(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section
     )
     intro = Paragraph.of(
         See(_LAYERS),
-        f" plots the {words} of each layer’s output; ",
+        f" plots the {phrase} of each layer’s output; ",
         See(_STATISTICS),
         " gives all statistics.",
     )
     picture = pictures.figure(
         "layers",
         Picture(layer_chart(architecture, run, statistic), height=240),
-        f"The {words} of each layer’s output.",
-        f"A line over the layers: the {words} of each layer’s output.",
+        f"The {phrase} of each layer’s output.",
+        f"A line over the layers: the {phrase} of each layer’s output.",
     )
-    blocks: tuple[Block, ...] = (intro, picture, table, *answers(subject, "statistics"))
+    blocks: tuple[Block, ...] = (intro, picture, table, *subject.answers("statistics"))
     return Section("statistics", "Layer by layer", blocks)
 
 
@@ -162,7 +160,7 @@ def _norms(run: ActivationRun, pictures: Pictures) -> Section | None:
     if not run.token_norms:
         return None
     states = names_of_states(run)
-    # GPT-2's last hidden state is not what its last layer gave.
+    # GPT-2's last hidden state is the output of a norm after the last layer.
     last = states[-1] if states else "the last layer"
     words = Paragraph.of(
         See(_NORMS),
@@ -187,7 +185,7 @@ def _outliers(subject: Subject, run: ActivationRun) -> Section | None:
         return Section("outliers", "Outlier features", (nothing,))
     states = names_of_states(run)
     rows = []
-    for feature in found[:MOST_FEATURES]:
+    for feature in found[:MAX_FEATURES]:
         largest = feature.largest
         token = visible(run.tokens[largest.token].text)
         rows.append(
@@ -207,11 +205,11 @@ def _outliers(subject: Subject, run: ActivationRun) -> Section | None:
         Column("Token", share=1),
     )
     caption = "The outlier features, sorted by number of hidden states."
-    if len(found) > MOST_FEATURES:
-        caption = f"The first {MOST_FEATURES} of {len(found):,} outlier features."
+    if len(found) > MAX_FEATURES:
+        caption = f"The first {MAX_FEATURES} of {len(found):,} outlier features."
     words = Paragraph.of(rule, " ", See(_OUTLIERS), " lists them.")
     table = Table(columns, tuple(rows), _OUTLIERS, (caption,))
-    blocks: tuple[Block, ...] = (words, table, *answers(subject, "outliers"))
+    blocks: tuple[Block, ...] = (words, table, *subject.answers("outliers"))
     return Section("outliers", "Outlier features", blocks)
 
 
@@ -223,8 +221,8 @@ def _output(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section
         Paragraph.of(See(_OUTPUT), " summarises the model’s output.", *_not_finite(run)),
         Table(columns, rows, _OUTPUT, ("The model’s output, over all finite elements.",)),
     ]
-    if subject.looks.histogram is not None:
-        chart = histogram_chart(subject.looks.histogram, root)
+    if subject.details.histogram is not None:
+        chart = histogram_chart(subject.details.histogram, root)
         blocks.append(
             pictures.figure(
                 "histogram",

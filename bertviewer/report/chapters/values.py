@@ -1,4 +1,4 @@
-"""Values of activations: what modules took and gave, and two tokens' vectors through the layers."""
+"""Chapter with excerpts of tensors: inputs and outputs of modules, and vectors of two tokens."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -22,16 +22,16 @@ from bertviewer.report.blocks import (
     Table,
     Text,
 )
-from bertviewer.report.looks import SeenModule
-from bertviewer.report.pictures import Drafted
+from bertviewer.report.pictures import ChapterDraft
+from bertviewer.report.run_details import ModuleExcerpts
 from bertviewer.report.subject import Subject
 
 DOTS = "…"
 
 
-def values(subject: Subject) -> Drafted | None:
-    """Return the chapter; ``None`` where a run has neither states nor what was looked at."""
-    run, modules = subject.run, subject.looks.values
+def values(subject: Subject) -> ChapterDraft | None:
+    """Return the chapter; ``None`` for a run without hidden states and excerpts."""
+    run, modules = subject.run, subject.details.excerpts
     if run is None or not (run.hidden_states or modules):
         return None
     intro = Paragraph.of(
@@ -39,19 +39,19 @@ def values(subject: Subject) -> Drafted | None:
         "first and last rows and columns are shown; dots mark those omitted."
     )
     sections = tuple(section for section in (_modules(modules), _tokens(run)) if section)
-    return Drafted(Section("values", "Tensor excerpts", (intro,), sections))
+    return ChapterDraft(Section("values", "Tensor excerpts", (intro,), sections))
 
 
-def _modules(modules: Sequence[SeenModule]) -> Section | None:
-    """Show corners of tensors, those of the same columns below one another."""
+def _modules(modules: Sequence[ModuleExcerpts]) -> Section | None:
+    """Show corners of tensors; those with the same columns share a table."""
     tables: dict[tuple[int, ...], list[Row]] = {}
-    for titles, corner in _said_once(modules):
+    for titles, corner in _merged(modules):
         tables.setdefault(corner.columns, []).extend(_rows(titles, corner))
     names = [f"table:values-{number}" for number in range(len(tables))]
     blocks: list[Block] = []
     for name, (columns, rows) in zip(names, tables.items(), strict=True):
-        said = " shows excerpts of the inputs and outputs of modules in this run, token by token."
-        blocks.append(Paragraph.of(See(name), said))
+        text = " shows excerpts of the inputs and outputs of modules in this run, token by token."
+        blocks.append(Paragraph.of(See(name), text))
         caption = ("Inputs and outputs of modules; columns are features.",)
         blocks.append(Table(_columns("Token", columns), tuple(rows), name, caption))
     return (
@@ -61,13 +61,13 @@ def _modules(modules: Sequence[SeenModule]) -> Section | None:
     )
 
 
-def _said_once(modules: Sequence[SeenModule]) -> list[tuple[Text, Corner]]:
-    """Return the corners with what they are; what one gave and the next took is shown once."""
+def _merged(modules: Sequence[ModuleExcerpts]) -> list[tuple[Text, Corner]]:
+    """Return corners with their titles; equal neighbours, an output and an input, share one."""
     found: list[tuple[dict[Text, None], Corner]] = []
     for module in modules:
         corners = module.corners
         if len(corners) > 1 and _are_same(corners[0][1], corners[1][1]):
-            corners = corners[1:]  # a dropout, say, of which one is enough
+            corners = corners[1:]  # of a dropout, for example
         for key, corner in corners:
             named: Text = () if key.name == "output" else (" (", Code(key.name), ")")
             side = "input" if key.side == "input" else "output"
@@ -79,7 +79,7 @@ def _said_once(modules: Sequence[SeenModule]) -> list[tuple[Text, Corner]]:
 
 
 def _joined(titles: Iterable[Text]) -> Text:
-    """Return titles with commas between, and a space after the last."""
+    """Return titles separated by commas, with a space at the end."""
     spans = [span for title in titles for span in (*title, ", ")]
     return (*spans[:-1], " ")
 
@@ -101,7 +101,7 @@ def _rows(title: Text, corner: Corner) -> Iterator[Row]:
 
 
 def _tokens(run: ActivationRun) -> Section | None:
-    """Show two tokens' vectors in every hidden state."""
+    """Show the vectors of two tokens in every hidden state."""
     if not run.hidden_states:
         return None
     size = run.hidden_states[0].shape[1]
@@ -127,7 +127,7 @@ def _tokens(run: ActivationRun) -> Section | None:
 
 
 def _shown_tokens(run: ActivationRun) -> tuple[int, ...]:
-    """Return the first token, [CLS] in BERT, and the longest of the words."""
+    """Return the first token, such as [CLS], and the longest word."""
     words = [place for place, token in enumerate(run.tokens) if place and not token.is_special]
     longest = max(words, key=lambda place: len(run.tokens[place].text), default=None)
     return (0,) if longest is None else (0, longest)
@@ -147,7 +147,7 @@ def _columns(title: str, places: Sequence[int]) -> tuple[Column, ...]:
 
 
 def _with_dots(cells: Sequence[str | int], places: Sequence[int]) -> list[str | int]:
-    """Return cells with dots between places that do not follow one another."""
+    """Return cells with dots between places that are not adjacent."""
     found: list[str | int] = list(cells[:1])
     for cell, (before, place) in zip(cells[1:], pairwise(places), strict=True):
         found += [cell] if place == before + 1 else [DOTS, cell]

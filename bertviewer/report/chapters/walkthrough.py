@@ -1,4 +1,4 @@
-"""The walkthrough of the model, step by step."""
+"""Chapter with the forward pass, step by step."""
 
 from collections.abc import Iterator
 
@@ -20,13 +20,13 @@ from bertviewer.report.blocks import (
     Text,
     Tick,
 )
-from bertviewer.report.pictures import Drafted
+from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.subject import Subject
 
 _STEPS = "table:walk"
 
 
-def walkthrough(subject: Subject) -> Drafted:
+def walkthrough(subject: Subject) -> ChapterDraft:
     """Return the chapter."""
     found = subject.walkthrough
     rows = [row for section in found.sections for row in _rows(section)]
@@ -34,8 +34,8 @@ def walkthrough(subject: Subject) -> Drafted:
     if below is not None:
         without = " and ".join(f"the {what}" for what in below.on_top)
         name = f"Subtotal without {without}"
-        said = ((), (name,), (), (), (), (f"{below.parameters:,}",))
-        rows.append(Row(said, "total"))
+        cells = ((), (name,), (), (), (), (f"{below.parameters:,}",))
+        rows.append(Row(cells, "total"))
     total = ((), ("Total",), (), (), (), (f"{found.trainable:,}", " ", Tick(found.reconciles)))
     rows.append(Row(total, "total"))
     columns = (
@@ -53,15 +53,15 @@ def walkthrough(subject: Subject) -> Drafted:
         "B sentences of S tokens.",
     )
     table = Table(columns, tuple(rows), _STEPS, ("The forward pass, step by step.",))
-    return Drafted(Section("walk", "The forward pass, step by step", (intro, table)))
+    return ChapterDraft(Section("walk", "The forward pass, step by step", (intro, table)))
 
 
 def _rows(section: StepSection) -> Iterator[Row]:
     times = f"{section.symbols} = {section.times}" if section.symbols else str(section.times)
-    said: Text = (section.title, Letters(f" (of {times})" if section.times > 1 else ""))
+    title: Text = (section.title, Letters(f" (of {times})" if section.times > 1 else ""))
     if not section.is_executed:
-        said = (*said, " ", Muted("modules in the order of the module tree"))
-    yield Row.of(said, (f"{section.trainable:,}", " ", Tick(section.reconciles)), look="head")
+        title = (*title, " ", Muted("modules in the order of the module tree"))
+    yield Row.of(title, (f"{section.trainable:,}", " ", Tick(section.reconciles)), look="head")
     for step in section.steps:
         yield Row.of(
             Muted(str(step.number)),
@@ -83,7 +83,7 @@ def _counted(step: Step) -> Text:
 
 
 def _shape(shape: StepShape | None) -> Text:
-    """Return the shape in letters, and in numbers if that says more."""
+    """Return a shape in symbols, and in numbers if they differ."""
     if shape is None:
         return ()
     letters, numbers = readable(shape.text), readable(shape.numbers)

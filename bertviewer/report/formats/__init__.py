@@ -1,1 +1,4 @@
-"""The readings of one report: HTML, LaTeX, Markdown and JSON, and how each is written to disk."""
+"""The file formats of a report. ``formats.py`` lists them, ``saving.py`` writes their files.
+
+HTML, LaTeX and Markdown are subclasses of ``writer.Writer``; the PDF is set by ``typesetting.py``.
+"""

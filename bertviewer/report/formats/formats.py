@@ -1,29 +1,38 @@
-"""The formats of a report: whoever adds one adds a line here."""
+"""The file formats of a report. To add one, add a line to ``FORMATS``."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from bertviewer.charts.theme import GREY, LIGHT
 from bertviewer.core.util.errors import UserError
-from bertviewer.report.choices import Choices
+from bertviewer.core.util.text import printable_json
 from bertviewer.report.document import ReportDocument
-from bertviewer.report.formats.written import Written
+from bertviewer.report.options import Options
 
-Write = Callable[[ReportDocument, Choices, str], Written]
-"""What makes a format's files; the last argument is the name of the folder of its pictures."""
+
+class ExportedFiles(Struct, frozen=True, eq=False):
+    """The content of a report's file, and the pictures in the folder next to it, by name."""
+
+    content: bytes
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
+
+
+Write = Callable[[ReportDocument, Options, str], ExportedFiles]
+"""Writes a document in a format; the last argument is the name of the folder of its pictures."""
 
 
 class ReportFormat(Struct, frozen=True, eq=False):
-    """A format that a report can be written in.
+    """A file format.
 
     Attributes:
-        name: as ``--format`` takes it.
-        title: what a person reads where one is chosen.
-        suffixes: the endings of its files, its own first.
-        write: makes the files.
-        pictures: the ending of the pictures in a folder beside the file; empty if it is one file.
+        name: its name in ``--format``.
+        title: its name in the dialog.
+        suffixes: file name extensions, the default first.
+        write: writes a document.
+        pictures: extension of the pictures in the folder next to the file, "" for a single file.
     """
 
     name: str
@@ -33,37 +42,43 @@ class ReportFormat(Struct, frozen=True, eq=False):
     pictures: str = ""
 
 
-def _pdf(document: ReportDocument, choices: Choices, _folder: str) -> Written:
+def _pdf(document: ReportDocument, options: Options, _folder: str) -> ExportedFiles:
     from bertviewer.report.typesetting import report_pdf
 
-    return Written(report_pdf(document, choices.paper, choices.theme))
+    return ExportedFiles(report_pdf(document, options.paper, options.theme))
 
 
-def _html(document: ReportDocument, choices: Choices, _folder: str) -> Written:
+def _html(document: ReportDocument, options: Options, _folder: str) -> ExportedFiles:
     from bertviewer.report.formats.html import html_of
 
-    return Written(html_of(document, GREY if choices.is_grey else LIGHT).encode())
+    return ExportedFiles(html_of(document, GREY if options.grey else LIGHT).encode())
 
 
-def _latex(document: ReportDocument, choices: Choices, folder: str) -> Written:
-    from bertviewer.report.formats.latex import latex_of
-    from bertviewer.report.formats.pictures import pdf_files
-
-    text = latex_of(document, folder, choices.paper, choices.theme)
-    return Written(text.encode(), pdf_files(document.pictures))
-
-
-def _markdown(document: ReportDocument, _choices: Choices, folder: str) -> Written:
+def _markdown(document: ReportDocument, _options: Options, folder: str) -> ExportedFiles:
     from bertviewer.report.formats.markdown import markdown_of
-    from bertviewer.report.formats.pictures import svg_files
+    from bertviewer.report.formats.writer import picture_file
 
-    return Written(markdown_of(document, folder).encode(), svg_files(document.pictures))
+    pictures = {picture_file(name, ".svg"): svg.encode() for name, svg in document.pictures.items()}
+    return ExportedFiles(markdown_of(document, folder).encode(), pictures)
 
 
-def _json(document: ReportDocument, _choices: Choices, _folder: str) -> Written:
-    from bertviewer.report.formats.json import json_of
+def _latex(document: ReportDocument, options: Options, folder: str) -> ExportedFiles:
+    from bertviewer.report.formats.latex import latex_of
+    from bertviewer.report.formats.writer import picture_file
+    from bertviewer.report.typesetting import drawings_as_pdf
 
-    return Written(json_of(document).encode())
+    text = latex_of(document, folder, options.paper, options.theme)
+    pictures = {picture_file(name, ".pdf"): pdf for name, pdf in drawings_as_pdf(document.pictures)}
+    return ExportedFiles(text.encode(), pictures)
+
+
+def _json(document: ReportDocument, _options: Options, _folder: str) -> ExportedFiles:
+    # Unprintable characters are escaped, also lone surrogates, which no file can hold.
+    text = json.dumps(
+        document.to_json(), ensure_ascii=False, allow_nan=False, indent=1, sort_keys=True
+    )
+    lines = map(printable_json, text.split("\n"))
+    return ExportedFiles(("\n".join(lines) + "\n").encode())
 
 
 FORMATS = (
@@ -75,19 +90,31 @@ FORMATS = (
 )
 
 
-def format_of(path: Path, name: str | None = None) -> ReportFormat:
-    """Return the format that a file is to have: by its name if it is said, else by its ending.
+def format_by_suffix(path: Path) -> ReportFormat | None:
+    """Return the format of a file name's extension, ``None`` if it is of no format."""
+    suffix = path.suffix.lower()
+    return next((each for each in FORMATS if suffix in each.suffixes), None)
+
+
+def format_by_name(name: str) -> ReportFormat:
+    """Return the format of that name, PDF if there is none."""
+    return next((each for each in FORMATS if each.name == name), FORMATS[0])
+
+
+def format_of(path: Path, name: str = "") -> ReportFormat:
+    """Return the format of a file: the one of that name, or else by its extension.
 
     Raises:
-        UserError: no format is said and the ending is of none, or it is of another one.
+        UserError: the extension is of no format, or of another one than ``name``.
     """
-    suffix = path.suffix.lower()
-    ends_as = next((known for known in FORMATS if suffix in known.suffixes), None)
-    asked = next((known for known in FORMATS if known.name == name), ends_as)
-    if asked is None:
-        endings = ", ".join(known.suffixes[0] for known in FORMATS)
-        ending = f"{path.suffix} is not a report format" if suffix else "the name has no extension"
-        raise UserError(f"cannot write {path}: {ending}; use one of {endings}")
-    if ends_as not in (None, asked):
-        raise UserError(f"cannot write {path} as {asked.name}: its extension is {path.suffix}")
-    return asked
+    by_suffix = format_by_suffix(path)
+    found = next((each for each in FORMATS if each.name == name), by_suffix)
+    if found is None:
+        suffixes = ", ".join(each.suffixes[0] for each in FORMATS)
+        problem = (
+            f"{path.suffix} is not a report format" if path.suffix else "the name has no extension"
+        )
+        raise UserError(f"cannot write {path}: {problem}; use one of {suffixes}")
+    if by_suffix not in (None, found):
+        raise UserError(f"cannot write {path} as {found.name}: its extension is {path.suffix}")
+    return found

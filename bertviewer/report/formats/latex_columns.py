@@ -1,12 +1,13 @@
-"""How a table's columns share the width of a LaTeX page."""
+"""Widths of a table's columns on a LaTeX page, from estimated widths of their texts."""
 
+import unicodedata
 from collections.abc import Sequence
 
 from msgspec import Struct
 
+from bertviewer.report import blocks
 from bertviewer.report.blocks import Break, Column, Row, Table
-from bertviewer.report.formats.decimals import widest_fractions
-from bertviewer.report.formats.text_widths import text_width, words_width
+from bertviewer.report.formats.writer import widest_fractions
 
 GAP = 8.0
 """Points between two columns."""
@@ -15,13 +16,25 @@ _AIR = 1.04
 _LEAST = 40.0
 _ROUNDING = 0.1
 
+_SIZE = 9.0
+"""Font size of a table, in points."""
+_BAR, _TICK = 52.0, 9.0
+_CODE = 0.525 * 0.9
+_BOLD = 1.12
+_WIDE, _UPPER, _NARROW, _NORMAL, _FULL = 0.9, 0.75, 0.33, 0.53, 1.0
+"""Widths of letters as fractions of the font size, rather too large."""
+_WIDE_LETTERS = frozenset("mwMWGOQD@%—…×→=+<>~")
+_NARROW_LETTERS = frozenset("ijlftI.,:;'|!()[]/ -·’")
+_REFERENCE = len("Figure 12.3")
+
 
 class LatexColumns(Struct, frozen=True):
     """The columns of one table.
 
     Attributes:
-        widths: in points, 0 for one that is as wide as its widest cell.
-        fractions: the widest text that stands behind the points of numbers.
+        columns: the columns.
+        widths: in points, 0 for the width of the widest cell.
+        fractions: longest fraction of the numbers in each column.
     """
 
     columns: tuple[Column, ...]
@@ -29,10 +42,10 @@ class LatexColumns(Struct, frozen=True):
     fractions: tuple[str, ...]
 
     @classmethod
-    def of(cls, table: Table, room: float) -> "LatexColumns":
-        """Return columns that together are no wider than ``room``, in points."""
+    def of(cls, table: Table, space: float) -> "LatexColumns":
+        """Return columns with a total width of at most ``space`` points."""
         natural = [_natural(table, place) * _AIR for place in range(len(table.columns))]
-        free = room - GAP * (len(natural) - 1) - _ROUNDING * len(natural)
+        free = space - GAP * (len(natural) - 1) - _ROUNDING * len(natural)
         shrunk = _fitted(table.columns, natural, free)
         rest = max(free - sum(shrunk), 0.0)
         shares = sum(column.share for column in table.columns if _is_text(column))
@@ -55,7 +68,7 @@ class LatexColumns(Struct, frozen=True):
 
     @property
     def is_full(self) -> bool:
-        """Whether the table is as wide as the page."""
+        """Whether the table is as wide as the text."""
         return any(column.share for column in self.columns)
 
 
@@ -66,16 +79,16 @@ def _natural(table: Table, place: int) -> float:
     for row in table.rows:
         if row.look != "head":
             indent = row.level * LEVEL if place == 0 else 0.0
-            bold = 1.12 if row.look == "total" else 1.0
+            bold = _BOLD if row.look == "total" else 1.0
             widest = max(widest, text_width(row.cells[place]) * bold + indent)
     if column.align == "decimal":
-        # The longest whole number and the longest fraction need not be of one row.
+        # The longest integer part and the longest fraction may be in different rows.
         widest += words_width("0.00")
     return widest
 
 
 def _fitted(columns: Sequence[Column], natural: Sequence[float], free: float) -> list[float]:
-    """Return widths of which the largest are as small as needed, and equal."""
+    """Return widths whose sum fits: the widest columns are limited to the same width."""
     fixed = sum(w for w, column in zip(natural, columns, strict=True) if not _is_text(column))
     texts = sorted(w for w, column in zip(natural, columns, strict=True) if _is_text(column))
     left, most = free - fixed, float("inf")
@@ -107,3 +120,44 @@ def _column(column: Column, width: float) -> str:
     ragged = {"left": "right", "center": "centering"}.get(column.align, "left")
     command = r"\centering" if ragged == "centering" else rf"\ragged{ragged}"
     return rf">{{{command}\arraybackslash}}p{{{width:.1f}pt}}"
+
+
+def text_width(text: blocks.Text) -> float:
+    """Return the estimated width of a text's widest line, in points."""
+    lines = [0.0]
+    for span in text:
+        match span:
+            case blocks.Break():
+                lines.append(0.0)
+            case blocks.Bar():
+                lines[-1] += _BAR
+            case blocks.Tick():
+                lines[-1] += _TICK
+            case blocks.Code(words):
+                lines[-1] += sum(_CODE if _is_common(letter) else _FULL for letter in words) * _SIZE
+            case blocks.Strong(words):
+                lines[-1] += words_width(words) * _BOLD
+            case blocks.See():
+                lines[-1] += _REFERENCE * _NORMAL * _SIZE
+            case blocks.Maths(words) | blocks.Muted(words) | blocks.Letters(words) | str(words):
+                lines[-1] += words_width(words)
+    return max(lines)
+
+
+def words_width(words: str) -> float:
+    """Return the estimated width of plain text on one line, in points."""
+    return sum(map(_letter, words)) * _SIZE
+
+
+def _letter(letter: str) -> float:
+    if letter in _NARROW_LETTERS:
+        return _NARROW
+    if letter in _WIDE_LETTERS:
+        return _WIDE
+    if letter.isupper():
+        return _UPPER
+    return _NORMAL if _is_common(letter) else _FULL
+
+
+def _is_common(letter: str) -> bool:
+    return letter < "\u0250" or unicodedata.east_asian_width(letter) in "NaNH"

@@ -1,4 +1,4 @@
-"""Signs and letters of mathematics as LaTeX's commands, which any TeX and MathJax know."""
+"""LaTeX commands for mathematical signs and letters, known to any TeX and to MathJax."""
 
 import unicodedata
 
@@ -108,7 +108,7 @@ OPENING = {"|": r"\lvert", "\N{DOUBLE VERTICAL LINE}": r"\lVert"}
 CLOSING = {"|": r"\rvert", "\N{DOUBLE VERTICAL LINE}": r"\rVert"}
 FENCES = frozenset("()[]{}|⌊⌋⌈⌉⟨⟩\N{DOUBLE VERTICAL LINE}")
 
-# Typst's phi and epsilon are those that LaTeX calls variants.
+# Typst's phi and epsilon are LaTeX's variants.
 _GREEK = dict(
     zip(
         "αβγδεζηθικλμνξοπρςστυφχψωϵϕϑΓΔΘΛΞΠΣΥΦΨΩ",
@@ -136,10 +136,10 @@ _STYLES = (
 
 
 def letter(sign: str) -> str:
-    """Return a letter of mathematics; what is upright in Unicode is upright in LaTeX.
+    """Return the LaTeX of a mathematical sign or letter; upright ones stay upright.
 
     Raises:
-        ValueError: it is none that is known.
+        ValueError: it is not known.
     """
     if sign in SIGNS:
         return SIGNS[sign]
@@ -147,8 +147,8 @@ def letter(sign: str) -> str:
         return sign if sign.isdigit() else rf"\mathrm{{{sign}}}"
     if sign in _GREEK:
         return "\\" + _GREEK[sign]
-    name, made_of = unicodedata.name(sign, ""), unicodedata.decomposition(sign)
-    base = chr(int(made_of.split()[1], 16)) if made_of.startswith("<font>") else ""
+    name, decomposition = unicodedata.name(sign, ""), unicodedata.decomposition(sign)
+    base = chr(int(decomposition.split()[1], 16)) if decomposition.startswith("<font>") else ""
     for style, command in _STYLES:
         if style in name and (base in _GREEK or base.isalnum()):
             plain = "\\" + _GREEK[base] if base in _GREEK else base

@@ -1,4 +1,4 @@
-"""Writes a report's files: all of them, or none."""
+"""Saves a report: its file and the folder of its pictures, all of them or none."""
 
 import re
 from collections.abc import Iterable
@@ -14,55 +14,56 @@ from bertviewer.core.saving.atomic_files import (
 )
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.progress import Progress, no_progress
-from bertviewer.report.choices import Choices
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.formats.formats import ReportFormat
-from bertviewer.report.formats.pictures import FILES, files_ending
+from bertviewer.report.options import Options
 
 _UNSAFE = re.compile(r"[^\w.+-]")
+PICTURES = re.compile(r"figure-[A-Za-z0-9._-]*\.(svg|pdf)")
 
 
 def pictures_folder(path: Path) -> str:
-    """Return the name of the folder beside a report: ``report-figures``.
+    """Return the name of the folder next to a report: ``report-figures``.
 
-    Letters that LaTeX or a link would read otherwise are left out of it.
+    Characters that are special in LaTeX or in links are replaced.
     """
     return _UNSAFE.sub("-", f"{path.stem}-figures".encode("utf-8", "replace").decode())
 
 
 def check_report(path: Path, form: ReportFormat, models: Iterable[ModelSource]) -> None:
-    """Return if a report can be written in a format while these models are open.
+    """Check that a report can be written in a format without replacing files of these models.
 
     Raises:
-        UserError: the file or the folder beside it cannot be written.
+        UserError: the file or the folder of its pictures cannot be written.
     """
     check_writable(path, models)
     if form.pictures:
-        check_folder(resolved(path).parent / pictures_folder(path), FILES)
+        check_folder(resolved(path).parent / pictures_folder(path), PICTURES)
 
 
 def save_report(  # noqa: PLR0917
     path: Path,
     document: ReportDocument,
     form: ReportFormat,
-    choices: Choices,
+    options: Options,
     models: Iterable[ModelSource],
     progress: Progress = no_progress,
 ) -> None:
-    """Write a report; what was there before stays as it was if that fails.
+    """Save a report; on failure existing files are not changed.
 
     Raises:
-        UserError: it cannot be written, or is a file of one of the models.
+        UserError: it cannot be written, or the file belongs to one of the models.
         Cancelled: by ``progress``.
     """
     folder = pictures_folder(path)
     progress(0, 0, "Typesetting the report")
-    written = form.write(document, choices, folder)
-    # Typst cannot be stopped: what it gave after all is let go here.
+    exported = form.write(document, options, folder)
+    # Typst cannot be stopped; its result is discarded here after a cancellation.
     progress(0, 0, "Writing the report")
     if not form.pictures:
-        save(path, written.content, models)
+        save(path, exported.content, models)
         return
     # A report in another format may have its pictures in the same folder.
-    beside = SidecarFolder(folder, written.pictures, FILES, files_ending(re.escape(form.pictures)))
-    save_with_folder(path, written.content, beside, models)
+    own = re.compile(f"figure-[A-Za-z0-9._-]*{re.escape(form.pictures)}")
+    sidecar = SidecarFolder(folder, exported.pictures, PICTURES, own)
+    save_with_folder(path, exported.content, sidecar, models)

@@ -22,7 +22,6 @@ from bertviewer.charts.theme import GRID, ROW
 from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.fonts import weighted
-from bertviewer.report.key_report import key_lines
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
@@ -178,7 +177,7 @@ class LoadReportDialog(QDialog):
         self.chosen.emit(name)
 
     def _copy(self) -> None:
-        QApplication.clipboard().setText("\n".join(key_lines(self._report, None)))
+        QApplication.clipboard().setText("\n".join(self._report.lines(None)))
 
 
 def show_load_report(report: LoadReport, workspace: Workspace, window: QWidget) -> None:

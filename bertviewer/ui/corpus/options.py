@@ -11,7 +11,7 @@ from PySide6.QtCore import QSettings
 
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.report.recipe import corpus_command
+from bertviewer.report.command import corpus_command
 
 SETTING = "corpus"
 MAX_NUMBER = 2**31 - 1

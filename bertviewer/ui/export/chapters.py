@@ -1,43 +1,52 @@
-"""The chapters of a report, each with a box to tick; one that there is nothing of says why."""
+"""List of a report's chapters with check boxes; unavailable ones say why."""
 
 from collections.abc import Collection, Iterator
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.theme import GRID
-from bertviewer.report.contents import CHAPTERS, Chapter
-from bertviewer.ui.export.report_inputs import Material
+from bertviewer.report.catalogue import CHAPTERS, Chapter
+from bertviewer.report.subject import ReportInputs
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 
 NAME = Qt.ItemDataRole.UserRole
-_BOX = {True: Qt.CheckState.Checked, False: Qt.CheckState.Unchecked}
+_CHECK = {True: Qt.CheckState.Checked, False: Qt.CheckState.Unchecked}
 
 
-def lacking(chapter: Chapter, material: Material, has_corpus: bool) -> str:
-    """Return why there is nothing to tell in a chapter, in a few words; "" if there may be."""
-    return translate("report_chapters", _lacking(chapter, material, has_corpus))
-
-
-def _lacking(chapter: Chapter, material: Material, has_corpus: bool) -> str:
-    if chapter.needs_run and material.run is None:
-        return QT_TRANSLATE_NOOP("report_chapters", "no run yet")
-    if chapter.name == "runs" and material.watched_a is None:
-        return QT_TRANSLATE_NOOP("report_chapters", "no run A")
-    if chapter.name == "checks" and material.check is None:
-        return QT_TRANSLATE_NOOP("report_chapters", "nothing verified")
-    if chapter.name == "models" and material.comparison is None:
-        return QT_TRANSLATE_NOOP("report_chapters", "no comparison")
-    if chapter.name == "corpus" and not has_corpus:
-        return QT_TRANSLATE_NOOP("report_chapters", "no corpus")
-    if chapter.name == "attention" and material.is_from_file:
-        return QT_TRANSLATE_NOOP("report_chapters", "run from a file")
-    return ""
+def unavailable_reason(chapter: Chapter, inputs: ReportInputs, has_corpus: bool) -> str:
+    """Return why a chapter is not available, in a few words; "" if it may be."""
+    run = inputs.run
+    reasons = (
+        (chapter.needs_run and run is None, QT_TRANSLATE_NOOP("report_chapters", "no run yet")),
+        (
+            chapter.name == "runs" and inputs.baseline is None,
+            QT_TRANSLATE_NOOP("report_chapters", "no run A"),
+        ),
+        (
+            chapter.name == "checks" and (run is None or run.run.check is None),
+            QT_TRANSLATE_NOOP("report_chapters", "nothing verified"),
+        ),
+        (
+            chapter.name == "models" and inputs.comparison is None,
+            QT_TRANSLATE_NOOP("report_chapters", "no comparison"),
+        ),
+        (
+            chapter.name == "corpus" and not has_corpus,
+            QT_TRANSLATE_NOOP("report_chapters", "no corpus"),
+        ),
+        (
+            chapter.name == "attention" and run is not None and run.capture is None,
+            QT_TRANSLATE_NOOP("report_chapters", "run from a file"),
+        ),
+    )
+    return next((translate("report_chapters", text) for applies, text in reasons if applies), "")
 
 
 class ChapterList(QListWidget):
-    """``changed`` tells of a box that was ticked or cleared by a person."""
+    """The chapters; ``changed`` is emitted when the user changes a check box."""
 
     changed = Signal()
 
@@ -51,7 +60,7 @@ class ChapterList(QListWidget):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setUniformItemSizes(True)
         self.viewport().setAutoFillBackground(False)
-        self._kept: tuple[str, ...] = ()  # left out, of those that there is nothing of now
+        self._hidden_omitted: tuple[str, ...] = ()  # omitted chapters that are not available
         for chapter in CHAPTERS:
             item = QListWidgetItem(translate("report_chapters", chapter.title))
             item.setData(NAME, chapter.name)
@@ -61,68 +70,67 @@ class ChapterList(QListWidget):
         self.itemChanged.connect(self.changed)
 
     @property
-    def left_out(self) -> tuple[str, ...]:
-        """The names of the chapters that are not wanted."""
-        cleared = (item for item in self._items() if item.checkState() == _BOX[False])
-        return (*self._kept, *(item.data(NAME) for item in cleared if _can_be(item)))
+    def omitted(self) -> tuple[str, ...]:
+        """The names of the chapters that the user cleared."""
+        cleared = (item for item in self._items() if item.checkState() == _CHECK[False])
+        return (*self._hidden_omitted, *(item.data(NAME) for item in cleared if _is_enabled(item)))
 
     def show_chapters(
-        self, material: Material, left_out: tuple[str, ...], *, has_corpus: bool
+        self, inputs: ReportInputs, omitted: tuple[str, ...], *, has_corpus: bool
     ) -> None:
-        """Show which chapters there can be, and which are wanted."""
+        """Show which chapters are available, and check all but the omitted ones."""
         self.blockSignals(True)
-        self._kept = ()
+        self._hidden_omitted = ()
         for chapter, item in zip(CHAPTERS, self._items(), strict=True):
-            why = lacking(chapter, material, has_corpus)
-            title = translate("report_chapters", chapter.title)
-            _write(item, title, why)
-            is_wanted = chapter.name not in left_out
-            item.setCheckState(_BOX[is_wanted and not why])
+            reason = unavailable_reason(chapter, inputs, has_corpus)
+            _set_text(item, chapter, reason)
+            is_chosen = chapter.name not in omitted
+            item.setCheckState(_CHECK[is_chosen and not reason])
             flags = Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable
-            item.setFlags(flags if why else flags | Qt.ItemFlag.ItemIsEnabled)
-            if why and not is_wanted:
-                self._kept += (chapter.name,)
+            item.setFlags(flags if reason else flags | Qt.ItemFlag.ItemIsEnabled)
+            if reason and not is_chosen:
+                self._hidden_omitted += (chapter.name,)
         self.blockSignals(False)
         self.updateGeometry()
 
-    def show_told(self, told: Collection[str]) -> None:
-        """Say which of the chapters that are wanted had nothing to tell of this model."""
+    def show_written(self, names: Collection[str]) -> None:
+        """Mark the chosen chapters that do not apply: all but those of a report."""
         self.blockSignals(True)
         for chapter, item in zip(CHAPTERS, self._items(), strict=True):
-            if _can_be(item):
-                title = translate("report_chapters", chapter.title)
-                is_empty = item.checkState() == _BOX[True] and chapter.name not in told
-                nothing = translate("report_chapters", "not available")
-                _write(item, title, nothing if is_empty else "")
+            if _is_enabled(item):
+                is_missing = item.checkState() == _CHECK[True] and chapter.name not in names
+                reason = translate("report_chapters", "not available") if is_missing else ""
+                _set_text(item, chapter, reason)
         self.blockSignals(False)
         self.viewport().update()
 
-    def tick_all(self, is_wanted: bool) -> None:
-        """Tick all boxes that can be, or clear them."""
+    def check_all(self, is_checked: bool) -> None:
+        """Check or clear all available chapters."""
         self.blockSignals(True)
         for item in self._items():
-            if _can_be(item):
-                item.setCheckState(_BOX[is_wanted])
+            if _is_enabled(item):
+                item.setCheckState(_CHECK[is_checked])
         self.blockSignals(False)
         self.changed.emit()
 
+    @override
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Mark the chapter that keys tick; Qt calls it."""
         super().focusInEvent(event)
         if (item := self.currentItem()) is not None:
             item.setSelected(True)
 
+    @override
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Mark none; Qt calls it."""
         super().focusOutEvent(event)
         self.clearSelection()
 
+    @override
     def sizeHint(self) -> QSize:
-        """Return room for all of them: what stands around is scrolled. Qt calls it."""
+        # All rows: the form around the list scrolls.
         return QSize(220, self.minimumSizeHint().height())
 
+    @override
     def minimumSizeHint(self) -> QSize:
-        """Return the same; Qt calls it."""
         rows = sum(self.sizeHintForRow(row) for row in range(self.count()))
         return QSize(160, rows + 2 * self.frameWidth())
 
@@ -130,12 +138,13 @@ class ChapterList(QListWidget):
         return (self.item(row) for row in range(self.count()))
 
 
-def _write(item: QListWidgetItem, title: str, why: str) -> None:
-    """Write a chapter's title and why there is nothing of it, whole under the mouse."""
-    text = f"{title} – {why}" if why else title
+def _set_text(item: QListWidgetItem, chapter: Chapter, reason: str) -> None:
+    """Show a chapter's title and why it is not available, also as a tooltip."""
+    title = translate("report_chapters", chapter.title)
+    text = f"{title} – {reason}" if reason else title
     item.setText(text)
-    item.setToolTip(text if why else "")
+    item.setToolTip(text if reason else "")
 
 
-def _can_be(item: QListWidgetItem) -> bool:
+def _is_enabled(item: QListWidgetItem) -> bool:
     return bool(item.flags() & Qt.ItemFlag.ItemIsEnabled)

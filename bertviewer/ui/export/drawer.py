@@ -1,6 +1,6 @@
-"""Pictures of a report, drawn by the window's thread for a worker that waits for them."""
+"""Draws pictures in the GUI thread for a worker that waits for them."""
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,72 +10,76 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 from bertviewer.charts.theme import Theme
 from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.util.progress import Progress
 from bertviewer.ui.jobs.deferred_calls import DeferredCalls
 
 if TYPE_CHECKING:
     from bertviewer.report.pictures import Picture
 
-PATIENCE = 0.02
-"""Seconds between two looks whether the picture is still wanted."""
+POLL_SECONDS = 0.02
+"""Interval between two checks whether the worker's job is cancelled."""
 
 
-class Sheet(Struct, frozen=True, eq=False):
-    """A picture of a model, and the colours to draw it in."""
-
+class _Task(Struct, frozen=True, eq=False):
     picture: "Picture"
     architecture: Architecture
     theme: Theme
-
-
-class _Wish(Struct, frozen=True, eq=False):
-    sheet: Sheet
     drawing: "Future[str]"
 
 
 class Drawer(QObject):
-    """Draws one picture in a turn of the event loop: plots are widgets."""
+    """Draws one picture per turn of the event loop, because plots are widgets."""
 
-    _wanted = Signal(object)
+    _requested = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        # Drawn as they are heard of, one would follow the other without a turn for mouse and keys.
+        # Without the queue, all pictures would be drawn in one turn.
         self._queue = DeferredCalls(self)
-        self._wanted.connect(self._on_wanted, Qt.ConnectionType.QueuedConnection)
+        self._requested.connect(self._on_requested, Qt.ConnectionType.QueuedConnection)
 
-    def draw(self, sheet: Sheet, go_on: Callable[[], None]) -> str:
-        """Have a picture drawn, and return it as SVG; a worker's thread calls this.
+    def draw(
+        self,
+        pictures: "Mapping[str, Picture]",
+        architecture: Architecture,
+        theme: Theme,
+        progress: Progress,
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the name and the SVG of each picture; call it from a worker's thread.
 
         Raises:
-            Cancelled: by ``go_on``, which is called all the time.
+            Cancelled: by ``progress``, which is called repeatedly.
         """
-        # What it takes is imported here: the window's thread would stand still meanwhile.
+        # Imported here, so that the GUI thread is not blocked by it.
         import bertviewer.report.drawing  # noqa: F401
 
-        drawing: Future[str] = Future()
-        self._wanted.emit(_Wish(sheet, drawing))
-        try:
-            while True:
-                go_on()
-                try:
-                    return drawing.result(PATIENCE)
-                except TimeoutError:
-                    continue
-        finally:
-            drawing.cancel()
+        for done, (name, picture) in enumerate(pictures.items()):
+            check = partial(progress, done, len(pictures), "Drawing the figures")
+            drawing: Future[str] = Future()
+            self._requested.emit(_Task(picture, architecture, theme, drawing))
+            try:
+                while True:
+                    check()
+                    try:
+                        svg = drawing.result(POLL_SECONDS)
+                        break
+                    except TimeoutError:
+                        continue
+            finally:
+                drawing.cancel()
+            yield name, svg
 
-    def _on_wanted(self, wish: _Wish) -> None:
-        self._queue.add(partial(self._draw, wish))
+    def _on_requested(self, task: _Task) -> None:
+        self._queue.add(partial(self._draw, task))
 
-    def _draw(self, wish: _Wish) -> None:
+    def _draw(self, task: _Task) -> None:
         from bertviewer.report.drawing import draw_pictures
 
-        if not wish.drawing.set_running_or_notify_cancel():
+        if not task.drawing.set_running_or_notify_cancel():
             return
         try:
-            sheet = wish.sheet
-            ((_, drawing),) = draw_pictures({"": sheet.picture}, sheet.architecture, sheet.theme)
-        except BaseException as error:  # noqa: BLE001 - the worker raises it
-            wish.drawing.set_exception(error)
+            ((_, svg),) = draw_pictures({"": task.picture}, task.architecture, task.theme)
+        except BaseException as error:  # noqa: BLE001 - raised in the worker
+            task.drawing.set_exception(error)
         else:
-            wish.drawing.set_result(drawing)
+            task.drawing.set_result(svg)

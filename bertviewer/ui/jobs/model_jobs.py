@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.replay.recorded_run import RecordedRun
     from bertviewer.core.runs.device import Device
     from bertviewer.core.saved_runs.run_file import RunFile, RunsToSave
     from bertviewer.core.schema.activation_run import Sentence
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from bertviewer.core.sources.model_source import ModelSource
     from bertviewer.core.util.progress import Progress
     from bertviewer.core.what_if.scenario import Outcome, Scenario
-    from bertviewer.ui.jobs.recorded_run import RecordedRun
 
 
 FIRST_TAB = "bertviewer.ui.map.tab"
@@ -122,9 +122,9 @@ def prepare_views() -> None:
     """
     for name in VIEW_MODULES:
         import_module(name)
-    from bertviewer.report import typst_files
+    from bertviewer.report import typst_compiler
 
-    typst_files.prepare()
+    typst_compiler.prepare()
 
 
 def load_libraries_job(model: LoadedModel, progress: Progress) -> tuple[Device, ...]:
@@ -218,10 +218,10 @@ def run_sentence_job(
     It runs on the device that is wished for, if there is one of that name.
     """
     libraries.load(progress)
+    from bertviewer.core.replay.recorded_run import RecordedRun
     from bertviewer.core.runs.activation_cache import ActivationCache
     from bertviewer.core.runs.device import available_devices, chosen_device
     from bertviewer.core.runs.running import run_sentence
-    from bertviewer.ui.jobs.recorded_run import RecordedRun
 
     prepare_views()
     device = chosen_device(device_wish, available_devices())
@@ -295,9 +295,9 @@ def write_modules_job(
 ) -> Path:
     """Write all modules as CSV, over no file of ``models``; the path comes back."""
     from bertviewer.core.saving.atomic_files import save
-    from bertviewer.report import summaries
+    from bertviewer.report import summary
 
     progress(0, 0, "Exporting the modules")
-    text = summaries.csv(architecture, depth=None, with_parameters=False)
+    text = summary.csv(architecture, depth=None, with_parameters=False)
     save(path, text.encode(), models)
     return path

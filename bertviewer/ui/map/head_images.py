@@ -10,8 +10,8 @@ from PySide6.QtGui import QImage
 
 from bertviewer.charts.map.part_graphs import PartGraphs, Scope
 from bertviewer.charts.theme import Theme
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.ui.jobs.job_queue import Request
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.state.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -7,9 +7,7 @@ from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from bertviewer.core.schema.check import Check, CheckStep
 from bertviewer.core.schema.module_tree import TreeRow
-from bertviewer.core.util.numbers import with_minus
-from bertviewer.report.check_summary import check_verdict, other_attention_note
-from bertviewer.report.numbers import deviation
+from bertviewer.core.util.numbers import deviation_text, with_minus
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.views.links import show_step
@@ -88,8 +86,8 @@ class CheckPanel(QWidget):
         self._heads.view.setVisible(bool(failed))
 
     def _show_verdict(self, check: Check) -> None:
-        lines = [check_verdict(check)] if check.steps else []
-        lines += filter(None, [other_attention_note(check)])
+        lines = [check.verdict] if check.steps else []
+        lines += filter(None, [check.attention_note])
         lines += [
             self.tr("Not verified: {0}: {1}.").format(
                 left.path or self.tr("the model itself"), left.reason
@@ -175,8 +173,8 @@ class CheckTableModel(TableModel):
                 Row(
                     (
                         _step_name(step, path),
-                        with_minus(deviation(step.max_abs_error)),
-                        with_minus(deviation(step.tolerance)),
+                        with_minus(deviation_text(step.max_abs_error)),
+                        with_minus(deviation_text(step.tolerance)),
                         self.tr("✓ equal") if step.ok else self.tr("✗ different"),
                     ),
                     hint=step.path,

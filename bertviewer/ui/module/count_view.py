@@ -19,7 +19,6 @@ from typing_extensions import override
 
 from bertviewer.core.schema.count_steps import CountTerm
 from bertviewer.plots.fonts import weighted
-from bertviewer.report.costs import term_texts
 
 GAP = 18.0  # pixels between two terms, with the sign
 ROW_GAP = 10.0
@@ -68,7 +67,7 @@ class CountView(QWidget):
         super().__init__()
         # The value of a single term is the result.
         count = 3 if len(terms) > 1 else 2
-        texts = map(term_texts, terms)
+        texts = (term.texts for term in terms)
         self._terms = [(sign, tuple(lines[:count])) for sign, *lines in texts]
         self._result = result
         self._arranged: dict[int, tuple[_Text, ...]] = {}  # by width

@@ -14,15 +14,7 @@ from bertviewer.core.expressions.symbols import Symbol, shape_text
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import bindings
-from bertviewer.core.schema.costs import FLOPS_PER_MAC
-from bertviewer.core.schema.count_steps import count_steps, readable
-from bertviewer.core.schema.module_tree import TreeRow
-from bertviewer.core.schema.modules import ModuleNode
-from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
-from bertviewer.core.util.numbers import count_text, number_text
-from bertviewer.core.walkthrough.build import build_walkthrough
-from bertviewer.core.walkthrough.counts import subtotal
-from bertviewer.report.costs import (
+from bertviewer.core.schema.cost_texts import (
     cost_of,
     kv_cache_text,
     memory_sizes,
@@ -31,6 +23,14 @@ from bertviewer.report.costs import (
     size_text,
     why_no_formula,
 )
+from bertviewer.core.schema.costs import FLOPS_PER_MAC
+from bertviewer.core.schema.count_steps import count_steps, readable
+from bertviewer.core.schema.module_tree import TreeRow
+from bertviewer.core.schema.modules import ModuleNode
+from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
+from bertviewer.core.util.numbers import count_text, number_text
+from bertviewer.core.walkthrough.build import build_walkthrough
+from bertviewer.core.walkthrough.counts import subtotal
 from bertviewer.ui.checkpoint.load_report import checkpoint_facts, show_load_report
 from bertviewer.ui.module.count_view import CountView
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP

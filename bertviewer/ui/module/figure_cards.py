@@ -13,10 +13,10 @@ from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import bindings
+from bertviewer.core.schema.cost_texts import cost_of, size_text, why_no_formula
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.util.numbers import count_text, number_text, short_count
 from bertviewer.plots.fonts import sized, tabular, weighted
-from bertviewer.report.costs import cost_of, size_text, why_no_formula
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.widgets.card import draw_card
 from bertviewer.ui.widgets.column_grid import ColumnGrid

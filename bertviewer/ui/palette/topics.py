@@ -20,12 +20,12 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import bindings
+from bertviewer.core.schema.cost_texts import memory_sizes, size_text
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.config_keys import KEY_MEANINGS
 from bertviewer.core.sources.families import is_cross_attention
 from bertviewer.core.sources.length_limits import position_table_length
 from bertviewer.core.util.numbers import count_text
-from bertviewer.report.costs import memory_sizes, size_text
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.state.pages import Page, Question
 from bertviewer.ui.state.workspace import Workspace

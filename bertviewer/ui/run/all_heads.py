@@ -16,8 +16,8 @@ from bertviewer.core.analysis.attention_maps import (
     RankedHead,
     ranked_heads,
 )
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.plots.heatmap import Heatmap
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.run_view import RunCache, RunView
 from bertviewer.ui.settings.translation import translate

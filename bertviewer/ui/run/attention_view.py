@@ -9,9 +9,9 @@ from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, shown_layer
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_controls import (

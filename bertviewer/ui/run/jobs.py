@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.sentence_vectors import SentenceComparison
     from bertviewer.core.explain.explanation import Answer
     from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.replay.recorded_run import RecordedRun
     from bertviewer.core.schema.activation_run import ActivationRun
     from bertviewer.core.schema.architecture import Architecture
     from bertviewer.core.statistics.histograms import Histogram, Range
     from bertviewer.core.util.progress import Progress
-    from bertviewer.ui.jobs.recorded_run import RecordedRun
     from bertviewer.ui.run.run_view import ViewTopic
 
 

@@ -15,6 +15,7 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.token_charts import feature_grid, has_norms, norms_chart, part_norms_chart
 from bertviewer.core.analysis.layers import Series, layer_series
 from bertviewer.core.analysis.outliers import MeanStd, OutlierFeature
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.statistics.accumulators import DEVIATIONS
 from bertviewer.core.statistics.row_statistics import TokenStatistics
@@ -22,7 +23,6 @@ from bertviewer.core.util.numbers import with_minus
 from bertviewer.core.util.text import isolated
 from bertviewer.plots.heatmap import Heatmap
 from bertviewer.ui.jobs.job_queue import Request
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.run_view import RunCache
 from bertviewer.ui.state.workspace import Workspace

@@ -22,11 +22,11 @@ from bertviewer.charts.theme import GRID, NORMAL
 from bertviewer.charts.token_charts import feature_chart
 from bertviewer.core.analysis.layers import Series, layer_series, part_names
 from bertviewer.core.analysis.tokens import TokenClass, token_classes
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.statistics.row_statistics import TokenStatistics
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.layer_panels import OutlierBar, TokenNormsPanel
 from bertviewer.ui.run.notes import equal_layers_note, not_finite_note

@@ -9,9 +9,9 @@ from PySide6.QtCore import QObject, Signal
 from bertviewer.charts.comparison import Alignment
 from bertviewer.charts.table import DataTable
 from bertviewer.core.analysis.tokens import align
+from bertviewer.core.replay.recorded_run import FROM_FILE, RecordedRun, RunWork
 from bertviewer.core.util.progress import Progress
 from bertviewer.ui.jobs.job_queue import Request
-from bertviewer.ui.jobs.recorded_run import FROM_FILE, RecordedRun, RunWork
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.pages import Page
 from bertviewer.ui.state.workspace import Workspace

@@ -7,12 +7,12 @@ from typing import Protocol
 from PySide6.QtWidgets import QFileDialog, QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.saved_runs.run_file import RunFile
 from bertviewer.core.saving.atomic_files import check_writable
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import RUNS_SUFFIX, parse_source
 from bertviewer.core.util.errors import UserError
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.state.weights_text import weights_words
 from bertviewer.ui.state.workspace import Workspace

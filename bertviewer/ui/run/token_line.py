@@ -24,10 +24,10 @@ from bertviewer.charts.token_measures import (
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, shown_layer
 from bertviewer.core.analysis.attention_maps import Received
 from bertviewer.core.analysis.predictions import predicted_positions
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.ui.jobs.job_queue import Request
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.token_chips import TokenChips
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP

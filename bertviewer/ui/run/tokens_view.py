@@ -16,9 +16,9 @@ from bertviewer.charts.sentence_tables import (
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.padding import MAX_TOKENS, Padding, usual_length
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.sources.length_limits import position_table_length
 from bertviewer.core.util.text import isolated
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.run_view import RunView, ViewTopic, from_file_notice
 from bertviewer.ui.run.token_table import TokenTable

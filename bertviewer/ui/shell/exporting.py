@@ -14,9 +14,10 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.widgets.messages import show_error
 
 if TYPE_CHECKING:
+    from bertviewer.report.builder import ReportBuilder
+    from bertviewer.report.options import Options
     from bertviewer.ui.export.dialog import ReportDialog
     from bertviewer.ui.export.drawer import Drawer
-    from bertviewer.ui.export.maker import Order, ReportMaker
     from bertviewer.ui.export.save_dialog import Target
 
 
@@ -59,34 +60,33 @@ class Exporting(QObject):
         """Write the report of the open model and of its last run, as it was chosen last."""
         if self._workspace.source is None:
             return
-        from bertviewer.ui.export.dialog import order_of
-        from bertviewer.ui.export.maker import ReportMaker
-        from bertviewer.ui.export.options import remembered
-        from bertviewer.ui.export.report_inputs import material_of
-        from bertviewer.ui.export.save_dialog import Target, find_format, typed_format
+        from bertviewer.report.builder import ReportBuilder
+        from bertviewer.report.formats.formats import format_by_name, format_by_suffix
+        from bertviewer.ui.export.inputs import report_inputs, valid_options
+        from bertviewer.ui.export.save_dialog import Target
+        from bertviewer.ui.export.settings import load_options
 
-        material = material_of(self._workspace, self._statistic())
-        wishes = remembered(material.source.name)
-        target = Target(path, typed_format(path) or find_format(wishes.form))
-        order = order_of(material, wishes, path.name)
-        self._write(target, ReportMaker(material, self._drawer()), order, self._window)
+        inputs = report_inputs(self._workspace)
+        options = valid_options(load_options(inputs.source.name), inputs, self._statistic())
+        target = Target(path, format_by_suffix(path) or format_by_name(options.format))
+        builder = ReportBuilder(inputs, self._drawer().draw)
+        self._write(target, builder, options, self._window)
 
     def _ask(self, dialog: "ReportDialog") -> None:
         """Ask for a file, and write the report to it that a dialog shows."""
-        from bertviewer.ui.export.dialog import order_of
-        from bertviewer.ui.export.options import remember_folder
-        from bertviewer.ui.export.save_dialog import ask_file, find_format
+        from bertviewer.report.formats.formats import format_by_name
+        from bertviewer.ui.export.save_dialog import ask_file
+        from bertviewer.ui.export.settings import store_folder
 
-        source = dialog.maker.material.source
-        target = ask_file(dialog, source, find_format(dialog.wishes.form))
+        form = format_by_name(dialog.options.format)
+        target = ask_file(dialog, dialog.builder.inputs.source, form)
         if target is not None:
-            dialog.show_form(target.form.name)
-            remember_folder(target.path.parent)
-            order = order_of(dialog.maker.material, dialog.wishes, target.path.name)
-            self._write(target, dialog.maker, order, dialog)
+            dialog.show_format(target.form.name)
+            store_folder(target.path.parent)
+            self._write(target, dialog.builder, dialog.options, dialog)
 
     def _write(
-        self, target: "Target", maker: "ReportMaker", order: "Order", parent: QWidget
+        self, target: "Target", builder: "ReportBuilder", options: "Options", parent: QWidget
     ) -> None:
         from bertviewer.report.formats.saving import check_report
 
@@ -96,7 +96,8 @@ class Exporting(QObject):
         except UserError as error:
             show_error(parent, str(error))
             return
-        workspace.export(partial(maker.write, target.path, target.form, order, workspace.models))
+        write = partial(builder.write, target.path, target.form, options, workspace.models)
+        workspace.export(write)
 
     def _drawer(self) -> "Drawer":
         """Return the one who draws for the worker, for as long as there is a window."""

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check import Check
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 
 if TYPE_CHECKING:
     from bertviewer.charts.comparison import ComparisonMode

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from bertviewer.core.analysis.heads import HeadLayout, head_layout, recorded_heads
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.activation_run import ModuleTensor, TensorKey
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.check import CheckStep
@@ -17,7 +18,6 @@ from bertviewer.core.tensors.values import NamedValues
 from bertviewer.core.util import libraries
 from bertviewer.core.util.progress import Progress
 from bertviewer.ui.jobs.job_queue import ModelWork
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QComboBox, QWidget
 from typing_extensions import override
 
 from bertviewer.charts.labels import tensors_text
+from bertviewer.core.replay.recorded_run import FROM_FILE, RecordedRun
 from bertviewer.core.schema.activation_run import ModuleTensor, TensorKey
 from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.schema.module_tree import TreeRow
@@ -17,7 +18,6 @@ from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.progress import Progress
 from bertviewer.ui.jobs.job_queue import Request
-from bertviewer.ui.jobs.recorded_run import FROM_FILE, RecordedRun
 from bertviewer.ui.state.pages import PageSubject, RecordedValues
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.inspector import Inspector

@@ -11,8 +11,7 @@ from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.util.numbers import with_minus
-from bertviewer.report.numbers import deviation
+from bertviewer.core.util.numbers import deviation_text, with_minus
 from bertviewer.ui.tensors.subject import Listed
 from bertviewer.ui.widgets.tables import Column, Index, Row, TableModel
 
@@ -133,7 +132,7 @@ class TensorListModel(TableModel):
         below = step.path.removeprefix(prefix)
         is_below = bool(below) and f"{step.path}." != prefix
         verdict = self.tr("✓ equal") if step.ok else self.tr("✗ different")
-        figures = (with_minus(deviation(n)) for n in (step.max_abs_error, step.tolerance))
+        figures = (with_minus(deviation_text(n)) for n in (step.max_abs_error, step.tolerance))
         note = self.tr("{0}: max |Δ| {1}, tolerance {2}").format(verdict, *figures)
         name = f"{below}: {step.step}" if is_below else step.step
         return Row((name, *[""] * 5, note), step.path, is_bold=not step.ok)

@@ -17,8 +17,8 @@ from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.replay.recorded_run import RecordedRun
     from bertviewer.core.util.progress import Progress
-    from bertviewer.ui.jobs.recorded_run import RecordedRun
 
     Find = Callable[[LoadedModel, RecordedRun, Progress], "Answer"]
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from bertviewer.core.expressions.evaluation import split_conditions
+from bertviewer.core.schema.cost_texts import FEW_BYTES
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.what_if.scenario import Figure
 from bertviewer.core.what_if.sheet import Problem
-from bertviewer.report.costs import FEW_BYTES
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 
 _TEXTS = {

@@ -18,7 +18,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.report import summaries
+from bertviewer.report import summary
 
 SIZES = {
     "vocab_size": 90,
@@ -159,7 +159,7 @@ def test_the_guess_is_told(tmp_path: Path) -> None:
         "guessed, and results are wrong if a guess is: 2 heads of 64 columns, the activation "
         "function gelu, epsilon 1e−12."
     )
-    assert notice in summaries.text(architecture, None, False)
+    assert notice in summary.text(architecture, None, False)
 
 
 def test_no_epsilon_is_guessed_where_there_is_only_one(tmp_path: Path) -> None:

@@ -15,9 +15,8 @@ from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.source_info import QUANTIZED
 from bertviewer.core.util.errors import UserError
-from bertviewer.report.comparison_text import comparison_text
 from bertviewer.report.run_text import run_text
-from bertviewer.report.summaries import csv
+from bertviewer.report.summary import comparison_text, csv
 from tests.core.loading.tiny_models import opened
 
 QUERY = "encoder.layer.0.attention.self.query."

@@ -11,7 +11,6 @@ from bertviewer.core.building.backend import transformers
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.report.key_report import key_lines
 from tests.core.loading.tiny_models import (
     VOCABULARY,
     WIDTH,
@@ -71,7 +70,7 @@ def test_another_value_is_not_tied(tmp_path: Path, class_name: str, name: str) -
     assert not model.architecture.source.random_tensors
     assert model.load_report is not None
     assert model.load_report.untied == (name,)
-    assert f"  {name}" in key_lines(model.load_report)
+    assert f"  {name}" in model.load_report.lines()
 
 
 @pytest.mark.parametrize("class_name", ["BertForMaskedLM", "T5ForConditionalGeneration"])

@@ -14,7 +14,7 @@ from bertviewer.core.saved_runs.run_file import RunFile
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
-from bertviewer.report.summaries import provenance
+from bertviewer.report.summary import provenance
 from tests.core.formulas.formula_models import TINY
 from tests.core.saved_runs.saved_runs import CHECKS, run_file, write
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import bertviewer
-from bertviewer.report.costs import kv_cache_text
+from bertviewer.core.schema.cost_texts import kv_cache_text
 from tests.kv_caches import derived, examine, tiny_config
 
 

@@ -13,7 +13,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.progress import no_progress
 from bertviewer.report.chapters.corpus import corpus
-from bertviewer.report.pictures import Drafted
+from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.subject import Subject
 from tests.report.reading import rows, said, table
 
@@ -36,20 +36,20 @@ def many(model: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> Corpus
 
 
 @pytest.fixture(scope="module")
-def drafted(model: LoadedModel, many: Corpus) -> Drafted:
+def drafted(model: LoadedModel, many: Corpus) -> ChapterDraft:
     found = corpus(Subject(model.architecture, corpus=many))
     assert found is not None
     return found
 
 
-def test_what_was_run(drafted: Drafted, many: Corpus) -> None:
+def test_what_was_run(drafted: ChapterDraft, many: Corpus) -> None:
     words = said(drafted.section)
     assert f"2 sentences with {many.tokens} tokens" in words
     assert "1 line could not be read" in words
     assert many.manifest["data"][0]["sha256"] in words
 
 
-def test_layers(drafted: Drafted, many: Corpus) -> None:
+def test_layers(drafted: ChapterDraft, many: Corpus) -> None:
     chart = drafted.pictures["corpus-layers"].drawn
     assert isinstance(chart, LineChart)
     (line,) = chart.lines
@@ -61,7 +61,7 @@ def test_layers(drafted: Drafted, many: Corpus) -> None:
     assert len(rows(table(drafted.section, "corpus-layers"))) == 2
 
 
-def test_values(drafted: Drafted, many: Corpus) -> None:
+def test_values(drafted: ChapterDraft, many: Corpus) -> None:
     chart = drafted.pictures["corpus-values"].drawn
     assert isinstance(chart, HistogramChart)
     found = many.of("")
@@ -69,7 +69,7 @@ def test_values(drafted: Drafted, many: Corpus) -> None:
     assert sum(chart.series[0].counts) == pytest.approx(0.998 * found.count, rel=0.01)
 
 
-def test_heads(drafted: Drafted, many: Corpus) -> None:
+def test_heads(drafted: ChapterDraft, many: Corpus) -> None:
     chart = drafted.pictures["corpus-entropy"].drawn
     assert isinstance(chart, GridChart)
     wanted = [heads.entropy.tolist() for heads in many.heads.values()]

@@ -5,6 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
@@ -12,17 +13,18 @@ from bertviewer.core.schema.check import Check, CheckStep, Unchecked
 from bertviewer.core.schema.statistics import Statistics
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.util.progress import no_progress
+from bertviewer.report.analysis import analyse_layers
 from bertviewer.report.blocks import Figure, Section, Tokens
 from bertviewer.report.chapters.attention import attention
-from bertviewer.report.chapters.checks import MOST_CROSSES, checks
-from bertviewer.report.chapters.mask import mask
+from bertviewer.report.chapters.checks import MAX_FAILURES, checks
 from bertviewer.report.chapters.models import models
 from bertviewer.report.chapters.predictions import predictions
 from bertviewer.report.chapters.runs import runs
 from bertviewer.report.chapters.sentence import sentence
 from bertviewer.report.chapters.similarity import similarity
-from bertviewer.report.looking import of_layers
-from bertviewer.report.pictures import Drafted
+from bertviewer.report.pictures import ChapterDraft
+from bertviewer.report.run_details import RunContext
 from bertviewer.report.subject import Subject
 from tests.core.checks.small_models import small_model
 from tests.report.conftest import TEXT, subject_of
@@ -41,7 +43,7 @@ CHECK = Check(
 )
 
 
-def there(found: Drafted | None) -> Section:
+def there(found: ChapterDraft | None) -> Section:
     assert found is not None
     return found.section
 
@@ -79,9 +81,9 @@ def test_a_second_text_is_set_off_whatever_its_segment(demo: Subject) -> None:
 
 def test_a_decoder_has_no_segments_and_looks_at_no_padding() -> None:
     subject = subject_of(small_model("gpt2"), Sentence("the cat sat"), random=True)
-    (tokens, padded) = each(there(sentence(subject)), Tokens)[0], mask(subject)
+    (tokens,) = each(there(sentence(subject)), Tokens)
     assert all("·" not in box.under for box in tokens.tokens)
-    assert padded is not None
+    (padded,) = there(attention(subject)).sections
     text = " ".join(said(block) for block in padded.blocks)
     assert "without it, none does either" in text
 
@@ -128,12 +130,12 @@ def test_attention_of_chosen_layers(demo: Subject, demo_source: ModelSource) -> 
 
     first, last = "heads-encoder.layer.0.attention.self-0", "heads-encoder.layer.5.attention.self-0"
     assert shown(demo) == ["entropy", first, last, "head"]
-    model, kept = open_model(demo_source), ActivationCache()
-    run = run_sentence(model, Sentence(TEXT), cache=kept)
-    looks = of_layers(demo.looks, model, run, kept, (5,))
-    chosen = replace(demo, looks=looks)
+    model, cache = open_model(demo_source), ActivationCache()
+    run = RecordedRun(run_sentence(model, Sentence(TEXT), cache=cache), cache)
+    details = analyse_layers(demo.details, RunContext(model, run, no_progress), (5,))
+    chosen = replace(demo, details=details)
     assert shown(chosen) == ["entropy", last, "head"]
-    assert [one.title for one in looks.values] == ["the embeddings", "layer 5"]
+    assert [each.title for each in details.excerpts] == ["the embeddings", "layer 5"]
     best = rows(table(there(attention(demo)), "heads"))
     assert best == rows(table(there(attention(chosen)), "heads"))
     assert [row[0] for row in best][:3] == [
@@ -146,12 +148,12 @@ def test_attention_of_chosen_layers(demo: Subject, demo_source: ModelSource) -> 
 
 def test_maps_of_few_layers_alone_are_kept(demo: Subject) -> None:
     """Those of all layers take hundreds of megabytes where a model is large."""
-    heads = demo.looks.heads
-    assert heads is not None
-    assert heads.large is not None
-    assert len(heads.figures) == 6
-    kept = {layer.number for layer in heads.maps}
-    assert kept == {0, 5, heads.large.layer.number}
+    details = demo.details.attention
+    assert details is not None
+    assert details.large is not None
+    assert len(details.measures) == 6
+    kept = {layer.number for layer in details.maps}
+    assert kept == {0, 5, details.large.layer.number}
 
 
 def test_cosines_of_different_tokens(demo: Subject) -> None:
@@ -168,7 +170,7 @@ def test_predictions_of_masks_and_their_layers() -> None:
     subject = subject_of(model, Sentence("a [MASK] b"), random=True)
     section = there(predictions(subject))
     assert len(section.blocks) >= 4
-    position = subject.looks.predictions[0].position
+    position = subject.details.predictions[0].position
     best = rows(table(section, f"predicted-{position}"))
     assert best[0][0] == "1"
     lens = rows(table(section, f"lens-{position}"))
@@ -199,9 +201,9 @@ def test_kinds_steps_and_crosses(demo: Subject) -> None:
 
 
 def test_a_long_list_of_crosses_is_cut_and_counted(demo: Subject) -> None:
-    crosses = tuple(replace(CHECK.steps[2], step=f"head {n}") for n in range(MOST_CROSSES + 5))
+    crosses = tuple(replace(CHECK.steps[2], step=f"head {n}") for n in range(MAX_FAILURES + 5))
     section = there(checks(replace(demo, run=replace(run_of(demo), check=Check(crosses)))))
-    assert len(table(section, "crosses").rows) == MOST_CROSSES
+    assert len(table(section, "crosses").rows) == MAX_FAILURES
     assert "And 5 more." in said(section)
 
 

@@ -38,7 +38,7 @@ def std_of(run: ActivationRun | None, layer: int) -> float:
 
 def test_a_run_beside_itself_differs_in_nothing(demo: Subject) -> None:
     other = replace(run_of(demo), sentence=Sentence("another", "one"))
-    section = there(runs(replace(demo, other=other)))
+    section = there(runs(replace(demo, baseline=other)))
     assert "another" in said(section.blocks[0])
     assert "11 of B’s 11 tokens were aligned" in said(section)
     for row in rows(table(section, "runs")):
@@ -56,7 +56,7 @@ def test_statistics_of_both_and_their_difference(two: Subject) -> None:
     assert len(found) == 6
     for layer, row in enumerate(found):
         figures = [number(cell) for cell in row[1:]]
-        expected = [std_of(run, layer) for run in (two.other, two.run)]
+        expected = [std_of(run, layer) for run in (two.baseline, two.run)]
         assert figures[:2] == pytest.approx(expected, rel=1e-4)
         assert figures[2] == pytest.approx(expected[1] - expected[0], rel=1e-4)
     assert len(rows(table(section, "runs-others"))) == 6
@@ -82,7 +82,7 @@ def test_norms_similarity_and_the_head_that_changed_most(two: Subject) -> None:
 
 
 def test_the_heads_are_ranked_by_their_mean_change(two: Subject) -> None:
-    beside = two.looks.beside
+    beside = two.details.baseline
     assert beside is not None
     assert beside.maps is not None
     values = [head.value for head in beside.heads]
@@ -102,7 +102,7 @@ def test_predictions_stand_beside_each_other() -> None:
         model, Sentence("a [MASK] b"), random=True, is_checked=False, other=Sentence("a [MASK] c")
     )
     section = there(runs(subject))
-    place = subject.looks.predictions[0].position
+    place = subject.details.predictions[0].position
     found = table(section, f"runs-predicted-{place}")
     assert [column.title for column in found.columns] == [
         "Rank",

@@ -63,7 +63,7 @@ def test_a_run_from_a_file_shows_its_states_alone(demo: Subject) -> None:
 
 
 def test_the_elements_that_differ_the_most(demo: Subject) -> None:
-    found = demo.looks.compared
+    found = demo.details.compared
     assert 0 < len(found) <= 5
     for one in found:
         assert one.difference == one.given - one.recomputed
@@ -82,4 +82,4 @@ def test_the_elements_that_differ_the_most(demo: Subject) -> None:
 
 def test_without_a_check_nothing_is_compared(demo_source: ModelSource) -> None:
     subject = subject_of(open_model(demo_source), Sentence("one two"), is_checked=False)
-    assert subject.looks.compared == ()
+    assert subject.details.compared == ()

@@ -1,6 +1,7 @@
 """Documents written by hand: one with every kind of block and span, and small ones."""
 
 from datetime import date
+from functools import cache
 
 from bertviewer.core.formulas.formula import Term
 from bertviewer.report.blocks import (
@@ -32,6 +33,8 @@ from bertviewer.report.blocks import (
     Tokens,
 )
 from bertviewer.report.document import Front, ReportDocument
+from bertviewer.report.formats.latex import LatexWriter
+from bertviewer.report.formats.markdown import MarkdownWriter
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(1)>",
@@ -170,6 +173,17 @@ WORKS = Bibliography(
         Entry("ba", "Ba, J. L. et al. (2016). Layer normalization."),
     )
 )  # fmt: skip
+
+
+@cache
+def latex_writer() -> LatexWriter:
+    """A writer, for single spans."""
+    return LatexWriter(document_of(), "figures", 455.0)
+
+
+@cache
+def markdown_writer() -> MarkdownWriter:
+    return MarkdownWriter(document_of(), "figures")
 
 
 def document_of(

@@ -18,13 +18,12 @@ from bertviewer.report.blocks import (
     TokenBox,
     Tokens,
 )
+from bertviewer.report.formats.formats import format_by_name
 from bertviewer.report.formats.html import html_of
-from bertviewer.report.formats.json import json_of
 from bertviewer.report.formats.latex import latex_of
-from bertviewer.report.formats.latex_text import latex_code, latex_words
-from bertviewer.report.formats.markdown_text import markdown_code, markdown_words
-from bertviewer.report.formats.plain import one_line, shown
-from tests.report.formats.documents import document_of
+from bertviewer.report.formats.writer import one_line, visible
+from bertviewer.report.options import Options
+from tests.report.formats.documents import document_of, latex_writer, markdown_writer
 from tests.report.formats.parsing import read_html, read_latex, read_markdown
 
 # All of Unicode, and more of what the formats read as something else.
@@ -41,9 +40,9 @@ USUAL = settings(max_examples=60, deadline=None, suppress_health_check=list(Heal
 @example("\r\n")
 @example("\u2028\x85")
 def test_what_is_shown_can_be_seen_and_written(text: str) -> None:
-    found = shown(text)
+    found = visible(text)
     found.encode()
-    assert shown(found) == found
+    assert visible(found) == found
     for letter in found:
         assert letter.isprintable() or letter in "\n\t\u200c\u200d\u2066\u2067\u2068\u2069" or (
             letter.isspace()
@@ -63,16 +62,16 @@ def test_html(text: str, title: str) -> None:
         Listing((text, text)),
     )
     html = read_html(html_of(document_of(*blocks, title=title)))
-    assert html.one("h1").text == shown(title)
+    assert html.one("h1").text == visible(title)
     assert html.one("head").one("title").text == one_line(title)
     main = html.one("main")
-    assert main.one("p").text == shown(text)
-    assert main.one("thead").one("th").text == shown(text or "a")
-    assert main.one("caption").text == f"Table 1.1 {shown(text)}"
-    assert main.one("tbody").one("code").text == shown(text)
+    assert main.one("p").text == visible(text)
+    assert main.one("thead").one("th").text == visible(text or "a")
+    assert main.one("caption").text == f"Table 1.1 {visible(text)}"
+    assert main.one("tbody").one("code").text == visible(text)
     token = main.one("li")
-    assert token.one("b").text == shown(text)
-    assert main.one("pre").text == shown(f"{text}\n{text}")
+    assert token.one("b").text == visible(text)
+    assert main.one("pre").text == visible(f"{text}\n{text}")
     names = {node.name for node in main.everything} - {"main"}
     assert names <= {
         *("section", "h2", "span", "p", "bdi", "div", "table", "caption", "b", "colgroup", "col"),
@@ -85,12 +84,12 @@ def test_html(text: str, title: str) -> None:
 @example("a\\|b")
 @example("`` ` ``")
 def test_markdown(text: str) -> None:
-    words = markdown_words(text)
+    words = markdown_writer().words(text)
     assert read_markdown(words if words.isascii() else without_isolates(words)) in (
         one_line(text),
         without_isolates(one_line(text)),
     )
-    code = ISOLATES.sub("", markdown_code(text))
+    code = ISOLATES.sub("", markdown_writer().code(text))
     plain = ISOLATES.sub("", one_line(text))
     if code.startswith("<code>"):
         code = read_markdown(code.removeprefix("<code>").removesuffix("</code>"))
@@ -105,8 +104,8 @@ def test_markdown(text: str) -> None:
 @example("a\\\\b -- '' ,, ?` !`")
 def test_latex(text: str) -> None:
     plain = ISOLATES.sub("", one_line(text))
-    assert read_latex(latex_words(text)) == plain
-    assert read_latex(latex_code(text)) == plain
+    assert read_latex(latex_writer().words(text)) == plain
+    assert read_latex(latex_writer().code(text)) == plain
 
 
 @USUAL
@@ -126,8 +125,8 @@ def test_latex_has_its_own_commands_alone(text: str, title: str) -> None:
 @USUAL
 @given(TEXTS)
 def test_json(text: str) -> None:
-    written = json_of(document_of(Paragraph((text, Code(text)))))
-    written.encode()
+    document = document_of(Paragraph((text, Code(text))))
+    written = format_by_name("json").write(document, Options(), "").content
     first, code = json.loads(written)["chapters"][0]["blocks"][0]["text"]
     # Two halves of a letter that stand side by side are that letter.
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from bertviewer.core.util.errors import UserError
-from bertviewer.report.choices import Choices
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.formats.formats import FORMATS, ReportFormat, format_of
+from bertviewer.report.options import Options
 from tests.report.formats.conftest import FOLDER
 
 NAMES = ["pdf", "html", "markdown", "latex", "json"]
@@ -22,31 +22,31 @@ def test_names_and_endings_are_of_one_format_each() -> None:
 @pytest.mark.parametrize(
     ("file", "name", "expected"),
     [
-        ("a.pdf", None, "pdf"),
-        ("a.HTML", None, "html"),
-        ("a.htm", None, "html"),
-        ("b.a.md", None, "markdown"),
-        ("a.tex", None, "latex"),
+        ("a.pdf", "", "pdf"),
+        ("a.HTML", "", "html"),
+        ("a.htm", "", "html"),
+        ("b.a.md", "", "markdown"),
+        ("a.tex", "", "latex"),
         ("a.json", "json", "json"),
         ("a", "latex", "latex"),
         ("a.txt", "markdown", "markdown"),
     ],
 )
-def test_a_file_has_a_format(file: str, name: str | None, expected: str) -> None:
+def test_a_file_has_a_format(file: str, name: str, expected: str) -> None:
     assert format_of(Path(file), name).name == expected
 
 
 @pytest.mark.parametrize(
     ("file", "name", "message"),
     [
-        ("a.doc", None, "cannot write a.doc: .doc is not a report format; "
+        ("a.doc", "", "cannot write a.doc: .doc is not a report format; "
          "use one of .pdf, .html, .md, .tex, .json"),
-        ("a", None, "cannot write a: the name has no extension; "
+        ("a", "", "cannot write a: the name has no extension; "
          "use one of .pdf, .html, .md, .tex, .json"),
         ("a.html", "latex", "cannot write a.html as latex: its extension is .html"),
     ],
 )  # fmt: skip
-def test_a_file_that_has_none_is_refused(file: str, name: str | None, message: str) -> None:
+def test_a_file_that_has_none_is_refused(file: str, name: str, message: str) -> None:
     with pytest.raises(UserError) as error:
         format_of(Path(file), name)
     assert str(error.value) == message
@@ -56,8 +56,8 @@ def test_a_file_that_has_none_is_refused(file: str, name: str | None, message: s
 def test_every_format_writes_the_same_bytes_again(
     form: ReportFormat, document: ReportDocument
 ) -> None:
-    written = form.write(document, Choices(), FOLDER)
-    again = form.write(document, Choices(), FOLDER)
+    written = form.write(document, Options(), FOLDER)
+    again = form.write(document, Options(), FOLDER)
     assert written.content == again.content
     assert written.pictures == again.pictures
     assert len(written.pictures) == (2 if form.pictures else 0)
@@ -68,6 +68,6 @@ def test_every_format_writes_the_same_bytes_again(
 
 def test_grey_is_for_all_that_have_colours(document: ReportDocument) -> None:
     for form in FORMATS:
-        grey = form.write(document, Choices(is_grey=True), FOLDER).content
-        usual = form.write(document, Choices(), FOLDER).content
+        grey = form.write(document, Options(grey=True), FOLDER).content
+        usual = form.write(document, Options(), FOLDER).content
         assert (grey != usual) == (form.name in ("pdf", "html", "latex"))

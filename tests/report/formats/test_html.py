@@ -8,10 +8,9 @@ import pytest
 from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.report.blocks import Code, Figure, Maths, Paragraph, TokenBox, Tokens
 from bertviewer.report.document import ReportDocument
-from bertviewer.report.formats.html import html_of
-from bertviewer.report.formats.html_picture import inline_svg
-from bertviewer.report.formats.plain import shown
-from bertviewer.report.formats.style_sheet import style_sheet
+from bertviewer.report.formats.html import html_of, style_sheet
+from bertviewer.report.formats.inline_svg import inline_svg
+from bertviewer.report.formats.writer import visible
 from tests.report.formats.documents import (
     ATTENTION,
     DECIMALS,
@@ -131,7 +130,7 @@ def test_formulas_are_mathml() -> None:
 
 def test_texts_of_strangers_are_text(html: Node) -> None:
     strange = next(s for s in html.all("section") if s.attributes["id"] == "strange")
-    texts = [shown(text) for text in (*HOSTILE, *FOREIGN)]
+    texts = [visible(text) for text in (*HOSTILE, *FOREIGN)]
     assert [item.text for item in strange.one("ul").all("li")] == texts
     rows = strange.one("tbody").all("tr")
     assert [row.all("td")[0].text for row in rows] == texts

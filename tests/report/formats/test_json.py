@@ -4,8 +4,13 @@ import json
 
 from bertviewer.report.blocks import Paragraph
 from bertviewer.report.document import SCHEMA, ReportDocument
-from bertviewer.report.formats.json import json_of
+from bertviewer.report.formats.formats import format_by_name
+from bertviewer.report.options import Options
 from tests.report.formats.documents import FOREIGN, HOSTILE, PICTURE, document_of
+
+
+def json_of(document: ReportDocument) -> str:
+    return format_by_name("json").write(document, Options(), "").content.decode()
 
 
 def test_it_is_the_document(document: ReportDocument) -> None:

@@ -10,13 +10,20 @@ import pytest
 from bertviewer.charts.theme import GREY
 from bertviewer.report.blocks import Code, Column, Row, Table
 from bertviewer.report.document import ReportDocument
+from bertviewer.report.formats.formats import format_by_name
 from bertviewer.report.formats.latex import latex_of
 from bertviewer.report.formats.latex_columns import GAP, LatexColumns
-from bertviewer.report.formats.latex_text import latex_code, latex_words
-from bertviewer.report.formats.pictures import pdf_files
-from bertviewer.report.formats.plain import one_line
+from bertviewer.report.formats.writer import one_line
+from bertviewer.report.options import Options
 from tests.report.formats.conftest import FOLDER
-from tests.report.formats.documents import FOREIGN, HOSTILE, LONG, document_of, full_document
+from tests.report.formats.documents import (
+    FOREIGN,
+    HOSTILE,
+    LONG,
+    document_of,
+    full_document,
+    latex_writer,
+)
 from tests.report.formats.parsing import read_latex
 
 ROOM = 455.0
@@ -25,8 +32,8 @@ ENGINES = ("xelatex", "pdflatex")
 
 @pytest.mark.parametrize("text", HOSTILE + FOREIGN)
 def test_texts_of_strangers_are_text(text: str) -> None:
-    assert read_latex(latex_words(text)) == one_line(text)
-    assert read_latex(latex_code(text)) == one_line(text)
+    assert read_latex(latex_writer().words(text)) == one_line(text)
+    assert read_latex(latex_writer().code(text)) == one_line(text)
 
 
 def test_texts_of_strangers_are_text_everywhere(latex: str) -> None:
@@ -83,9 +90,10 @@ def test_it_can_be_set(engine: str, tmp_path: Path) -> None:
         pytest.skip(f"no {engine} on this machine")
     document = full_document()
     (tmp_path / FOLDER).mkdir()
-    for name, content in pdf_files(document.pictures).items():
+    exported = format_by_name("latex").write(document, Options(), FOLDER)
+    for name, content in exported.pictures.items():
         (tmp_path / FOLDER / name).write_bytes(content)
-    (tmp_path / "report.tex").write_text(latex_of(document, FOLDER), encoding="utf-8")
+    (tmp_path / "report.tex").write_bytes(exported.content)
     command = [engine, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape"]
     for _ in range(3):
         done = subprocess.run(

@@ -4,10 +4,9 @@ import pytest
 
 from bertviewer.report.blocks import Letters, Paragraph
 from bertviewer.report.formats.html import html_of
-from bertviewer.report.formats.latex_text import latex_letters
 from bertviewer.report.formats.markdown import markdown_of
-from bertviewer.report.formats.plain import indexed
-from tests.report.formats.documents import document_of
+from bertviewer.report.formats.writer import split_indices
+from tests.report.formats.documents import document_of, latex_writer
 from tests.report.formats.parsing import read_html
 
 
@@ -23,7 +22,7 @@ from tests.report.formats.parsing import read_html
     ],
 )
 def test_pieces(text: str, pieces: tuple[str, ...]) -> None:
-    assert indexed(text) == pieces
+    assert split_indices(text) == pieces
 
 
 def test_formats() -> None:
@@ -32,4 +31,4 @@ def test_formats() -> None:
     assert "N<sub>e</sub>·&lt;D&gt;" in html
     assert read_html(html).one("main").one("p").text == "Ne·<D>"
     assert "N\\_e·\\<D\\>" in markdown_of(document, "f")
-    assert latex_letters("N_e & 1") == r"N\textsubscript{e}\ \& 1"
+    assert latex_writer().letters("N_e & 1") == r"N\textsubscript{e}\ \& 1"

@@ -16,10 +16,16 @@ from bertviewer.report.blocks import (
     Table,
 )
 from bertviewer.report.formats.markdown import markdown_of
-from bertviewer.report.formats.markdown_text import markdown_code, markdown_words, started
-from bertviewer.report.formats.plain import one_line
+from bertviewer.report.formats.writer import one_line
 from tests.report.formats.conftest import FOLDER
-from tests.report.formats.documents import ATTENTION, DECIMALS, FOREIGN, HOSTILE, document_of
+from tests.report.formats.documents import (
+    ATTENTION,
+    DECIMALS,
+    FOREIGN,
+    HOSTILE,
+    document_of,
+    markdown_writer,
+)
 from tests.report.formats.parsing import read_markdown
 
 ISOLATES = re.compile("[\u2066-\u2069]")
@@ -32,10 +38,10 @@ def body(*blocks: object) -> str:
 
 @pytest.mark.parametrize("text", HOSTILE + FOREIGN)
 def test_texts_of_strangers_are_text(text: str) -> None:
-    words = ISOLATES.sub("", markdown_words(text))
+    words = ISOLATES.sub("", markdown_writer().words(text))
     assert read_markdown(words) == one_line(text)
     assert "\n" not in words
-    code = ISOLATES.sub("", markdown_code(text))
+    code = ISOLATES.sub("", markdown_writer().code(text))
     found = re.fullmatch(r"`([^`]*)`", code)
     if found is None:
         found = re.fullmatch("<code>(.*)</code>", code)
@@ -62,7 +68,7 @@ def test_texts_of_strangers_are_text(text: str) -> None:
     ],
 )
 def test_a_line_begins_with_no_list(line: str, expected: str) -> None:
-    assert started(line) == expected
+    assert body(Paragraph((line,))) == expected
 
 
 def test_a_table_reads_as_text_too() -> None:
@@ -116,7 +122,7 @@ def test_a_listing_keeps_its_lines_whatever_they_hold() -> None:
 
 
 def test_code_that_backquotes_cannot_hold() -> None:
-    assert markdown_code("a.b_c") == "`a.b_c`"
-    assert markdown_code("a`b|c") == r"<code>a\`b\|c</code>"
-    assert markdown_code("") == ""
+    assert markdown_writer().code("a.b_c") == "`a.b_c`"
+    assert markdown_writer().code("a`b|c") == r"<code>a\`b\|c</code>"
+    assert markdown_writer().code("") == ""
     assert body(Paragraph((Code("שלום"),))) == "\u2068`שלום`\u2069"

@@ -3,8 +3,7 @@
 import pytest
 
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.report.formats.latex_maths import latex_maths
-from bertviewer.report.formats.mathml import Line, mathml_of
+from bertviewer.report.formats.maths import MathLine, latex_maths, mathml_of
 from tests.core.formulas.formula_models import all_architectures
 from tests.core.formulas.found_formulas import maths_of
 
@@ -39,16 +38,16 @@ CASES = {
 
 @pytest.mark.parametrize("source", CASES)
 def test_mathematics_as_latex(source: str) -> None:
-    line = Line(source, is_block=True)
+    line = MathLine(source, is_block=True)
     assert latex_maths(mathml_of([line])[line]) == CASES[source]
 
 
 def test_each_line_has_its_own_element() -> None:
-    lines = [Line("x"), Line("x", is_block=True), Line("y"), Line("x")]
+    lines = [MathLine("x"), MathLine("x", is_block=True), MathLine("y"), MathLine("x")]
     found = mathml_of(lines)
     assert list(found) == lines[:3]
-    assert found[Line("x")] == "<math><mi>𝑥</mi></math>"
-    assert found[Line("x", is_block=True)] == '<math display="block"><mi>𝑥</mi></math>'
+    assert found[MathLine("x")] == "<math><mi>𝑥</mi></math>"
+    assert found[MathLine("x", is_block=True)] == '<math display="block"><mi>𝑥</mi></math>'
     assert mathml_of([]) == {}
 
 
@@ -67,15 +66,15 @@ def test_what_has_no_latex_is_refused(mathml: str) -> None:
 
 
 def test_every_formula_of_every_family_is_latex() -> None:
-    lines: dict[Line, None] = {}
+    lines: dict[MathLine, None] = {}
     for architecture in all_architectures().values():
         for node in architecture.modules:
             formula = formula_of(node, architecture)
             if formula is None:  # it is never called
                 continue
-            lines |= dict.fromkeys(Line(maths, is_block=True) for maths in formula.maths)
-            lines |= dict.fromkeys(Line(term.symbol) for term in formula.terms)
-            lines |= dict.fromkeys([Line(maths_of(node, architecture) or "", is_block=True)])
+            lines |= dict.fromkeys(MathLine(maths, is_block=True) for maths in formula.maths)
+            lines |= dict.fromkeys(MathLine(term.symbol) for term in formula.terms)
+            lines |= dict.fromkeys([MathLine(maths_of(node, architecture) or "", is_block=True)])
     assert len(lines) > 500
     for line, element in mathml_of(lines).items():
         written = latex_maths(element)

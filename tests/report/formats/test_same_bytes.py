@@ -7,12 +7,12 @@ from pathlib import Path
 
 PROGRAM = """\
 import hashlib
-from bertviewer.report.choices import Choices
+from bertviewer.report.options import Options
 from bertviewer.report.formats.formats import FORMATS
 from tests.report.formats.documents import full_document
 
 for form in FORMATS:
-    written = form.write(full_document(), Choices(), "report-figures")
+    written = form.write(full_document(), Options(), "report-figures")
     for name, content in (("", written.content), *written.pictures.items()):
         print(form.name, name, hashlib.sha256(content).hexdigest())
 """

@@ -11,11 +11,11 @@ from bertviewer.core.saving import atomic_files
 from bertviewer.core.saving.atomic_files import UMASK
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
-from bertviewer.report.choices import Choices
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.formats.formats import FORMATS, ReportFormat, format_of
-from bertviewer.report.formats.pictures import FILES, picture_file
-from bertviewer.report.formats.saving import check_report, pictures_folder, save_report
+from bertviewer.report.formats.saving import PICTURES, check_report, pictures_folder, save_report
+from bertviewer.report.formats.writer import picture_file
+from bertviewer.report.options import Options
 from tests.report.formats.documents import BLOCKS, PICTURE, document_of
 
 SMALL = document_of(title="small")
@@ -31,7 +31,7 @@ def written(folder: Path) -> dict[str, bytes]:
 
 
 def save(path: Path, document: ReportDocument) -> None:
-    save_report(path, document, format_of(path), Choices(), [])
+    save_report(path, document, format_of(path), Options(), [])
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
@@ -149,5 +149,5 @@ def test_pictures_of_two_names_are_two_files() -> None:
     names = ["a.b", "a-b", "a_b", "a:b", "a/b", "../a", "heads-encoder.layer.0.self-0", "注"]
     files = [picture_file(name, ".svg") for name in names]
     assert len(set(files)) == len(names)
-    assert all(FILES.fullmatch(file) for file in files)
+    assert all(PICTURES.fullmatch(file) for file in files)
     assert files[6] == "figure-heads-encoder.layer.0.self-0.svg"

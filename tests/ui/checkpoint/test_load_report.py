@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file, save_file
 
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.report.random_words import random_words
+from bertviewer.report.summary import random_weights_warning
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.checkpoint.load_report import LoadReportDialog, checkpoint_facts
 from bertviewer.ui.jobs.worker import Worker
@@ -76,7 +76,7 @@ def test_after_a_run_the_banner_says_what_the_report_does(
     architecture = window.workspace.architecture
     assert architecture is not None
     assert len(architecture.source.random_tensors) == len(lacking)
-    words = random_words(architecture.source, architecture.tensor_count)
+    words = random_weights_warning(architecture.source, architecture.tensor_count)
     assert words is not None
     assert find(window, QLabel, "randomBannerText").text() == words.text
 

@@ -70,7 +70,7 @@ def test_the_corpus_that_is_shown_is_offered(
     demo_window.opening.open_named(str(folder))
     qtbot.waitUntil(lambda: bool(demo_window.findChildren(CorpusWindow)))
     dialog = open_report(demo_window, qtbot)
-    assert dialog.wishes.corpus == str(folder)
+    assert dialog.options.corpus == str(folder)
     assert chapter(dialog, "Corpus statistics").checkState() == Qt.CheckState.Checked
     find(demo_window, CorpusWindow).close()
 

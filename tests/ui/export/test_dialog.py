@@ -22,6 +22,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.schema.check import Check, CheckStep
 from bertviewer.ui.export.dialog import ReportDialog
 from bertviewer.ui.export.pages_view import PagesView
+from bertviewer.ui.export.settings import omitted_sections
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -89,9 +90,10 @@ def test_run_a_and_all_checks_are_told_of(demo_window: MainWindow, qtbot: QtBot)
     dialog = open_report(demo_window, qtbot)
     assert chapter(dialog, "Comparison of two runs").checkState() == Qt.CheckState.Checked
     assert chapter(dialog, "Checks").checkState() == Qt.CheckState.Checked
-    check = dialog.maker.material.check
-    assert check is not None
-    assert [step.path for step in check.steps] == ["embeddings", "pooler"]
+    reported = dialog.builder.inputs.run
+    assert reported is not None
+    assert reported.run.check is not None
+    assert [step.path for step in reported.run.check.steps] == ["embeddings", "pooler"]
 
 
 def test_a_chapter_that_is_cleared_takes_its_pages(demo_window: MainWindow, qtbot: QtBot) -> None:
@@ -101,12 +103,12 @@ def test_a_chapter_that_is_cleared_takes_its_pages(demo_window: MainWindow, qtbo
     chapters.setCurrentItem(chapter(dialog, "All parameters"))
     qtbot.keyClick(chapters, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: pages(dialog) < whole, timeout=OPEN_TIMEOUT)
-    assert dialog.wishes.left_out == ("tensors",)
+    assert omitted_sections(dialog.options.sections) == ("tensors",)
     find(dialog, QToolButton, "reportNone").click()
     qtbot.waitUntil(lambda: pages(dialog) < 4, timeout=OPEN_TIMEOUT)
     find(dialog, QToolButton, "reportAll").click()
     qtbot.waitUntil(lambda: pages(dialog) == whole, timeout=OPEN_TIMEOUT)
-    assert not dialog.wishes.left_out
+    assert dialog.options.sections is None
 
 
 def test_what_a_run_lacks_stays_left_out(demo_window: MainWindow, qtbot: QtBot) -> None:
@@ -118,7 +120,7 @@ def test_what_a_run_lacks_stays_left_out(demo_window: MainWindow, qtbot: QtBot) 
     demo_window.workspace.runs.clear()
     again = open_report(demo_window, qtbot)
     assert not chapter(again, "Attention").flags() & _ENABLED
-    assert again.wishes.left_out == ("attention",)
+    assert omitted_sections(again.options.sections) == ("attention",)
 
 
 def test_the_last_wish_wins(demo_window: MainWindow, qtbot: QtBot) -> None:
@@ -204,12 +206,12 @@ def test_nothing_is_kept_once_it_is_closed(
     demo_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     run(demo_window, SENTENCE, qtbot)
-    maker = weakref.ref(open_report(demo_window, qtbot).maker)
+    builder = weakref.ref(open_report(demo_window, qtbot).builder)
     find(demo_window, ReportDialog).close()
     qtbot.waitUntil(lambda: not demo_window.findChildren(ReportDialog))
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     gc.collect()
-    assert maker() is None
+    assert builder() is None
 
 
 def test_all_controls_have_names_tips_and_keys(demo_window: MainWindow, qtbot: QtBot) -> None:

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.progress import Progress
-from bertviewer.report import drawing, looking, typesetting
+from bertviewer.report import analysis, drawing, typesetting
+from bertviewer.report.run_details import RunContext
 from bertviewer.ui.export.dialog import ReportDialog
 from bertviewer.ui.export.drawer import Drawer
 from bertviewer.ui.export.pages_view import PagesView
@@ -109,15 +109,13 @@ _GO_ON = threading.Event()
 """What Typst waits for, which cannot be stopped."""
 
 
-def while_looking(monkeypatch: pytest.MonkeyPatch, reached: Reached) -> None:
-    def look(
-        _model: object, _run: object, _kept: object, progress: Progress, **_choices: object
-    ) -> None:
+def while_analysing(monkeypatch: pytest.MonkeyPatch, reached: Reached) -> None:
+    def analyse(context: RunContext, **_choices: object) -> None:
         while True:
             reached.mark()
-            progress(0, 0, "Looking")
+            context.progress(0, 0, "Analysing")
 
-    monkeypatch.setattr(looking, "looked_at", look)
+    monkeypatch.setattr(analysis, "analyse_run", analyse)
 
 
 def while_drawing(monkeypatch: pytest.MonkeyPatch, reached: Reached) -> None:
@@ -151,7 +149,7 @@ def by_the_cross(dialog: ReportDialog, _qtbot: QtBot) -> None:
 @pytest.mark.parametrize(
     ("stage", "cancel"),
     [
-        (while_looking, by_its_button),
+        (while_analysing, by_its_button),
         (while_drawing, by_escape),
         (while_drawing, by_the_cross),
         (while_typesetting, by_its_button),

@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QComboBox
 from pytestqt.qtbot import QtBot
 
 from bertviewer.app import main
+from bertviewer.report.options import Options
 from bertviewer.ui.app.application import make_window
-from bertviewer.ui.export.options import Wishes, remember
+from bertviewer.ui.export.settings import sections_without, store_options
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -54,7 +55,7 @@ def check_again(report: bytes, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture(autouse=True)
 def _some_chapters() -> None:
     """Choose a report that is made in a few seconds."""
-    remember(Wishes(left_out=LEFT_OUT, layers="0, 3", author="Ada"), "demo")
+    store_options(Options(sections=sections_without(LEFT_OUT), layers="0, 3", author="Ada"), "demo")
 
 
 def test_statistic_run_a_and_checks(

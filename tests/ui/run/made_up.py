@@ -4,11 +4,11 @@ from typing import Any, cast
 
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.ui.jobs.model_jobs import Ran
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run.run_view import RunView
 from bertviewer.ui.state.workspace import Workspace
 from tests.charts.runs import LAYERS

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.theme import SMALL
 from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.replay import outputs
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.statistics import STATISTIC_NAMES
 from bertviewer.core.sources.parsing import parse_source
@@ -23,7 +24,6 @@ from bertviewer.plots.fonts import sized
 from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.jobs.model_jobs import Ran
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.run_view import RunCache
 from bertviewer.ui.shell.main_window import MainWindow

@@ -8,10 +8,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QPushButton, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.runs.device import Device
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.jobs.model_jobs import Ran
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run.run_panel import RunPanel
 from bertviewer.ui.run.shown_run_line import ShownRunLine
 from bertviewer.ui.shell.main_window import MainWindow

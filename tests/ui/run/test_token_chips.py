@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT, Theme, mixed
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.activation_run import Token
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.run.token_chips import DEEPEST, KIND, PALE, PALEST, TokenChips
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.charts.colors import contrast

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis import attention_maps
 from bertviewer.core.replay import outputs
+from bertviewer.core.replay.recorded_run import FROM_FILE, RecordedRun
 from bertviewer.core.util.errors import UserError
-from bertviewer.ui.jobs.recorded_run import FROM_FILE, RecordedRun
 from bertviewer.ui.run import jobs
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.chart_panel import ChartPanel

@@ -10,13 +10,13 @@ from bertviewer.core.analysis.attention_layers import attention_layers
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.replay.attention import attention_of
 from bertviewer.core.replay.cached_run import CachedRun
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import no_progress
 from bertviewer.ui.app.application import make_window
-from bertviewer.ui.jobs.recorded_run import RecordedRun
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.welcome import start_page

@@ -1,0 +1,297 @@
+"""Calculates the details of a run for a report, by replaying parts of it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from msgspec.structs import replace
+
+from bertviewer.charts.attention import RunAttention, attention_pair
+from bertviewer.charts.chart import HeadDifferences
+from bertviewer.charts.tensor_charts import position_text
+from bertviewer.core.analysis.attention_layers import AttentionLayer
+from bertviewer.core.analysis.attention_maps import (
+    AttentionMaps,
+    RankedHead,
+    head_measures,
+    ranked_heads,
+)
+from bertviewer.core.analysis.layers import layer_series
+from bertviewer.core.analysis.padding import Padding, usual_length
+from bertviewer.core.analysis.predictions import Predictions, predicted_positions
+from bertviewer.core.analysis.sentence_vectors import SentenceComparison
+from bertviewer.core.analysis.tokens import align
+from bertviewer.core.checkpoints.reading import matrix_shape
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.replay.checked_step import GIVEN, RECOMPUTED, checked_step
+from bertviewer.core.replay.module_tensors import tensor_corners
+from bertviewer.core.replay.padding import compare_padding
+from bertviewer.core.runs.sentence_comparison import compare_sentences
+from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.check import CheckStep, check_summaries
+from bertviewer.core.sources.families import MASK_TOKENS
+from bertviewer.core.sources.model_folder import Origin, origin_of
+from bertviewer.core.tensors.values import TensorValues
+from bertviewer.core.util.errors import UserError
+from bertviewer.core.util.progress import Progress, no_progress
+from bertviewer.report.run_details import (
+    AttentionDetails,
+    BaselineDetails,
+    ComparedElement,
+    ModuleExcerpts,
+    RunContext,
+    RunDetails,
+)
+
+MAX_POSITIONS = 3
+MAX_STEPS = 5
+"""Steps of a check that are repeated, each of another class of module."""
+MAX_CHANGED_HEADS = 5
+
+Found = TypeVar("Found")
+
+
+def analyse_run(
+    context: RunContext,
+    *,
+    layers: tuple[int, ...] | None = None,
+    baseline: RunContext | None = None,
+) -> RunDetails:
+    """Return the details of a run; what the model does not allow is left out.
+
+    Args:
+        context: the run, with its check.
+        layers: numbers of the layers to show in full; ``None`` for the first and the last.
+        baseline: run A.
+
+    Raises:
+        Cancelled: by the progress callback.
+    """
+    model, run = context.model, context.run
+    predictions = tuple(map(context.predictions, _positions(model, run)))
+    details = RunDetails(
+        attention=_attention(context),
+        predictions=predictions,
+        histogram=_or_none(partial(context.histogram, "")),
+        padding=_or_none(partial(_padding, context)),
+        sentences=_or_none(partial(_sentences, context)),
+        compared=tuple(_compared_elements(context)),
+        baseline=None if baseline is None else _baseline(context, predictions, baseline),
+    )
+    return analyse_layers(details, context, layers)
+
+
+def analyse_layers(
+    details: RunDetails, context: RunContext, layers: tuple[int, ...] | None
+) -> RunDetails:
+    """Return details with other layers shown in full.
+
+    Raises:
+        Cancelled: by the progress callback.
+    """
+    attention = details.attention
+    return replace(
+        details,
+        attention=None if attention is None else _with_maps(attention, context, layers),
+        excerpts=tuple(_excerpts(context, layers)),
+    )
+
+
+def origin_of_model(model: LoadedModel, progress: Progress = no_progress) -> Origin:
+    """Return where an open model's weights come from.
+
+    Raises:
+        UserError: a file cannot be read.
+        Cancelled: by ``progress``.
+    """
+    files = () if model.checkpoint is None else model.checkpoint.files
+    return origin_of(model.source, (file.own for file in files), progress)
+
+
+def _or_none(calculate: Callable[[], Found]) -> Found | None:
+    """Return a result, or ``None`` if the model does not allow it."""
+    try:
+        return calculate()
+    except UserError:
+        return None
+
+
+def _positions(model: LoadedModel, run: ActivationRun) -> tuple[int, ...]:
+    """Return the positions of masks, or else the last one with a prediction."""
+    known = predicted_positions(run, model.architecture)
+    masked = tuple(place for place in known if run.tokens[place].text in MASK_TOKENS)
+    return masked[:MAX_POSITIONS] or known[-1:]
+
+
+def _padding(context: RunContext) -> Padding | None:
+    model, run = context.model, context.run
+    length = usual_length(len(run.tokens), model.length_limits().source)
+    if length is None:
+        return None
+    return compare_padding(context.cached, length, context.progress)
+
+
+def _sentences(context: RunContext) -> SentenceComparison | None:
+    """Run both texts on their own and compare their vectors."""
+    sentence = context.run.sentence
+    if sentence.pair is None:
+        return None
+    is_random = context.run.source.weights == "random"
+    return compare_sentences(
+        context.model, sentence.text, sentence.pair, context.progress, random_weights=is_random
+    )
+
+
+def _attention(context: RunContext) -> AttentionDetails | None:
+    """Return the measures of all heads; the maps of one layer are in memory at a time."""
+    measures = {}
+    for layer in context.attention_layers:
+        maps = _or_none(partial(context.attention, layer))
+        if maps is not None:
+            measures[layer] = head_measures(maps, context.run)
+    if not measures:
+        return None
+    best = ranked_heads(measures, "previous") or ranked_heads(measures, "entropy")
+    return AttentionDetails(measures, large=best[0] if best else None)
+
+
+def _with_maps(
+    attention: AttentionDetails, context: RunContext, layers: tuple[int, ...] | None
+) -> AttentionDetails:
+    """Return the same with the maps of some layers; known maps are kept."""
+    known = tuple(attention.measures)
+    if layers is None:
+        shown = tuple(dict.fromkeys((known[0], known[-1])))
+    else:
+        shown = tuple(layer for layer in known if layer.number in layers)
+    large = () if attention.large is None else (attention.large.layer,)
+    maps = {
+        layer: attention.maps.get(layer) or context.attention(layer)
+        for layer in dict.fromkeys((known[0], *shown, *large))
+    }
+    return replace(attention, shown=shown, maps=maps)
+
+
+def _excerpts(context: RunContext, layers: tuple[int, ...] | None) -> Iterator[ModuleExcerpts]:
+    """Yield corners of the embeddings' output and of the inputs and outputs of layers."""
+    for title, path, call in _shown_modules(context, layers):
+        excerpt = partial(tensor_corners, context.cached, path, context.progress, call=call)
+        corners = _or_none(excerpt)
+        if corners:
+            yield ModuleExcerpts(title, path, corners)
+
+
+def _shown_modules(
+    context: RunContext, layers: tuple[int, ...] | None
+) -> Iterator[tuple[str, str, int]]:
+    """Yield title, path and call of each module with excerpts."""
+    run = context.run
+    for path in run.state_paths[0] if run.state_paths else ():
+        if path:
+            yield "the embeddings", path, 0
+    stacks = layer_series(context.model.architecture, run)
+    for series in stacks:
+        points = tuple(series.points())
+        numbers = (0, len(points) - 1) if layers is None else layers
+        side = f" of {series.stack}" if len(stacks) > 1 else ""
+        for number in dict.fromkeys(number for number in numbers if 0 <= number < len(points)):
+            path, call = points[number]
+            yield f"layer {number}{side}", path, call
+
+
+def _compared_elements(context: RunContext) -> Iterator[ComparedElement]:
+    """Yield the worst element of the steps that are closest to their tolerance."""
+    for step in _worst_steps(context.run):
+        element = _or_none(partial(_compared_element, context, step))
+        if element is not None:
+            yield element
+
+
+def _compared_element(context: RunContext, step: CheckStep) -> ComparedElement | None:
+    named = checked_step(context.cached, step, context.progress)
+    worst = named.worst
+    if worst is None:
+        return None
+    given, recomputed = (
+        _element(named.interleaved[side], worst.index) for side in (GIVEN, RECOMPUTED)
+    )
+    place = position_text(worst.index, named.axes)
+    return ComparedElement(
+        *(step, worst.index, place, given, recomputed, worst.difference, worst.tolerance)
+    )
+
+
+def _worst_steps(run: ActivationRun) -> tuple[CheckStep, ...]:
+    """Return the worst step of each class, the closest to its tolerance first."""
+    if run.check is None:
+        return ()
+    worst = (summary.worst for summary in check_summaries(run.check, run.class_names))
+    inexact = [step for step in worst if step.max_abs_error != 0 and not _has_layers(step, run)]
+    return tuple(sorted(inexact, key=lambda step: step.relative_error, reverse=True)[:MAX_STEPS])
+
+
+def _has_layers(step: CheckStep, run: ActivationRun) -> bool:
+    """Return whether a module contains layers: repeating its step would be expensive."""
+    start = f"{step.path}." if step.path else ""
+    below = (m.path.removeprefix(start) for m in run.modules if m.path.startswith(start))
+    return any(part.isdecimal() for path in below for part in path.split("."))
+
+
+def _element(values: TensorValues, index: tuple[int, ...]) -> float:
+    _, width = matrix_shape(values.shape)
+    place = int(np.ravel_multi_index(index, values.shape)) if index else 0
+    row, column = divmod(place, width)
+    return float(values.block((row, row + 1), (column, column + 1))[0, 0])
+
+
+def _baseline(b: RunContext, predictions: Sequence[Predictions], a: RunContext) -> BaselineDetails:
+    """Compare run B with run A, as far as A can be replayed."""
+    if a.recorded.capture is None:
+        return BaselineDetails(a.run)
+    known = frozenset(a.attention_layers)
+    heads: list[RankedHead] = []
+    best: tuple[AttentionMaps, AttentionMaps] | None = None
+    for layer in (layer for layer in b.attention_layers if layer in known):
+        try:
+            of_b, of_a = b.attention(layer), a.attention(layer)
+        except UserError:
+            continue
+        largest = max((head.value for head in heads), default=0.0)
+        changes = _changes(
+            layer, RunAttention(b.run, of_b, layer), RunAttention(a.run, of_a, layer)
+        )
+        if any(head.value > largest for head in changes):
+            best = of_b, of_a
+        heads = sorted((*heads, *changes), key=lambda head: -head.value)[:MAX_CHANGED_HEADS]
+    partners = {of_b: of_a for of_a, of_b in align(a.run.tokens, b.run.tokens)}
+    return BaselineDetails(
+        a.run, tuple(heads), best, _baseline_predictions(a, predictions, partners)
+    )
+
+
+def _changes(layer: AttentionLayer, b: RunAttention, a: RunAttention) -> list[RankedHead]:
+    """Return the mean |B − A| of each head, over the tokens that both runs have."""
+    partners = attention_pair(b, a).partners
+    differences = HeadDifferences(
+        b.maps.probabilities, a.maps.probabilities, partners.rows or (), partners.columns or ()
+    )
+    changes = []
+    for head in range(min(len(b.maps.probabilities), len(a.maps.probabilities))):
+        absolute = np.abs(differences[head])
+        known = absolute[np.isfinite(absolute)]
+        if known.size and known.any():
+            changes.append(RankedHead(layer, head, float(known.mean(dtype=np.float64))))
+    return changes
+
+
+def _baseline_predictions(
+    a: RunContext, predictions: Sequence[Predictions], partners: Mapping[int, int]
+) -> Mapping[int, Predictions]:
+    """Return the predictions in A for the tokens that are aligned with those of B."""
+    found = {}
+    for position in (each.position for each in predictions if each.position in partners):
+        prediction = _or_none(partial(a.predictions, partners[position]))
+        if prediction is not None:
+            found[position] = prediction
+    return found

@@ -1,0 +1,80 @@
+"""The chapters of a report, in order. To add one, add a line here."""
+
+from collections.abc import Callable, Collection
+
+from msgspec import Struct
+
+from bertviewer.core.util.errors import UserError
+from bertviewer.report.chapters.attention import attention
+from bertviewer.report.chapters.checks import checks
+from bertviewer.report.chapters.corpus import corpus
+from bertviewer.report.chapters.costs import costs
+from bertviewer.report.chapters.formulas import formulas
+from bertviewer.report.chapters.lists import configuration, modules, tensors
+from bertviewer.report.chapters.model import model
+from bertviewer.report.chapters.models import models
+from bertviewer.report.chapters.parameters import parameters
+from bertviewer.report.chapters.predictions import predictions
+from bertviewer.report.chapters.runs import runs
+from bertviewer.report.chapters.sentence import sentence
+from bertviewer.report.chapters.similarity import similarity, vectors
+from bertviewer.report.chapters.values import values
+from bertviewer.report.chapters.walkthrough import walkthrough
+from bertviewer.report.pictures import ChapterDraft
+from bertviewer.report.subject import Subject
+
+
+class Chapter(Struct, frozen=True):
+    """A chapter that can be chosen.
+
+    Attributes:
+        name: its name in ``--sections``.
+        title: its title in the dialog.
+        draft: returns its draft, or ``None`` if it does not apply to a subject.
+        needs_run: whether it describes a run.
+    """
+
+    name: str
+    title: str
+    draft: Callable[[Subject], ChapterDraft | None]
+    needs_run: bool = False
+
+
+BIBLIOGRAPHY = "bibliography"
+
+CHAPTERS = (
+    Chapter("model", "The model", model),
+    Chapter("parameters", "Parameters", parameters),
+    Chapter("costs", "Computational cost and memory", costs),
+    Chapter("walk", "The forward pass, step by step", walkthrough),
+    Chapter("formulas", "What each part computes", formulas),
+    Chapter("sentence", "The sentence", sentence, needs_run=True),
+    Chapter("values", "Tensor excerpts", values, needs_run=True),
+    Chapter("attention", "Attention", attention, needs_run=True),
+    Chapter("similarity", "Token similarity", similarity, needs_run=True),
+    Chapter("vectors", "Sentence vectors", vectors, needs_run=True),
+    Chapter("predictions", "Predictions", predictions, needs_run=True),
+    Chapter("runs", "Comparison of two runs", runs, needs_run=True),
+    Chapter("checks", "Checks", checks, needs_run=True),
+    Chapter("corpus", "Corpus statistics", corpus),
+    Chapter("models", "Comparison of two models", models),
+    Chapter("configuration", "Configuration", configuration),
+    Chapter("modules", "Modules", modules),
+    Chapter("tensors", "All parameters", tensors),
+    # It is drafted last, from the citations of the others.
+    Chapter(BIBLIOGRAPHY, "Bibliography", lambda _: None),
+)
+
+
+def chosen_chapters(names: Collection[str] | None) -> tuple[Chapter, ...]:
+    """Return the chapters of these names in the order of the report; all for ``None``.
+
+    Raises:
+        UserError: there is no such chapter.
+    """
+    if names is None:
+        return CHAPTERS
+    known = [chapter.name for chapter in CHAPTERS]
+    if unknown := [name for name in names if name not in known]:
+        raise UserError(f"unknown section {', '.join(unknown)}: choose from {', '.join(known)}")
+    return tuple(chapter for chapter in CHAPTERS if chapter.name in names)

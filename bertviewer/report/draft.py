@@ -1,0 +1,153 @@
+"""Drafts a report: the title page, the chapters that apply, and the bibliography."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bertviewer import __version__
+from bertviewer.core.analysis.costs import outline_of
+from bertviewer.core.explain.bibliography import bibliography
+from bertviewer.core.schema.source_info import SEED
+from bertviewer.core.sources.model_source import find_task
+from bertviewer.report.blocks import (
+    Answer,
+    Bibliography,
+    Code,
+    Entry,
+    Section,
+    Text,
+    strings_in,
+)
+from bertviewer.report.catalogue import BIBLIOGRAPHY, chosen_chapters
+from bertviewer.report.document import Front, ReportDocument
+from bertviewer.report.options import Options
+from bertviewer.report.pictures import Picture
+from bertviewer.report.subject import Subject
+from bertviewer.report.summary import provenance, random_weights_warning
+
+STACK = "stack"
+LIBRARIES = ("torch", "transformers", "tokenizers", "typst")
+
+
+class ReportDraft(Struct, frozen=True, eq=False):
+    """A document whose pictures are not drawn yet."""
+
+    front: Front
+    chapters: tuple[Section, ...]
+    pictures: Mapping[str, Picture]
+
+    def with_drawings(self, drawings: Mapping[str, str]) -> ReportDocument:
+        """Return the document with its pictures as SVG."""
+        return ReportDocument(self.front, self.chapters, drawings)
+
+
+def draft_report(subject: Subject, options: Options, day: date, command: str = "") -> ReportDraft:
+    """Draft the chosen chapters; those that do not apply are left out.
+
+    Args:
+        subject: the data of the chapters.
+        options: the user's choices.
+        day: date on the title page.
+        command: command on the title page that writes the report again.
+
+    Raises:
+        UserError: there is no such chapter.
+    """
+    chosen = chosen_chapters(options.sections)
+    drafts = [draft for chapter in chosen if (draft := chapter.draft(subject)) is not None]
+    pictures = {name: found for draft in drafts for name, found in draft.pictures.items()}
+    outline = outline_of(subject.architecture)
+    if outline is not None:
+        pictures[STACK] = Picture(outline, 150, 190)
+    sections = _without_repeated_answers([draft.section for draft in drafts])
+    if any(chapter.name == BIBLIOGRAPHY for chapter in chosen):
+        sections = (*sections, *_bibliography(sections))
+    front = _front(subject, options, day, command, "" if outline is None else STACK)
+    return ReportDraft(front, sections, pictures)
+
+
+def _without_repeated_answers(sections: Sequence[Section]) -> tuple[Section, ...]:
+    """Return the sections with each question only where it comes first."""
+    asked: set[str] = set()
+
+    def is_repeated(block: object) -> bool:
+        if not isinstance(block, Answer):
+            return False
+        is_known = block.question in asked
+        asked.add(block.question)
+        return is_known
+
+    def cleaned(section: Section) -> Section:
+        blocks = tuple(block for block in section.blocks if not is_repeated(block))
+        return replace(section, blocks=blocks, sections=tuple(map(cleaned, section.sections)))
+
+    return tuple(map(cleaned, sections))
+
+
+def _bibliography(sections: tuple[Section, ...]) -> Iterator[Section]:
+    """Yield the bibliography of the works that these sections cite, if they cite any."""
+    works = bibliography(strings_in(sections))
+    if works:
+        entries = (Entry(work.key, work.text, _link(work.arxiv, work.doi)) for work in works)
+        yield Section("bibliography", "Bibliography", (Bibliography(tuple(entries)),))
+
+
+def _link(arxiv: str, doi: str) -> str:
+    if doi:
+        return f"https://doi.org/{doi}"
+    return f"https://arxiv.org/abs/{arxiv}" if arxiv else ""
+
+
+def _front(subject: Subject, options: Options, day: date, command: str, picture: str) -> Front:
+    architecture, run = subject.architecture, subject.run
+    source = architecture.source if run is None else run.source
+    # Without a run, no figure depends on random weights.
+    shown = replace(source, weights="none", random_tensors=()) if run is None else source
+    warning = random_weights_warning(shown, architecture.tensor_count)
+    return Front(
+        title=options.title or source.name,
+        subtitle=f"{architecture.root.class_name} · {find_task(source.task).title}",
+        author=options.author,
+        date=day,
+        facts=tuple(_facts(subject, command)),
+        warning="" if warning is None else warning.text,
+        running_warning="" if warning is None else warning.short,
+        picture=picture,
+        program=f"bertviewer {__version__}",
+    )
+
+
+def _facts(subject: Subject, command: str) -> Iterator[tuple[str, Text]]:
+    yield "Model", (provenance(subject.architecture.source),)
+    for name, digest in subject.origin.digests:
+        yield "SHA-256", (Code(digest), f" {name}")
+    if subject.origin.licence:
+        yield "Licence", (subject.origin.licence,)
+    yield "Dtype", (_dtypes(subject),)
+    source = subject.architecture.source if subject.run is None else subject.run.source
+    if source.weights == "random" or source.random_tensors:
+        yield "Seed", (str(SEED),)
+    if subject.run is not None:
+        yield "Device", (subject.run.device,)
+    yield "Versions", (", ".join(f"{name} {_version(name)}" for name in LIBRARIES),)
+    if command:
+        yield "Command", (Code(command),)
+
+
+def _dtypes(subject: Subject) -> str:
+    """Return the weights' dtype, and the one they are stored in if that is another."""
+    report = subject.load_report
+    if report is None:
+        return ", ".join(sorted({tensor.dtype for tensor in subject.architecture.parameters}))
+    stored = ", ".join(report.stored_dtypes)
+    return report.dtype if stored == report.dtype else f"{report.dtype}, stored as {stored}"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(unknown version)"
