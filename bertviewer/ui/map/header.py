@@ -91,7 +91,7 @@ class MeasureButton(MenuButton):
     def set_data(self, data: MapData) -> None:
         """Enable the measures that have data; if the chosen one has none, choose the parts."""
         has_run, self._other = data.run is not None, data.other
-        has_both = has_run and data.run_a is not None
+        has_both = has_run and data.baseline is not None
         title = measure_title(MapMeasure("change", other=data.other))
         self._change.setText(capitalized(title).replace("&", "&&"))
         self._change.setVisible(bool(data.other))
