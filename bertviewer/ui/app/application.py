@@ -30,8 +30,7 @@ from bertviewer.ui.app.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.app.display import checked_display
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.sentence_bar import EXAMPLE
-from bertviewer.ui.settings.recent_models import is_there
-from bertviewer.ui.settings.settings import mend_settings, note_start
+from bertviewer.ui.settings.settings import exists, note_start, quarantine_bad_settings
 from bertviewer.ui.settings.translation import install_translations, translate
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.shell.session import Session
@@ -101,7 +100,7 @@ def run_window(options: argparse.Namespace) -> int:
     configure(application)
     install_translations(application, QLocale.system().uiLanguages())
     crash_log = open_crash_log()
-    damaged = mend_settings()
+    damaged = quarantine_bad_settings()
     worker = Worker()
     window = make_window(worker)
     sys.excepthook = _Excepthook(window)
@@ -164,7 +163,7 @@ def _open_last(session: Session, window: MainWindow) -> ModelSource | None:
     except UserError as error:
         name = "" if session.last.model is None else session.last.model.name
         text = translate("Application", "The model opened last, {0}, no longer exists.")
-        window.welcome.say(str(error) if is_there(name) or name == "demo" else text.format(name))
+        window.welcome.say(str(error) if exists(name) or name == "demo" else text.format(name))
         return None
 
 

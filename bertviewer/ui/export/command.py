@@ -47,7 +47,7 @@ def _made(watched: RecordedRun | None, source: ModelSource) -> SentenceRun | Sav
     if watched is None:
         return None
     if watched.capture is None:
-        return SavedRun(watched.file, watched.is_saved_a)
+        return SavedRun(watched.file, watched.is_saved_baseline)
     other = None if watched.model is None else watched.model.source.name
     return sentence_run(watched.run, "" if other in (None, source.name) else str(other))
 

@@ -71,13 +71,13 @@ def material_of(workspace: Workspace, statistic: str | None) -> Material:
     assert source is not None
     assert architecture is not None
     runs = workspace.runs
-    run_a = runs.watched_a
-    is_other = run_a is not None and run_a is not runs.watched
+    run_a = runs.baseline
+    is_other = run_a is not None and run_a is not runs.current
     return Material(
         source=source,
         architecture=architecture,
         keys=workspace.keys,
-        watched=runs.watched,
+        watched=runs.current,
         watched_a=run_a if is_other else None,
         check=merge_checks(runs.checks, architecture) or (runs.run.check if runs.run else None),
         checked=tuple(runs.checks),

@@ -23,14 +23,14 @@ class RecordedRun(Struct, frozen=True, eq=False):
 
     A run that was read from a file has none: its figures are all that there is. ``model`` is what
     it is a run of, where that is not the open model. ``file`` is where it was read from, and
-    ``is_saved_a`` whether it was run A there.
+    ``is_saved_baseline`` whether it was run A there.
     """
 
     run: ActivationRun
     capture: "ActivationCache | None"
     model: "LoadedModel | None" = None
     file: str = ""
-    is_saved_a: bool = False
+    is_saved_baseline: bool = False
 
     @property
     def kept(self) -> "ActivationCache":

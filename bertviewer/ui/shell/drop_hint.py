@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.theme import GRID, LARGE, ROUND
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 
 TINT = 40  # of 255: the accent over the window
 

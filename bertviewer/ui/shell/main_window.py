@@ -42,10 +42,10 @@ from bertviewer.ui.theme.appearance import (
     LIGHT_NAME,
     SETTING,
     apply_appearance,
+    store_next_scale,
     stored_appearance,
+    theme_of,
 )
-from bertviewer.ui.theme.text_size import next_scale, store_scale
-from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.tree.panel import ModuleTreePanel, TreeHeading
 from bertviewer.ui.welcome.page import WelcomePage
 from bertviewer.ui.welcome.question_runner import AnswerBar, QuestionRunner
@@ -141,7 +141,7 @@ class MainWindow(QMainWindow):
 
     def step_text_size(self, step: int) -> None:
         """Make all type a step larger or smaller, 0 as it is usually, and remember it."""
-        store_scale(next_scale(step))
+        store_next_scale(step)
         self.set_appearance(stored_appearance())
 
     def toggle_theme(self) -> None:

@@ -12,7 +12,7 @@ from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import RUNS_SUFFIX, parse_source
 from bertviewer.core.util.errors import UserError
 from bertviewer.ui.checkpoint.pickle_consent import WeightsConsent
-from bertviewer.ui.settings.recent_models import forget, is_there, recent_names, remember
+from bertviewer.ui.settings.settings import exists, forget, recent_names, remember
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.widgets.messages import MODEL_FILES, show_error
 
@@ -41,7 +41,7 @@ class Opening(QObject):
     @property
     def recent(self) -> list[tuple[str, bool]]:
         """The models that were opened last, and whether each is still there."""
-        return [(name, is_there(name)) for name in recent_names()]
+        return [(name, exists(name)) for name in recent_names()]
 
     def open_source(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open."""
@@ -67,7 +67,7 @@ class Opening(QObject):
 
     def open_recent(self, name: str) -> None:
         """Open a model once more, or say that it is gone and take it off the list."""
-        if is_there(name):
+        if exists(name):
             self.open_named(name)
             return
         forget(name)

@@ -11,8 +11,7 @@ from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.docks.panes import Panes
-from bertviewer.ui.settings.recent_models import opened_name
-from bertviewer.ui.settings.settings import opens_last, store
+from bertviewer.ui.settings.settings import opened_name, opens_last, store
 from bertviewer.ui.shell.session_state import (
     MOST_ROWS,
     MOST_SENTENCES,

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 from bertviewer.charts.labels import tensors_text
 from bertviewer.core.util import libraries
 from bertviewer.core.util.numbers import count_text
-from bertviewer.ui.settings.settings import refusals
+from bertviewer.ui.settings.settings import write_status
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
@@ -80,7 +80,7 @@ class Status(QStatusBar):
         workspace.exported.connect(self._on_exported)
         workspace.saved.connect(self._on_saved)
         workspace.jobs.cancelled.connect(self._on_cancelled)
-        refusals.told.connect(self._on_refused)
+        write_status.changed.connect(self._on_refused)
 
     def _on_architecture(self) -> None:
         architecture = self._workspace.architecture

@@ -16,12 +16,10 @@ from bertviewer.ui.jobs import model_jobs
 from bertviewer.ui.jobs.job_queue import JobQueue, Request
 from bertviewer.ui.jobs.prefetcher import Prefetcher
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.state.history import History
-from bertviewer.ui.state.model_comparison import KeptComparison
 from bertviewer.ui.state.pages import Page, PageSubject
 from bertviewer.ui.state.run_input import RunInput
-from bertviewer.ui.state.runs import Runs
-from bertviewer.ui.state.selection import Selection
+from bertviewer.ui.state.runs import ModelComparison, Runs
+from bertviewer.ui.state.selection import History, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -84,7 +82,7 @@ class Workspace(QObject):
         self.selection = Selection(self)
         self.history = History(self.selection, self)
         self.runs, self.next_run = Runs(self), RunInput(self)
-        self.comparison = KeptComparison(self)
+        self.comparison = ModelComparison(self)
         self.jobs = JobQueue(worker, self)
         self.deferred = self.jobs.deferred
         self._heads = Request[dict[str, tuple[str, ...]]](self.jobs, self)
@@ -160,10 +158,10 @@ class Workspace(QObject):
 
     def check(self, path: str) -> None:
         """Check what the module at ``path`` gave in the last run, while nothing else goes on."""
-        if self._model is None or self.runs.watched is None or self.jobs.activity:
+        if self._model is None or self.runs.current is None or self.jobs.activity:
             return
-        work = partial(model_jobs.check_module_job, self._model, self.runs.watched, path)
-        self.jobs.start("check", work, partial(self.runs.set_check, self.runs.watched, path))
+        work = partial(model_jobs.check_module_job, self._model, self.runs.current, path)
+        self.jobs.start("check", work, partial(self.runs.set_check, self.runs.current, path))
 
     def prepare_drawing(self) -> None:
         """Have all there that the worker may name when it has pictures drawn."""
@@ -221,7 +219,7 @@ class Workspace(QObject):
     def _show(self, opened: model_jobs.Opened) -> None:
         """Put a model's structure in place of what was there, and have its formulas derived."""
         model = opened.model
-        had_baseline = self.runs.watched_a is not None
+        had_baseline = self.runs.baseline is not None
         self.runs.clear()
         self.architecture, self.keys = model.architecture, model.load_report
         self.heads = model.tasks

@@ -122,7 +122,7 @@ def test_runs_that_were_saved(material: Material) -> None:
         material,
         source=replace(material.source, kind="runs", name="two.bertviewer"),
         watched=RecordedRun(run, None, file="two.bertviewer"),
-        watched_a=RecordedRun(run, None, file="two.bertviewer", is_saved_a=True),
+        watched_a=RecordedRun(run, None, file="two.bertviewer", is_saved_baseline=True),
         checked=("pooler",),
     )
     said = command_of(saved, Choices(), None, "a.pdf")

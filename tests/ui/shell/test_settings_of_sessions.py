@@ -12,8 +12,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.model_source import ModelSource, find_task
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.settings.recent_models import recent_names, remember
-from bertviewer.ui.settings.settings import note_start
+from bertviewer.ui.settings.settings import note_start, recent_names, remember
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.shell.session import SETTING, Session
 from bertviewer.ui.shell.session_state import SessionState
