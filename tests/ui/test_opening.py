@@ -20,8 +20,8 @@ from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.settings.settings import (
     recent_names,
 )
-from bertviewer.ui.shell.drop_hint import DropHint
 from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.shell.opening import DropHint
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import activate, find, has_error, shown_error
 
