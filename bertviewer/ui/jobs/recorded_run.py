@@ -1,4 +1,4 @@
-"""A run as the window has it: its figures, and what it takes to look closer at it."""
+"""A run in the window: its statistics, and the cache from which it is replayed."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -19,11 +19,15 @@ FROM_FILE = "This run was loaded from a file. For details, open its model and ru
 
 
 class RecordedRun(Struct, frozen=True, eq=False):
-    """``capture`` belongs to the worker's thread: jobs take it, and nobody else looks into it.
+    """A run of the open model, of another one, or from a file.
 
-    A run that was read from a file has none: its figures are all that there is. ``model`` is what
-    it is a run of, where that is not the open model. ``file`` is where it was read from, and
-    ``is_saved_baseline`` whether it was run A there.
+    Attributes:
+        run: tokens and statistics.
+        capture: the cached activations; access it only from worker jobs. ``None`` for a run from
+            a file.
+        model: the model, if it is not the open one.
+        file: the file that it was read from.
+        is_saved_baseline: whether it was the baseline in that file.
     """
 
     run: ActivationRun
@@ -34,7 +38,7 @@ class RecordedRun(Struct, frozen=True, eq=False):
 
     @property
     def kept(self) -> "ActivationCache":
-        """The capture of a run that was made here.
+        """The cached activations.
 
         Raises:
             UserError: the run was read from a file.
@@ -44,7 +48,7 @@ class RecordedRun(Struct, frozen=True, eq=False):
         return self.capture
 
     def cached(self, model: "LoadedModel") -> "CachedRun":
-        """Return the run as one of ``model``, whose parts can be called again.
+        """Return the run with its model, to be replayed.
 
         Raises:
             UserError: the run was read from a file.
@@ -56,4 +60,4 @@ class RecordedRun(Struct, frozen=True, eq=False):
 
 Found = TypeVar("Found")
 RunWork = Callable[["LoadedModel", RecordedRun, Progress], Found]
-"""Looks closer at a run."""
+"""Replays a part of a run."""

@@ -29,7 +29,7 @@ from bertviewer.ui.theme.icons import put_icon
 from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.layouts import Gap, hbox, vbox
 
-HEIGHT = 46
+HEIGHT = 46  # pixels
 _EXPANDING = QSizePolicy.Policy.Expanding
 _LOGO = 24
 
