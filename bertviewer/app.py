@@ -1,4 +1,4 @@
-"""Wires the program together: one entry point, its exit statuses, and its log."""
+"""Entry point of the program: window or command, exit statuses, and the log."""
 
 import gc
 import os
@@ -13,17 +13,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-# What each way of starting needs is imported there: the window is to be seen at once.
+# Imports are inside the functions that need them, so that the window is shown quickly.
 from bertviewer.cli import arguments as command_line
 from bertviewer.core.util import sandbox
 from bertviewer.core.util.errors import UserError, one_line
 
 ERROR = "bertviewer: error: "
-"""What every error begins with on a terminal."""
+"""Prefix of errors on the terminal."""
 
-_TIDY_SECONDS = 2
-_last = threading.Lock()
-"""Held by the thread that says the last word and ends the process: no other says one after it."""
+_CLEANUP_SECONDS = 2
+_ending = threading.Lock()
+"""Held by the thread that writes the last message and ends the process."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,31 +38,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if stream is not None:
                 with suppress(OSError, ValueError):
                     stream.flush()
-        with _last:
+        with _ending:
             _end(status)
     return status
 
 
 def _status(given: Sequence[str], *, is_program: bool) -> int:
-    """Carry out what was asked for and return the exit status."""
-    # There are none under pythonw on Windows.
+    """Run the window or a command, and return the exit status."""
+    # There are no streams under pythonw on Windows.
     if is_program and sys.stdout is not None:
-        sys.stdout = _kept_apart(sys.stdout)
+        sys.stdout = _detached(sys.stdout)
     if is_program and not sys.warnoptions:
-        warnings.simplefilter("ignore")  # words of libraries for programmers
+        warnings.simplefilter("ignore")  # of libraries, for programmers
     try:
         if is_program and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # see __main__
         _check_folder()
-        return _carry_out(command_line.parse(given), is_program=is_program)
+        return _run(command_line.parse(given), is_program=is_program)
     except KeyboardInterrupt:
-        # One that passed through an exec(), as imports have many, leaves a mark by which
-        # `python -m` would end as if the signal had killed it; another exec() takes it away.
+        # If it was raised inside exec(), as in many imports, `python -m` would end as if the signal
+        # had killed it; another exec() resets that.
         exec("")
         _say("interrupted")
         return 2
     except BrokenPipeError:
-        # The reader has seen enough (`| head`); Python must not try to flush again at exit.
+        # The reader has closed the pipe (`| head`); Python must not flush again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except SystemExit:
@@ -82,7 +82,7 @@ def _status(given: Sequence[str], *, is_program: bool) -> int:
 
 
 def _check_folder() -> None:
-    """Return if there is a working folder: torch's libraries end the process where there is none.
+    """Check that the working directory exists: without it torch's libraries end the process.
 
     Raises:
         UserError: it was deleted.
@@ -95,11 +95,11 @@ def _check_folder() -> None:
         ) from error
 
 
-def _carry_out(options: Namespace, *, is_program: bool) -> int:
-    """Open the window, or carry out a command; ``is_program``: the process ends with it."""
+def _run(options: Namespace, *, is_program: bool) -> int:
+    """Open the window or run a command; ``is_program``: the process ends with it."""
     if options.command != "window":
         if is_program and sys.stderr is not None:
-            sys.stderr = _kept_apart(sys.stderr)
+            sys.stderr = _detached(sys.stderr)
         from bertviewer.cli import commands
         from bertviewer.cli.interrupts import interruptible
 
@@ -107,29 +107,29 @@ def _carry_out(options: Namespace, *, is_program: bool) -> int:
             interruptible(lambda: commands.execute(options), _give_up)
         finally:
             if is_program:
-                # The command has ended, and what is left takes no time.
+                # The command has ended.
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
         return 0
     from bertviewer.core.util.memory import gc_paused
 
     if is_program:
-        # An exception amid Qt's own beginnings would be lost in them, or abort the process.
+        # An exception while Qt starts would be lost, or abort the process.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     with gc_paused():
         from bertviewer.ui.app.application import leave, run_window
 
-        gc.freeze()  # what is imported stays
+        gc.freeze()  # imported modules stay
     status = run_window(options)
     if is_program:
         leave(status)
     return status
 
 
-def _kept_apart(stream: TextIO) -> TextIO:
-    """Return a way of this program's own to where a stream goes, and leave others none.
+def _detached(stream: TextIO) -> TextIO:
+    """Duplicate a stream, and redirect its descriptor to /dev/null.
 
-    Libraries in Rust print notes about odd tokenizer files there, and traces when one makes them
-    panic, past Python's streams; what there is to say of it is this program's one line.
+    Libraries in Rust write notes about tokenizer files and traces of panics to the descriptor,
+    past Python's streams; the program reports these errors itself.
     """
     stream.flush()
     shared = stream.fileno()
@@ -141,29 +141,29 @@ def _kept_apart(stream: TextIO) -> TextIO:
 
 
 def _give_up() -> None:
-    """End an interrupted command from another thread than the main one."""
-    with _last:
+    """End an interrupted command from another thread."""
+    with _ending:
         if sys.stderr is not None and sys.stderr.isatty():
-            sys.stderr.write("\n")  # the line of progress is left there
+            sys.stderr.write("\n")  # after the line of progress
         _write("interrupted")
         _end(2)
 
 
 def _end(status: int) -> NoReturn:
-    """End the process without what Python does at its end.
+    """End the process without Python's finalization.
 
-    It would take torch and Qt apart in an order that nobody has tried, perhaps while another thread
-    is in one of them: now and then that is a segmentation fault.
+    It would destroy objects of torch and Qt in an untested order, perhaps while another thread uses
+    them, which sometimes is a segmentation fault.
     """
-    # One of them may wait for the main thread.
-    tidying = threading.Thread(target=_tidy, daemon=True)
-    tidying.start()
-    tidying.join(_TIDY_SECONDS)
+    # It may wait for the main thread.
+    cleanup = threading.Thread(target=_clean_up, daemon=True)
+    cleanup.start()
+    cleanup.join(_CLEANUP_SECONDS)
     os._exit(status)
 
 
-def _tidy() -> None:
-    """Take away what is temporary; what else is registered to be called at the end is Qt's."""
+def _clean_up() -> None:
+    """Remove temporary files and end helper processes; other exit handlers are Qt's."""
     from bertviewer.core.util.files import remove_unfinished
     from bertviewer.core.util.helper_process import end_helpers
 
@@ -173,7 +173,7 @@ def _tidy() -> None:
 
 
 def _say(message: str) -> None:
-    with _last:
+    with _ending:
         _write(message)
 
 

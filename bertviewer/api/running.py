@@ -75,7 +75,7 @@ def saved_runs(model: LoadedModel, progress: Progress) -> tuple[Run, Run | None]
     from bertviewer.core.schema.check import merge_checks
 
     def loaded(run: ActivationRun, *, is_a: bool) -> Run:
-        recorded = RecordedRun(run, None, model, file=source.name, is_saved_a=is_a)
+        recorded = RecordedRun(run, None, model, file=source.name, is_saved_baseline=is_a)
         return Run(RunContext(model, recorded, progress))
 
     file = read_runs(source.path, progress)

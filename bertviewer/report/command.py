@@ -129,7 +129,7 @@ def _made_here(recorded: RecordedRun | None) -> RecordedRun | None:
 
 def _baseline_words(baseline: RecordedRun, source: ModelSource, device: str) -> Iterator[str]:
     if baseline.capture is None:
-        yield f"--against-{'saved-a' if baseline.is_saved_a else 'saved'}={baseline.file}"
+        yield f"--against-{'saved-a' if baseline.is_saved_baseline else 'saved'}={baseline.file}"
         return
     yield from _sentence_words("against", "against-pair", baseline.run.sentence)
     if baseline.model is not None and baseline.model.source.name != source.name:

@@ -118,7 +118,7 @@ def test_runs_that_were_saved(inputs: ReportInputs) -> None:
         inputs,
         source=replace(inputs.source, kind="runs", name="two.bertviewer"),
         run=RecordedRun(run, None, file="two.bertviewer"),
-        baseline=RecordedRun(run, None, file="two.bertviewer", is_saved_a=True),
+        baseline=RecordedRun(run, None, file="two.bertviewer", is_saved_baseline=True),
         checked=("pooler",),
     )
     said = report_command(saved, Options(), None, "a.pdf")

@@ -59,11 +59,11 @@ def ran(text: str, pair: str | None = None) -> Step:
     """Run a sentence, with random weights where there are no others."""
 
     def step(guide: Guide) -> None:
-        before = guide.workspace.runs.watched
+        before = guide.workspace.runs.current
         typed(text, pair)(guide)
         guide.workspace.next_run.set_random_weights(True)
         guide.window.run()
-        guide.wait(lambda: guide.workspace.runs.watched not in (None, before))
+        guide.wait(lambda: guide.workspace.runs.current not in (None, before))
         guide.rest()
 
     return step

@@ -22,7 +22,7 @@ heavy = {HEAVY!r}
 def imported():
     return [name for name in heavy if name in sys.modules]
 from bertviewer.ui.jobs import model_jobs as jobs
-jobs.REST = 60  # the imports that follow wait so long
+jobs.PAUSE = 60  # the imports that follow wait so long
 def hook(window, worker):
     def painted():
         image = window.grab().toImage()

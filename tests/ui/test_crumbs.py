@@ -1,9 +1,9 @@
-"""A path as a person reads it, and what stands beside each part of it."""
+"""A path as a person reads it, and what stands siblings each part of it."""
 
 import pytest
 
 from bertviewer.core.schema.module_tree import fold
-from bertviewer.ui.shell.breadcrumb import beside, crumbs_of
+from bertviewer.ui.shell.breadcrumb import crumbs_of, siblings
 from bertviewer.ui.state.selection import find
 from tests.core.opened import plain
 
@@ -39,8 +39,8 @@ def test_what_stands_beside_it() -> None:
     row = find(fold(BERT), "encoder.layer.3.attention")
     assert row is not None
     encoder, layer, attention = crumbs_of(row)
-    assert [each.key for each in beside(encoder, BERT)] == ["embeddings", "encoder", "pooler"]
-    assert [each.label for each in beside(layer, BERT)] == [f"layer {n}" for n in range(12)]
-    assert beside(layer, BERT)[7].key == "encoder.layer.7"
-    labels = [each.label for each in beside(attention, BERT)]
+    assert [each.key for each in siblings(encoder, BERT)] == ["embeddings", "encoder", "pooler"]
+    assert [each.label for each in siblings(layer, BERT)] == [f"layer {n}" for n in range(12)]
+    assert siblings(layer, BERT)[7].key == "encoder.layer.7"
+    labels = [each.label for each in siblings(attention, BERT)]
     assert labels == ["attention", "intermediate", "output"]

@@ -3,8 +3,7 @@
 import pytest
 
 from bertviewer.core.schema.module_tree import fold
-from bertviewer.ui.state.history import MOST, History
-from bertviewer.ui.state.selection import Selection
+from bertviewer.ui.state.selection import MAX_HISTORY, History, Selection
 from tests.core.opened import plain
 
 
@@ -78,13 +77,13 @@ def test_recent_places_are_the_last_ones_each_once(selection: Selection, history
 
 
 def test_the_oldest_places_are_forgotten(selection: Selection, history: History) -> None:
-    for number in range(MOST + 5):
+    for number in range(MAX_HISTORY + 5):
         selection.select("encoder" if number % 2 else "pooler")
     steps = 0
     while history.can_go_back:
         history.back()
         steps += 1
-    assert steps == MOST - 1
+    assert steps == MAX_HISTORY - 1
 
 
 def test_another_model_begins_anew(selection: Selection, history: History) -> None:

@@ -17,11 +17,11 @@ from bertviewer.core.util.errors import NOT_REGULAR
 from bertviewer.core.util.progress import Progress
 from bertviewer.ui.jobs import model_jobs as jobs
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.settings.recent_models import (
+from bertviewer.ui.settings.settings import (
     recent_names,
 )
-from bertviewer.ui.shell.drop_hint import DropHint
 from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.shell.opening import DropHint
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import activate, find, has_error, shown_error
 

@@ -22,7 +22,7 @@ from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.check import Check
 from bertviewer.ui.app.application import make_window
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.settings.recent_models import recent_names
+from bertviewer.ui.settings.settings import recent_names
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.core.saved_runs.saved_runs import run_file, write
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -76,7 +76,7 @@ def save(window: MainWindow, worker: Worker, tmp_path: Path, qtbot: QtBot) -> Pa
     ran(window, worker, A, qtbot)
     window.workspace.runs.keep()
     ran(window, worker, B, qtbot)
-    watched = window.workspace.runs.watched
+    watched = window.workspace.runs.current
     assert watched is not None
     window.workspace.runs.set_check(watched, "pooler", Check(()))
     wanted = tmp_path / "two runs"
@@ -99,9 +99,9 @@ def test_runs_checks_and_the_way_they_are_compared_are_there(
     open_file(opened, path, worker, qtbot)
     now, then = opened.workspace.runs, demo_window.workspace.runs
     assert now.run == then.run
-    assert now.watched_a is not None
-    assert then.watched_a is not None
-    assert now.watched_a.run == then.watched_a.run
+    assert now.baseline is not None
+    assert then.baseline is not None
+    assert now.baseline.run == then.baseline.run
     assert now.checks == then.checks
     assert now.comparison == then.comparison
     assert opened.workspace.architecture is not None
@@ -152,8 +152,8 @@ def test_the_model_is_opened_by_its_name_and_the_run_is_its_a(
         lambda: workspace.source is not None and workspace.source.kind == "demo",
         timeout=OPEN_TIMEOUT,
     )
-    assert workspace.runs.watched_a is not None
-    assert workspace.runs.watched_a.run.sentence.text == B
+    assert workspace.runs.baseline is not None
+    assert workspace.runs.baseline.run.sentence.text == B
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     ran(opened, worker, A, qtbot)
     assert not find(opened, QLabel, "savedText").isVisible()

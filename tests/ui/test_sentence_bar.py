@@ -202,7 +202,7 @@ def test_the_menu_of_run_has_its_choices(demo_window: MainWindow, qtbot: QtBot) 
     find(button.menu(), QAction, "runAgain").trigger()
     qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=OPEN_TIMEOUT)
     find(button.menu(), QAction, "keepChoice").trigger()
-    assert demo_window.workspace.runs.watched_a is demo_window.workspace.runs.watched
+    assert demo_window.workspace.runs.baseline is demo_window.workspace.runs.current
     assert not able("keepChoice")
     chosen: list[str] = []
     button.device_chosen.connect(chosen.append)

@@ -3,7 +3,7 @@
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.ui.state.sentence_history import MOST, SentenceHistory
+from bertviewer.ui.state.run_input import MAX_SENTENCES, SentenceHistory
 
 A, B, C = Sentence("a"), Sentence("b", "second"), Sentence("c")
 
@@ -20,9 +20,9 @@ def test_each_is_kept_once_and_the_last_is_the_newest(qapp: QApplication) -> Non
 
 def test_there_are_never_too_many(qapp: QApplication) -> None:
     history = SentenceHistory()
-    history.set_entries(Sentence(str(number)) for number in range(3 * MOST))
-    assert len(history.entries) == MOST
-    assert history.entries[-1] == Sentence(str(3 * MOST - 1))
+    history.set_entries(Sentence(str(number)) for number in range(3 * MAX_SENTENCES))
+    assert len(history.entries) == MAX_SENTENCES
+    assert history.entries[-1] == Sentence(str(3 * MAX_SENTENCES - 1))
 
 
 def test_up_and_down_come_back_to_what_was_typed(qapp: QApplication) -> None:

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QSettings
 
-from bertviewer.ui.settings.settings import BACKUP, mend_settings
+from bertviewer.ui.settings.settings import BACKUP, quarantine_bad_settings
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def file() -> Path:
 )
 def test_a_damaged_file_is_put_aside(file: Path, content: bytes) -> None:
     file.write_bytes(content)
-    backup = mend_settings()
+    backup = quarantine_bad_settings()
     assert backup == file.with_name(file.name + BACKUP)
     assert backup.read_bytes() == content
     assert not file.exists()
@@ -44,7 +44,7 @@ def test_a_damaged_file_is_put_aside(file: Path, content: bytes) -> None:
 
 
 def test_no_file_is_fine(file: Path) -> None:
-    assert mend_settings() is None
+    assert quarantine_bad_settings() is None
     assert not file.exists()
 
 
@@ -56,5 +56,5 @@ def test_whatever_the_program_stores_is_sound(file: Path, value: object) -> None
     store.setValue("group/value", value)
     store.sync()
     before = file.read_bytes()
-    assert mend_settings() is None
+    assert quarantine_bad_settings() is None
     assert file.read_bytes() == before

@@ -12,7 +12,7 @@ from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.module.inspector import Inspector
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.shell.top_bar import HEIGHT
-from bertviewer.ui.theme.text_size import SCALES, SETTING, stored_scale
+from bertviewer.ui.theme.appearance import SCALE_SETTING, SCALES, stored_scale
 from tests.ui.finding import find
 
 
@@ -73,7 +73,7 @@ def test_it_goes_no_further_than_the_last(demo_window: MainWindow) -> None:
 @pytest.mark.parametrize("odd", ["huge", 17.0, [], "nan"])
 @pytest.mark.usefixtures("qapp")
 def test_an_odd_setting_is_the_usual_size(odd: object) -> None:
-    QSettings().setValue(SETTING, odd)
+    QSettings().setValue(SCALE_SETTING, odd)
     assert stored_scale() == 1.0
 
 

@@ -95,7 +95,7 @@ class Watcher(QObject):
             "token": workspace.selection.token,
             "tokens": 0 if run is None else len(run.tokens),
             "rests": not workspace.jobs.activity and not workspace.deferred.pending,
-            "kept": workspace.runs.watched_a is not None,
+            "kept": workspace.runs.baseline is not None,
             "written": self._written,
             "shown": {
                 tabs.objectName(): tabs.shown for tabs in window.findChildren(PageTabs)

@@ -28,14 +28,14 @@ class RecordedRun(Struct, frozen=True, eq=False):
         capture: the activation cache; ``None`` for a run that was loaded from a file.
         model: the model that was run; ``None`` for the open model.
         file: the file that the run was loaded from, empty for a run made here.
-        is_saved_a: whether it is the baseline (run A) of that file.
+        is_saved_baseline: whether it is the baseline (run A) of that file.
     """
 
     run: ActivationRun
     capture: "ActivationCache | None"
     model: "LoadedModel | None" = None
     file: str = ""
-    is_saved_a: bool = False
+    is_saved_baseline: bool = False
 
     @property
     def kept(self) -> "ActivationCache":
@@ -49,7 +49,7 @@ class RecordedRun(Struct, frozen=True, eq=False):
         return self.capture
 
     def cached(self, model: "LoadedModel") -> "CachedRun":
-        """Return the run as one of ``model``, whose parts can be called again.
+        """Return the run with its model, to be replayed.
 
         Raises:
             UserError: the run was read from a file.

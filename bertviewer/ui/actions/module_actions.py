@@ -1,4 +1,4 @@
-"""What can be done with the module that is selected: its path taken along, a look elsewhere."""
+"""Actions for the selected module: copy it, show its values, verify it."""
 
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class RowTable:
-    """One row of the tree as a table to take along."""
+    """A row of the tree as a table, for export."""
 
     def __init__(self, row: TreeRow) -> None:
         self._row = row
 
     def table(self) -> "Rows":
-        """Return a header and the row."""
+        """Return the header and the row."""
         row = self._row
         titles = ("Module", "Class", "Parameters", "Share", "Shape")
         header = tuple(translate("ModuleTreeModel", title) for title in titles)
@@ -32,18 +32,18 @@ class RowTable:
 
 
 def path_of(row: TreeRow) -> str:
-    """Return the path to take along; that of the list around them for folded layers."""
+    """Return the path of a row; for folded layers that of their list."""
     return (row.node.parent or "") if row.is_folded else row.node.path
 
 
 def copy_path(workspace: Workspace) -> None:
-    """Copy the path, the model's class for the model itself."""
+    """Copy the path, or the class name of the root."""
     if (row := workspace.selection.row) is not None:
         QApplication.clipboard().setText(path_of(row) or row.node.class_name)
 
 
 def copy_python(workspace: Workspace) -> None:
-    """Copy the expression that gives the module in Python."""
+    """Copy the Python expression for the module."""
     from bertviewer.core.util.text import python_expression
 
     if (row := workspace.selection.row) is not None:
@@ -51,7 +51,7 @@ def copy_python(workspace: Workspace) -> None:
 
 
 def copy_csv(workspace: Workspace) -> None:
-    """Copy what the tree says of it as CSV."""
+    """Copy the row of the tree as CSV."""
     from bertviewer.charts.table import csv_text
 
     if (row := workspace.selection.row) is not None:
@@ -59,7 +59,7 @@ def copy_csv(workspace: Workspace) -> None:
 
 
 def copy_markdown(workspace: Workspace) -> None:
-    """Copy what the tree says of it as a table in Markdown."""
+    """Copy the row of the tree as a Markdown table."""
     from bertviewer.core.util.text import markdown_table
 
     if (row := workspace.selection.row) is not None:
@@ -70,18 +70,18 @@ def copy_markdown(workspace: Workspace) -> None:
 
 
 def show_values(workspace: Workspace) -> None:
-    """Show what it gave in the last run, number by number."""
+    """Show the values of its output in the last run."""
     links.show_values(workspace, SelectionKey())
 
 
 def check(workspace: Workspace) -> None:
-    """Check what it gave in the last run, and show what comes of it."""
+    """Verify its output in the last run, and show the result."""
     if (row := workspace.selection.row) is not None:
         workspace.show_page(Page.FORMULA)
         workspace.check(row.node.path)
 
 
 def was_called(workspace: Workspace) -> bool:
-    """Return whether the last run called the module, so that there is something to check."""
+    """Return whether the last run called the module."""
     run, row = workspace.runs.run, workspace.selection.row
     return run is not None and row is not None and run.activation(row.node.path) is not None

@@ -1,4 +1,4 @@
-"""Starts the window, and ends the process cleanly whatever the worker is doing."""
+"""Start of the window, and the end of its process."""
 
 import argparse
 import os
@@ -30,8 +30,7 @@ from bertviewer.ui.app.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.app.display import checked_display
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.sentence_bar import EXAMPLE
-from bertviewer.ui.settings.recent_models import is_there
-from bertviewer.ui.settings.settings import mend_settings, note_start
+from bertviewer.ui.settings.settings import exists, note_start, quarantine_bad_settings
 from bertviewer.ui.settings.translation import install_translations, translate
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.shell.session import Session
@@ -43,11 +42,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class EndSignals(QObject):
-    """Calls ``end`` once in the window's thread, when the first of the signals has come.
+    """Calls ``end`` in the GUI thread at the first SIGINT or SIGTERM; a second ends the process.
 
-    While Qt waits for events no Python runs that could handle a signal. Python writes each one's
-    number into a socket, and that is an event. A second signal ends the process, whatever the
-    window is waiting for.
+    While Qt waits for events, Python cannot handle a signal. But it writes the signal's number to a
+    socket (``signal.set_wakeup_fd``), and that is an event for Qt.
     """
 
     def __init__(self, end: Callable[[], object], parent: QObject) -> None:
@@ -62,7 +60,7 @@ class EndSignals(QObject):
         self._notifier.activated.connect(self._on_activated)
 
     def close(self) -> None:
-        """Handle signals as before."""
+        """Restore the signal handlers."""
         self._notifier.setEnabled(False)
         signal.set_wakeup_fd(self._before_fd)
         for number, before in self._before.items():
@@ -80,98 +78,100 @@ class EndSignals(QObject):
 
 
 def _leave_to_the_socket(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing: Python only writes into the socket what has a handler of its own."""
+    """Do nothing: Python writes only signals that have a Python handler to the socket."""
 
 
-PATIENCE = 1.0  # seconds that the worker is given to stop after the window is closed
+STOP_SECONDS = 1.0  # that the worker has to stop after the window is closed
 
 
 def run_window(options: argparse.Namespace) -> int:
-    """Open the window on the model that was asked for, and return the exit status.
+    """Open the window with the given model, and return the exit status.
 
     Raises:
         UserError: the model is unknown, or there is no display.
     """
-    asked = None if options.model is None else _asked_for(options)
+    given = None if options.model is None else _given_source(options)
     sentence = optional_sentence(options.sentence, options.pair)
     with checked_display():
         application = QApplication([sys.argv[0]])
-    # Qt takes its own end back if a widget is shown in the same turn, by what is still drawn.
+    # Qt's own quit is revoked if a widget is shown in the same turn, by a deferred call.
     application.lastWindowClosed.connect(lambda: application.exit(0))
     configure(application)
     install_translations(application, QLocale.system().uiLanguages())
     crash_log = open_crash_log()
-    damaged = mend_settings()
+    damaged = quarantine_bad_settings()
     worker = Worker()
     window = make_window(worker)
     sys.excepthook = _Excepthook(window)
     end_signals = EndSignals(application.closeAllWindows, window)
     session = Session(window, window.workspace)
     session.restore()
-    source = asked or _open_last(session, window)
-    shown, is_run = first_sentence(asked, sentence, session.last.sentence)
+    source = given or _last_source(session, window)
+    shown, is_run = first_sentence(given, sentence, session.last.sentence)
     window.set_sentence(shown.text, shown.pair)
     if is_run:
         window.run_area.run_when_open()
     if source is not None:
-        window.welcome.expect(source.name, by_itself=asked is None)
-        # torch takes seconds to import: the window is on screen before that begins.
+        window.welcome.expect(source.name, by_itself=given is None)
+        # torch takes seconds to import: the window is painted before.
         window.painted.connect(lambda: window.open_source(source))
-    window.painted.connect(lambda: _tell_of_last_time(window, crash_log, damaged))
+    window.painted.connect(lambda: _report_last_session(window, crash_log, damaged))
     window.show()
     status = application.exec()
     end_signals.close()
     in_time = (
-        worker.stop(PATIENCE) and window.run_area.bar.stop(PATIENCE) and not libraries.are_loading()
+        worker.stop(STOP_SECONDS)
+        and window.run_area.bar.stop(STOP_SECONDS)
+        and not libraries.are_loading()
     )
     if crash_log is not None:
         crash_log.close()
     if not session.is_saved and sys.stderr is not None:
         sys.stderr.write(f"bertviewer: {QSettings().fileName()} could not be written\n")
     if not in_time:
-        # The worker is inside a library, in an import or a large file. The user's files are
-        # written by rename, so nothing is lost by leaving without it.
+        # The worker is inside a library. The user's files are written by rename, so nothing is
+        # lost.
         leave(status)
     return status
 
 
 def first_sentence(
-    asked: ModelSource | None, given: Sentence | None, last: Sentence
+    model: ModelSource | None, given: Sentence | None, last: Sentence
 ) -> tuple[Sentence, bool]:
-    """Return the sentence in the field at the start, and whether it is run at once.
+    """Return the sentence at the start, and whether it is run at once.
 
-    The demo runs an example where there is none: it is opened to be looked at.
+    The demo runs an example if there is no other sentence.
 
     Args:
-        asked: the model of the command line, if it names one.
+        model: the model of the command line, if any.
         given: the sentence of the command line.
         last: the sentence of the last session.
     """
-    if given is None and not last.text and asked is not None and asked.kind == "demo":
+    if given is None and not last.text and model is not None and model.kind == "demo":
         return EXAMPLE, True
     return given or last, given is not None
 
 
-def _asked_for(options: argparse.Namespace) -> ModelSource:
+def _given_source(options: argparse.Namespace) -> ModelSource:
     source = parse_source(options.model, options.task)
     return replace(source, pickle_allowed=options.allow_pickle, offload=options.offload)
 
 
-def _open_last(session: Session, window: MainWindow) -> ModelSource | None:
-    """Return what is to be opened again; one that is gone is said on the first page."""
+def _last_source(session: Session, window: MainWindow) -> ModelSource | None:
+    """Return the last session's model; if it is gone, the start page says so."""
     try:
         return session.source
     except UserError as error:
         name = "" if session.last.model is None else session.last.model.name
         text = translate("Application", "The model opened last, {0}, no longer exists.")
-        window.welcome.say(str(error) if is_there(name) or name == "demo" else text.format(name))
+        window.welcome.say(str(error) if exists(name) or name == "demo" else text.format(name))
         return None
 
 
 def leave(status: int) -> NoReturn:
-    """End the process after its window, without a word of Python's to torch and Qt.
+    """End the process without Python's finalization.
 
-    They would take each other apart in an order that nobody has tried: now and then that crashes.
+    It would destroy objects of torch and Qt in an untested order, which sometimes crashes.
     """
     QSettings().sync()
     remove_unfinished()
@@ -183,7 +183,7 @@ def leave(status: int) -> NoReturn:
 
 
 def configure(application: QApplication) -> None:
-    """Give the application its names, under which settings are stored."""
+    """Set the application's names, under which settings are stored."""
     QCoreApplication.setOrganizationName("bertviewer")
     QCoreApplication.setApplicationName("bertviewer")
     QCoreApplication.setApplicationVersion(__version__)
@@ -191,26 +191,26 @@ def configure(application: QApplication) -> None:
 
 
 def make_window(worker: Worker) -> MainWindow:
-    """Return the main window over a workspace of its own."""
+    """Return a main window with its workspace."""
     application = QApplication.instance()
     assert isinstance(application, QApplication)
-    # First: a font that comes when there are widgets already does not get to all of them.
+    # First: existing widgets would not all get the font.
     apply_appearance(application, stored_appearance())
     icon = QIcon(str(resources_folder() / "icons" / "bertviewer.svg"))
     workspace = Workspace(worker)
     window = MainWindow(workspace, icon)
     workspace.setParent(window)
-    workspace.jobs.errored.connect(lambda error: tell(window, error))
+    workspace.jobs.errored.connect(lambda error: report_error(window, error))
     return window
 
 
-def tell(window: MainWindow, error: BaseException) -> None:
-    """Show an error: the user's as it is, ours with the path of the log."""
+def report_error(window: MainWindow, error: BaseException) -> None:
+    """Show an error: the message of a ``UserError``, else the path of the log."""
     if isinstance(error, UserError):
         if window.welcome.opens_by_itself:
             window.welcome.say(str(error))
         else:
-            # A dialog that blocks the window would hide what is shown there.
+            # A modal dialog would hide what is shown in the window.
             place = QApplication.activeModalWidget() or window
             show_error(place, str(error), *_remedies(window, error))
         return
@@ -224,7 +224,7 @@ def tell(window: MainWindow, error: BaseException) -> None:
 
 
 def _remedies(window: MainWindow, error: UserError) -> list[Remedy]:
-    """Return what can be done about an error of a job."""
+    """Return the buttons for the error of a job."""
     if isinstance(error, TooLongError):
         cut = translate("Application", "Truncate the sentence and run it")
         return [(cut, window.run_area.bar.run_truncated)]
@@ -232,10 +232,10 @@ def _remedies(window: MainWindow, error: UserError) -> list[Remedy]:
     return [] if retry is None else [(translate("Application", "Try again"), retry)]
 
 
-def _tell_of_last_time(
+def _report_last_session(
     window: MainWindow, crash_log: CrashLog | None, damaged: Path | None
 ) -> None:
-    """Say that the program died last time, or that its settings were damaged."""
+    """Show that the program crashed last time, or that its settings were damaged."""
     note_start()
     if damaged is not None:
         message = translate(
@@ -253,7 +253,7 @@ def _tell_of_last_time(
 
 
 class _Excepthook:
-    """Exceptions in slots become a dialog and a log entry."""
+    """Shows exceptions in slots in a dialog and logs them."""
 
     def __init__(self, window: MainWindow) -> None:
         self._window = window
@@ -264,4 +264,4 @@ class _Excepthook:
         error: BaseException,
         trace: TracebackType | None,
     ) -> None:
-        tell(self._window, error.with_traceback(trace))
+        report_error(self._window, error.with_traceback(trace))

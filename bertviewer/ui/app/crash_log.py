@@ -1,7 +1,7 @@
-"""What is left of a program that died: a trace in a file, which the next start offers.
+"""Crash log: the trace of a crashed process, which the next start shows.
 
-Python's ``faulthandler`` writes it when a library crashes the process, which no exception handler
-sees. Each running program has a file of its own, locked for as long as it runs.
+Python's ``faulthandler`` writes it when a library crashes the process. Each process has its own
+file, which is locked while it runs.
 """
 
 import faulthandler
@@ -15,15 +15,12 @@ from PySide6.QtCore import QLockFile
 
 from bertviewer import __version__
 
-_MOST_AT_ONCE = 100
-_LONGEST = 200_000  # characters; the traces of all threads of a crash take a few thousand
+_MAX_PROCESSES = 100
+_MAX_CHARACTERS = 200_000  # characters; the traces of all threads of a crash take a few thousand
 
 
 class CrashLog:
-    """The file that a crash of this process would be written to.
-
-    ``last_crash`` is what a program that stopped in the middle left in it, empty if nothing.
-    """
+    """The log of this process; ``last_crash`` is what a crashed process wrote, or empty."""
 
     def __init__(self, path: Path, lock: QLockFile, last_crash: str) -> None:
         self.path = path
@@ -38,7 +35,7 @@ class CrashLog:
         faulthandler.enable(self._file)
 
     def close(self) -> None:
-        """The program ends as it should: nothing is left."""
+        """Delete the file: the process ends normally."""
         faulthandler.disable()
         self._file.close()
         self.path.unlink(missing_ok=True)
@@ -46,14 +43,14 @@ class CrashLog:
 
 
 def open_crash_log() -> CrashLog | None:
-    """Start to write crashes down; ``None`` where the user's log folder cannot be written."""
+    """Open a log; return ``None`` if the log folder cannot be written."""
     folder = user_log_path("bertviewer", appauthor=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for number in range(_MOST_AT_ONCE):
+        for number in range(_MAX_PROCESSES):
             path = folder / f"crash-{number}.log"
             lock = QLockFile(str(path.with_suffix(".lock")))
-            # It is not a matter of time: a lock holds for as long as its process lives.
+            # A lock is valid as long as its process lives, however old it is.
             lock.setStaleLockTime(0)
             if lock.tryLock(0):
                 return CrashLog(path, lock, _last_crash(path))
@@ -65,10 +62,10 @@ def open_crash_log() -> CrashLog | None:
 
 
 def _last_crash(path: Path) -> str:
-    """Return what follows a file's first line, with that line; empty if nothing does."""
+    """Return the text of a file; empty if it has only the first line."""
     if not path.is_file():
         return ""
     with path.open(encoding="utf-8", errors="backslashreplace") as file:
-        text = file.read(_LONGEST)
+        text = file.read(_MAX_CHARACTERS)
     _, _, trace = text.partition("\n")
     return text if trace.strip() else ""

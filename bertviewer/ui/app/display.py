@@ -1,4 +1,4 @@
-"""Finds out whether a window can open, before Qt tries and aborts the process."""
+"""Check that a window can open, before Qt tries and aborts the process."""
 
 import ctypes
 import os
@@ -17,14 +17,14 @@ _HEADLESS = ("offscreen", "minimal")
 _INSTEAD = "use 'bertviewer report MODEL -o FILE.pdf' instead, which needs no display"
 PROBE_SECONDS = 20
 CONNECT_SECONDS = 1.0
-"""How long a display is tried before it is said not to answer."""
+"""How long the connection to a display is tried."""
 
 
 @contextmanager
 def checked_display(seconds: float = CONNECT_SECONDS) -> Iterator[None]:
-    """Make sure that a window can open; Qt's application is to be made inside.
+    """Check that a window can open; create the ``QApplication`` inside this context.
 
-    An X server is tried for ``seconds``.
+    The connection to an X server is tried for ``seconds``.
 
     Raises:
         UserError: there is no display, it does not answer, or system libraries are missing.
@@ -46,9 +46,9 @@ def checked_display(seconds: float = CONNECT_SECONDS) -> Iterator[None]:
 
 
 def _probe() -> None:
-    """Let Qt try in a process of its own: Wayland and rarer platforms have no cheaper question."""
+    """Let Qt try in a child process: for Wayland and rarer platforms nothing is cheaper."""
     if getattr(sys, "frozen", False):
-        return  # a bundle has no interpreter to try it with
+        return  # a bundle has no interpreter
     import subprocess
 
     code = "from PySide6.QtGui import QGuiApplication; QGuiApplication([])"
@@ -81,10 +81,10 @@ def _load_xcb_plugin() -> None:
 
 @contextmanager
 def x_connection(display: str, seconds: float) -> Iterator[None]:
-    """Hold a connection to the X server, which is tried for ``seconds``.
+    """Keep a connection to the X server, which is tried for ``seconds``.
 
-    A server without a desktop starts anew when its last client leaves, and turns away who comes
-    meanwhile: so it is tried for a while, and held until Qt has a connection of its own.
+    A server without a desktop restarts when its last client leaves, and refuses connections
+    meanwhile. So this one is kept until Qt is connected.
 
     Raises:
         UserError: it does not answer.

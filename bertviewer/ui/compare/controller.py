@@ -61,7 +61,7 @@ class ComparisonController(QObject):
         self._opened: ModelSource | None = None  # when the shown window was opened
         self._waits_for_run = False
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.comparison.window_wanted.connect(self._show_again)
+        workspace.comparison.window_requested.connect(self._show_again)
         workspace.jobs.errored.connect(self._on_errored)
         workspace.jobs.cancelled.connect(self._on_errored)
         workspace.runs.run_changed.connect(self._on_run)

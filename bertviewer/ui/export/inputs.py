@@ -15,7 +15,7 @@ def report_inputs(workspace: Workspace) -> ReportInputs:
     assert source is not None
     assert architecture is not None
     runs = workspace.runs
-    run, baseline = runs.watched, runs.watched_a
+    run, baseline = runs.current, runs.baseline
     checked: tuple[str, ...] = ()
     if run is not None:
         check = merge_checks(runs.checks, architecture) or run.run.check
@@ -26,7 +26,7 @@ def report_inputs(workspace: Workspace) -> ReportInputs:
         architecture=architecture,
         load_report=workspace.keys,
         run=run,
-        baseline=None if baseline is runs.watched else baseline,
+        baseline=None if baseline is runs.current else baseline,
         checked=checked,
         comparison=workspace.comparison.comparison,
     )

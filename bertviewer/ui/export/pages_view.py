@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from bertviewer.charts.theme import GRID, LIGHT, RADIUS, SMALL
 from bertviewer.plots.fonts import sized
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 
 Size = tuple[float, float]
 """Width and height of a page in points."""

@@ -1,1 +1,4 @@
-"""The user guide in a window."""
+"""User guide: a window that shows and searches the Markdown files in ``resources/help``.
+
+``guide`` is the window, ``guide_sections`` the text, ``styling`` its typography.
+"""

@@ -1,14 +1,35 @@
-"""The user guide: its contents, a search over all chapters, and the page that is read."""
+"""User guide: contents, search over all chapters, and the page with the text."""
 
-from PySide6.QtCore import QSize, Qt, QUrl
-from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, QWidget
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QEvent, QSize, Qt, QUrl
+from PySide6.QtGui import (
+    QColor,
+    QImage,
+    QKeySequence,
+    QPalette,
+    QResizeEvent,
+    QShortcut,
+    QTextDocument,
+)
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QTextBrowser,
+    QTextEdit,
+    QWidget,
+)
+from typing_extensions import override
 
 from bertviewer.charts.theme import GRID, ROW
 from bertviewer.plots.fonts import grown
-from bertviewer.ui.help.guide_sections import CONTENTS, Section, guide_sections
-from bertviewer.ui.help.page import MARGIN, GuidePage
-from bertviewer.ui.help.styling import COLUMN
+from bertviewer.ui.help.guide_sections import CONTENTS, Section, guide_folder, guide_sections
+from bertviewer.ui.help.styling import COLUMN, style_document
+from bertviewer.ui.theme.appearance import theme_of
 from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.layouts import hbox, named, split, vbox
 
@@ -17,8 +38,12 @@ SIDE, HEIGHT = 240, 760
 ADDRESS = Qt.ItemDataRole.UserRole
 
 
+MARGIN = 32
+MARK = 80  # of 255: opacity of the colour behind a word that was searched
+
+
 class GuideDialog(QDialog):
-    """A window next to the main one, which stays in use."""
+    """A modeless window."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -67,7 +92,7 @@ class GuideDialog(QDialog):
             (each for each in guide_sections() if _fits(each, words)),
             key=lambda each: bool(words) and not _fits_title(each, words),
         )
-        # While the list is filled no row of it is gone to.
+        # Filling the list must not change the page.
         self._list.blockSignals(True)
         self._list.clear()
         for section in sections:
@@ -87,11 +112,11 @@ class GuideDialog(QDialog):
         if words and sections:
             self._list.setCurrentRow(0)
         else:
-            self._page.go(self._page.source())  # words are no longer marked
+            self._page.go(self._page.source())  # without marked words
             self._follow(self._page.source())
 
     def _next(self) -> None:
-        """Go to the next hit, and from the last to the first."""
+        """Go to the next result, after the last one to the first."""
         if self._field.text() and (count := self._list.count()):
             self._list.setCurrentRow((self._list.currentRow() + 1) % count)
 
@@ -100,7 +125,7 @@ class GuideDialog(QDialog):
             self._page.go(item.data(ADDRESS), self._field.text().split())
 
     def _follow(self, address: QUrl) -> None:
-        """Select the chapter that a link has led to."""
+        """Select the chapter of the page."""
         if self._field.text():
             return
         self._list.blockSignals(True)
@@ -126,7 +151,7 @@ def _fits(section: Section, words: list[str]) -> bool:
 
 
 def show_guide(window: QWidget, address: str = "") -> None:
-    """Show the guide next to a window, at this address or where it was left."""
+    """Show the guide of a window, at an address or where it was left."""
     dialog = window.findChild(GuideDialog)
     if dialog is None:
         dialog = GuideDialog(window)
@@ -136,3 +161,76 @@ def show_guide(window: QWidget, address: str = "") -> None:
     dialog.show()
     dialog.raise_()
     dialog.activateWindow()
+
+
+class GuidePage(QTextBrowser):
+    """Shows chapters by file name; links between them and Back work as in a browser."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        named(self, "guidePage", accessible_name=self.tr("Page of the guide"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setSearchPaths([str(guide_folder())])
+        self.setOpenLinks(False)
+        self._words: Sequence[str] = ()
+        self.anchorClicked.connect(self.go)
+        self.sourceChanged.connect(self._on_source)
+
+    def go(self, address: QUrl | str, words: Sequence[str] = ()) -> None:
+        """Show a chapter, or a section of it, with these words marked."""
+        self._words = words
+        self.setSource(QUrl(address), QTextDocument.ResourceType.MarkdownResource)
+
+    @override
+    def loadResource(self, kind: int, name: QUrl | str) -> Any:
+        # Images are as wide as the text.
+        if kind != QTextDocument.ResourceType.ImageResource.value:
+            return super().loadResource(kind, name)
+        ratio = self.devicePixelRatioF()
+        picture = QImage(str(guide_folder() / QUrl(name).path())).scaledToWidth(
+            round(grown(COLUMN) * ratio), Qt.TransformationMode.SmoothTransformation
+        )
+        picture.setDevicePixelRatio(ratio)
+        return picture
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._set_margins()
+
+    @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        is_look = event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange)
+        if is_look and not self.source().isEmpty():
+            position = self.verticalScrollBar().value()
+            self.reload()
+            self.verticalScrollBar().setValue(position)
+
+    def _on_source(self, address: QUrl) -> None:
+        style_document(self.document(), self.font(), theme_of(self))
+        self._set_margins()
+        self.scrollToAnchor(address.fragment())
+        self._mark()
+
+    def _set_margins(self) -> None:
+        root = self.document().rootFrame()
+        shape = root.frameFormat()
+        shape.setMargin(MARGIN)
+        shape.setRightMargin(max(MARGIN, self.viewport().width() - grown(COLUMN) - MARGIN))
+        root.setFrameFormat(shape)
+
+    def _mark(self) -> None:
+        """Highlight the searched words from top to bottom."""
+        marks = []
+        color = QColor(self.palette().color(QPalette.ColorRole.Accent))
+        color.setAlpha(MARK)
+        for word in self._words:
+            found = self.document().find(word)
+            while not found.isNull():
+                mark = QTextEdit.ExtraSelection()
+                mark.cursor = found
+                mark.format.setBackground(color)
+                marks.append(mark)
+                found = self.document().find(word, found)
+        self.setExtraSelections(marks)

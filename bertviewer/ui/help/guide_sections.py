@@ -1,4 +1,4 @@
-"""The user guide as sections to search: the Markdown chapters in ``resources/help``."""
+"""Sections of the user guide, from the Markdown chapters in ``resources/help``."""
 
 import re
 from collections.abc import Iterator, Mapping

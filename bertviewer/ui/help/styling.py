@@ -1,4 +1,4 @@
-"""Type, colours and space for a Markdown document, which Qt leaves plain."""
+"""Typography of a Markdown document, which Qt leaves plain."""
 
 from PySide6.QtGui import (
     QBrush,

@@ -1,1 +1,5 @@
-"""Jobs for the worker thread: the queue, its priorities, and what jobs return."""
+"""Jobs of the window.
+
+``worker`` is a thread with a priority queue, ``job_queue`` what the user and views ask of it,
+``prefetcher`` what runs when it is idle. ``model_jobs`` are the functions.
+"""

@@ -1,7 +1,4 @@
-"""What the window has the worker do in the background: plain functions.
-
-What they need is imported inside them: nothing of it has to be there for the window to come.
-"""
+"""Jobs of the worker: plain functions, which import what they need themselves."""
 
 from __future__ import annotations
 
@@ -40,12 +37,12 @@ VIEW_MODULES = (
     "bertviewer.report.typesetting",
 )
 REPORT_MODULES = ("bertviewer.ui.export.dialog", "bertviewer.report.drawing")
-REST = 0.25
-"""Seconds from a new model to the imports that its first run or plot needs."""
+PAUSE = 0.25
+"""Seconds from a new model to the imports for its first run or plot."""
 
 
 class Opened(Struct, frozen=True):
-    """An open model, and its tree; and what else there was in a file of runs."""
+    """An open model and its tree, and the runs if they were read from a file."""
 
     model: LoadedModel
     tree: TreeRow
@@ -53,28 +50,28 @@ class Opened(Struct, frozen=True):
 
 
 class Ran(Struct, frozen=True):
-    """A run, and the model anew if it was not what was shown."""
+    """A run, and the model if it differs from what was cached."""
 
     watched: RecordedRun
     corrected: Opened | None
 
 
 class RanBoth(Struct, frozen=True):
-    """A run of the open model, and one of another model for run A."""
+    """A run of the open model, and one of another model as baseline."""
 
     ran: Ran
-    run_a: RecordedRun
+    baseline: RecordedRun
 
 
 class Derived(Struct, frozen=True):
-    """An architecture with more formulas or flows than it had, and its tree."""
+    """An architecture with more formulas or data flows, and its tree."""
 
     architecture: Architecture
     tree: TreeRow
 
 
 def open_model_job(source: ModelSource, progress: Progress) -> Opened:
-    """Open a model; the first one that was not seen before waits for torch and transformers."""
+    """Open a model; one that is not cached waits for torch and transformers."""
     from bertviewer.core.loading.opening import open_model
 
     saved = _read_runs(source, progress) if source.kind == "runs" else None
@@ -83,7 +80,7 @@ def open_model_job(source: ModelSource, progress: Progress) -> Opened:
         from bertviewer.core.saved_runs.file_format import check_belongs
 
         check_belongs(source.path, saved, model.architecture)
-    # What its map and overview are made with, so that the window's thread has it already.
+    # For the map, so that the GUI thread need not import it.
     import_module(FIRST_TAB)
     return Opened(model, _tree(model.architecture), saved)
 
@@ -98,17 +95,17 @@ def _read_runs(source: ModelSource, progress: Progress) -> RunFile:
 
 
 def prepare_overview_job(progress: Progress) -> None:
-    """Import what the selected module is described with, once the tree and the middle are drawn."""
+    """Import the description of modules, once the tree and the map are drawn."""
     progress(0, 0, "")
     import_module(OVERVIEW)
 
 
 def prepare_views_job(progress: Progress) -> None:
-    """Leave the processor to the window, which has a new model to show, and then prepare them."""
-    until = time.monotonic() + (0 if libraries.are_loaded() else REST)
+    """Import the views, after a pause in which the window draws the new model."""
+    until = time.monotonic() + (0 if libraries.are_loaded() else PAUSE)
     while time.monotonic() < until:
         progress(0, 0, "")
-        time.sleep(REST / 10)
+        time.sleep(PAUSE / 10)
     prepare_views()
     progress(0, 0, "")
     for name in REPORT_MODULES:
@@ -116,10 +113,7 @@ def prepare_views_job(progress: Progress) -> None:
 
 
 def prepare_views() -> None:
-    """Import what the views of runs and tensors are drawn with, which the first look needs.
-
-    Here, in a worker's thread, and not when the window wants its first plot or formula.
-    """
+    """Import the views of runs and tensors, so that the GUI thread need not do it."""
     for name in VIEW_MODULES:
         import_module(name)
     from bertviewer.report import typst_compiler
@@ -128,7 +122,7 @@ def prepare_views() -> None:
 
 
 def load_libraries_job(model: LoadedModel, progress: Progress) -> tuple[Device, ...]:
-    """Import what a model is run with, and return where that can be."""
+    """Import torch and transformers, and return the devices."""
     model.prepare_tokenizer()
     libraries.load(progress)
     from bertviewer.core.runs.device import available_devices
@@ -137,14 +131,14 @@ def load_libraries_job(model: LoadedModel, progress: Progress) -> tuple[Device, 
 
 
 def confirm_job(model: LoadedModel, progress: Progress) -> Opened | None:
-    """Build a model that was opened without torch; it comes back if it is not what was shown."""
+    """Build a model that was opened from the cache; return it if it differs from that."""
     model.ensure_built(progress)
     model.store()
     return _correction(model)
 
 
 def _correction(model: LoadedModel) -> Opened | None:
-    """Return a model that is not what was remembered of it, for the first who asks."""
+    """Return a model that differs from its cached architecture, once."""
     if not model.was_corrected:
         return None
     model.was_corrected = False
@@ -175,22 +169,22 @@ def random_heads_job(model: LoadedModel, progress: Progress) -> dict[str, tuple[
 
 
 def derive_flows_job(model: LoadedModel, progress: Progress) -> Derived:
-    """Find what each module of an open model computes."""
+    """Derive the data flow of each module."""
     return _derived(model.with_flows(progress))
 
 
 def derive_counts_job(model: LoadedModel, progress: Progress) -> Derived:
-    """Derive the counting formulas of an open model."""
+    """Derive the formulas of parameter counts."""
     return _derived(model.with_counts(progress))
 
 
 def derive_costs_job(model: LoadedModel, progress: Progress) -> Derived:
-    """Derive the formulas of what a forward pass costs, once the counts have theirs."""
+    """Derive the formulas of multiply-adds and memory, after those of counts."""
     return _derived(model.with_costs(progress))
 
 
 def rebuild_job(scenario: Scenario, model: LoadedModel, progress: Progress) -> Outcome:
-    """Build an open model with a scenario's values and count it."""
+    """Build the open model with the values of a scenario, and count it."""
     from bertviewer.core.what_if.rebuilding import rebuild
 
     return rebuild(scenario, model.source)
@@ -213,10 +207,7 @@ def run_sentence_job(
     device_wish: str,
     progress: Progress,
 ) -> Ran:
-    """Run a sentence through an open model, and keep what it takes to look closer.
-
-    It runs on the device that is wished for, if there is one of that name.
-    """
+    """Run a sentence and cache what replays need, on the wished device if it exists."""
     libraries.load(progress)
     from bertviewer.core.replay.recorded_run import RecordedRun
     from bertviewer.core.runs.activation_cache import ActivationCache
@@ -240,10 +231,10 @@ def run_both_job(  # noqa: PLR0917
     device_wish: str,
     progress: Progress,
 ) -> RanBoth:
-    """Run a sentence through an open model and through another one that is built alike.
+    """Run a sentence through the open model and through one of the same structure.
 
     Raises:
-        UserError: one cannot be run, they are built differently, or they take other tokens.
+        UserError: one cannot be run, or their structures or tokens differ.
     """
     from bertviewer.core.comparison.comparison import check_same_structure
     from bertviewer.core.loading.opening import open_model
@@ -254,19 +245,19 @@ def run_both_job(  # noqa: PLR0917
     check_same_structure(model.architecture, theirs.architecture)
     is_trained = theirs.architecture.source.weights == "pretrained"
     draws = random_weights and not is_trained
-    run_a = run_sentence_job(theirs, sentence, draws, device_wish, progress).watched
+    baseline = run_sentence_job(theirs, sentence, draws, device_wish, progress).watched
     ran = run_sentence_job(model, sentence, random_weights, device_wish, progress)
-    if run_a.run.tokens != ran.watched.run.tokens:
+    if baseline.run.tokens != ran.watched.run.tokens:
         raise UserError(
             f"the tokenizer of {other.name} produces different tokens for this sentence"
         )
-    return RanBoth(ran, replace(run_a, model=theirs))
+    return RanBoth(ran, replace(baseline, model=theirs))
 
 
 def check_module_job(
     model: LoadedModel, watched: RecordedRun, path: str, progress: Progress
 ) -> Check:
-    """Check what the module at ``path`` gave in a run."""
+    """Verify the output of the module at ``path`` in a run."""
     from bertviewer.core.checks.check import check_module
 
     return check_module(model, watched.kept, path, progress)
@@ -279,7 +270,7 @@ def write_runs_job(
     models: Iterable[ModelSource],
     progress: Progress,
 ) -> Path:
-    """Write runs of an open model as a file, over no file of ``models``; the path comes back."""
+    """Write runs to a file, but over no file of ``models``; return its path."""
     from bertviewer.core.saved_runs.file_format import encode_runs
     from bertviewer.core.saved_runs.run_file import create_run_file
     from bertviewer.core.saving.atomic_files import save
@@ -293,7 +284,7 @@ def write_runs_job(
 def write_modules_job(
     path: Path, architecture: Architecture, models: Iterable[ModelSource], progress: Progress
 ) -> Path:
-    """Write all modules as CSV, over no file of ``models``; the path comes back."""
+    """Write all modules as CSV, but over no file of ``models``; return its path."""
     from bertviewer.core.saving.atomic_files import save
     from bertviewer.report import summary
 

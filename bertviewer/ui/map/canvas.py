@@ -29,8 +29,7 @@ from bertviewer.ui.map.map_style import NodeStyle
 from bertviewer.ui.map.painting import HeadImages, NodeRef, paint_levels, paint_names, paint_ring
 from bertviewer.ui.map.viewport import Viewport
 from bertviewer.ui.settings.translation import translate
-from bertviewer.ui.theme.motion import has_motion
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import has_motion, theme_of
 
 ANIMATION_TIME = 220
 """Milliseconds."""

@@ -13,7 +13,7 @@ from bertviewer.ui.map.canvas import ZOOM_STEP, FlowCanvas
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.map.treemap import Treemap
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 from bertviewer.ui.views.staleness import StaleLabel
 from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.card import draw_card

@@ -52,7 +52,7 @@ class HeadImages(QObject):
 
     def request(self, graphs: PartGraphs, scope: Scope, theme: Theme) -> None:
         """Request the images of a part in a theme, unless they are cached."""
-        recorded = self._workspace.runs.watched
+        recorded = self._workspace.runs.current
         if theme != self._theme:
             self._theme = theme
             self._update_images()
@@ -94,7 +94,7 @@ class HeadImages(QObject):
         if result is None or not isinstance(key, tuple):
             return
         recorded, scope = key
-        if recorded is self._workspace.runs.watched:
+        if recorded is self._workspace.runs.current:
             while len(self._attentions) >= _MAX_PARTS:
                 self._attentions.pop(next(iter(self._attentions)))
             self._attentions[scope] = result

@@ -22,7 +22,7 @@ from bertviewer.charts.graph.drawing import Rect
 from bertviewer.charts.theme import RADIUS
 from bertviewer.ui.actions.action_set import add_module_actions
 from bertviewer.ui.settings.translation import translate
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.layouts import named
 

@@ -16,7 +16,7 @@ from typing_extensions import override
 from bertviewer.charts.map.coloring import Legend, Scale
 from bertviewer.charts.theme import SMALL
 from bertviewer.plots.fonts import grown, sized, tabular
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 
 _SQUARE, _GAP, _SMALL_GAP, _BAR = 9.0, 18.0, 6.0, 110.0
 _HEIGHT = 22

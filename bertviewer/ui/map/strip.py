@@ -26,7 +26,7 @@ from bertviewer.plots.fonts import grown, monospaced, sized, weighted
 from bertviewer.ui.map.hover import HoverView, as_qt
 from bertviewer.ui.map.strip_layout import PlacedBlock, names_width, place_blocks
 from bertviewer.ui.settings.translation import translate
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 
 _CAPTION_HEIGHT, _ROW_GAP = 24.0, 6.0
 _HEIGHTS = {False: (44.0, 36.0), True: (24.0, 20.0)}

@@ -22,7 +22,7 @@ from bertviewer.ui.map.map_style import MapStyle, map_data, map_style
 from bertviewer.ui.map.treemap import Treemap
 from bertviewer.ui.map.walkthrough import Walkthrough
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 from bertviewer.ui.widgets.layouts import vbox
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ from bertviewer.plots.treemap_painting import paint_cells
 from bertviewer.ui.map.header import capitalized
 from bertviewer.ui.map.hover import HoverView, as_qt
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 from bertviewer.ui.widgets.buttons import MenuButton
 
 _DIRECTIONS: dict[int, Direction] = {

@@ -17,7 +17,7 @@ from bertviewer.ui.module.source_highlighting import (
     Span,
     spans_of,
 )
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 
 _MARGIN = 8  # pixels on either side of a line number
 

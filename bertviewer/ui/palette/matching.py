@@ -1,8 +1,8 @@
-"""How well a text fits what was typed, and which of its letters do: plain functions.
+"""Fuzzy matching: the score of a text for a query, and which characters match.
 
-Each word that was typed has to be in the text, its letters in their order, though others may stand
-between them. Letters in a row count most, then those that begin a word; ``bsa`` is found in
-``BertSelfAttention`` and ``layer 3`` in ``encoder.layer.3``.
+Each word of the query must be in the text with its letters in order, but not necessarily
+contiguous. Contiguous letters score most, then those at the start of a word: ``bsa`` matches
+``BertSelfAttention`` and ``layer 3`` matches ``encoder.layer.3``.
 """
 
 import re
@@ -11,13 +11,13 @@ from functools import lru_cache
 from msgspec import Struct
 
 BEGINS, FOLLOWS = 8, 8
-"""For a letter that begins a word, and for one that follows the letter before it."""
+"""For a letter at the start of a word, and for one next to the previous match."""
 INSIDE, GAP = 1, -3
-"""For any other letter, and for each gap between two."""
+"""For any other letter, and for each gap."""
 WHOLE = 6
-"""For a word of the text and not a part of one."""
+"""For a whole word of the text."""
 PHRASE = 6
-"""For each further word where all follow one another as they were typed."""
+"""For each further word, if all are next to each other as typed."""
 
 COMMANDS, TENSORS, TOKENS, SETTINGS, HELP = ">", "#", "@", ":", "?"
 """First characters of a search that restrict it to one kind of results."""
@@ -28,14 +28,14 @@ _SIZES = re.compile(r"\[?(\d+)\s*[x×,]\s*(?=\d)|(?<=\d)\]")
 
 
 class Match(Struct, frozen=True):
-    """How well it fits, more is better, and the places of the letters that do, in order."""
+    """A score, the larger the better, and the positions of the matching characters in order."""
 
     score: int
     places: tuple[int, ...]
 
 
 def folded(text: str) -> str:
-    """Return a text in small letters, as many as there are letters in the text."""
+    """Return a text in lower case, with the same number of characters."""
     small = text.lower()
     if len(small) == len(text):
         return small
@@ -43,9 +43,9 @@ def folded(text: str) -> str:
 
 
 def words_of(query: str) -> tuple[str, ...]:
-    """Return the words that were typed, in small letters; shapes are written with a cross.
+    """Return the words of a query in lower case; shapes are written with ×.
 
-    A hyphen parts two words: "self-attention" is ``attention.self`` too.
+    A hyphen separates words, so that "self-attention" matches ``attention.self``.
     """
     shapes = _SIZES.sub(lambda found: f"{found[1]}×" if found[1] else "", query[:LONGEST_QUERY])
     words = (word.rstrip("?!,;") or word for word in _HYPHEN.sub(" ", folded(shapes)).split())
@@ -53,9 +53,9 @@ def words_of(query: str) -> tuple[str, ...]:
 
 
 def match(words: tuple[str, ...], text: str, small: str | None = None) -> Match | None:
-    """Return how well a text fits all words, ``None`` if it does not.
+    """Return the match of a text for all words, ``None`` if one is missing.
 
-    ``small`` is the text as ``folded`` gives it, where that is known.
+    ``small`` is ``folded(text)``, if that is known.
     """
     if small is None:
         small = folded(text)
@@ -74,7 +74,7 @@ def match(words: tuple[str, ...], text: str, small: str | None = None) -> Match 
 
 @lru_cache(maxsize=16)
 def _phrase(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what finds words one after the other: "layer 3" in ``encoder.layer.3``."""
+    """Return the pattern of words next to each other: "layer 3" in ``encoder.layer.3``."""
     between = r"[\W_]{1,3}".join(map(re.escape, words))
     return re.compile(rf"(?<![^\W_]){between}(?![^\W_])")
 
@@ -90,7 +90,7 @@ def _match_word(word: str, text: str, small: str) -> Match | None:
 
 
 def _in_a_row(word: str, text: str, small: str) -> Match | None:
-    """Return the best place where the word stands as it is."""
+    """Return the best contiguous match."""
     best, first = None, small.find(word)
     while first >= 0:
         stop = first + len(word)
@@ -108,10 +108,8 @@ def _in_a_row(word: str, text: str, small: str) -> Match | None:
 
 
 def _scattered(word: str, text: str, small: str) -> Match | None:
-    """Return the best places of the word's letters, one after the other."""
-    levels: list[
-        tuple[list[int], list[int], list[int]]
-    ] = []  # places, scores, where they come from
+    """Return the best match of the word's letters in order, by dynamic programming."""
+    levels: list[tuple[list[int], list[int], list[int]]] = []  # positions, scores, predecessors
     for number, letter in enumerate(word):
         places = _places(letter, small, levels[-1][0][0] + 1 if levels else 0)
         if not places:
@@ -132,9 +130,9 @@ def _scattered(word: str, text: str, small: str) -> Match | None:
 def _next_level(
     before: tuple[list[int], list[int]], places: list[int], begun: list[int]
 ) -> tuple[list[int], list[int], list[int]]:
-    """Return the places of the next letter with their scores, each the best way to get there."""
+    """Return the positions of the next letter with their best scores and predecessors."""
     earlier, earlier_scores = before
-    best: list[int] = []  # the best of all places up to each one
+    best: list[int] = []  # the best of all positions up to each one
     for number, score in enumerate(earlier_scores):
         is_better = not best or score > earlier_scores[best[-1]]
         best.append(number if is_better else best[-1])
@@ -160,7 +158,7 @@ def _places(letter: str, small: str, first: int) -> list[int]:
 
 
 def begins(text: str, place: int) -> bool:
-    """Tell whether a word, or a hump of one, begins at a place."""
+    """Return whether a word, also in camel case, starts at a position."""
     letter = text[place]
     if place == 0 or not letter.isalnum():
         return place == 0
@@ -171,7 +169,7 @@ def begins(text: str, place: int) -> bool:
 
 
 def _ends(text: str, place: int) -> bool:
-    """Tell whether a name has come to its end before a place."""
+    """Return whether a name ends before a position."""
     if place == len(text) or begins(text, place):
         return True
     return not text[place].isalnum() and text[place] != "_"

@@ -1,4 +1,4 @@
-"""One question to all that can be found, answered in small pieces of work."""
+"""Search over all sources, in small slices."""
 
 import re
 import time
@@ -11,17 +11,17 @@ from bertviewer.ui.palette.matching import HELP, Match, begins, folded, match, w
 from bertviewer.ui.palette.search_index import Hit
 from bertviewer.ui.palette.sources import Source, name_of
 
-FEW = 7
-"""Hits of each kind where several kinds are looked through."""
-LEAST = 0.6
-"""What fits so much worse than the best is left out: letters are scattered over every text."""
-LEAST_LETTER = 4
-"""Points for each letter of a word without which it does not abbreviate a name."""
-SHORTEST_STEM = 4
+MAX_PER_KIND = 7
+"""Hits of each kind if several are searched."""
+MIN_SCORE = 0.6
+"""Of the best score; worse hits are dropped, as scattered letters match nearly every text."""
+MIN_LETTER_SCORE = 4
+"""Score per letter from which a word is an abbreviation of a name."""
+MIN_STEM = 4
 QUESTION_WORDS = frozenset({"why", "what", "which", "where", "how"})
-"""Words after which questions and help come first."""
+"""Words with which questions and help are listed first."""
 COUNT_WORDS = frozenset({"many", "much", "number"})
-"""Words after which numbers of the model come first."""
+"""Words with which numbers of the model are listed first."""
 
 
 class Group(Struct, frozen=True):
@@ -32,10 +32,7 @@ class Group(Struct, frozen=True):
 
 
 class Search:
-    """What was typed, and the hits that were found up to now.
-
-    The prefix of a source as the first character finds things of that source alone.
-    """
+    """A query and its hits so far; the first character may be the prefix of one source."""
 
     def __init__(self, query: str, sources: Sequence[Source]) -> None:
         typed = query.strip()
@@ -53,26 +50,28 @@ class Search:
         self.is_done = False
 
     def work(self, seconds: float) -> None:
-        """Go on for about so long; ``is_done`` says whether that was all."""
+        """Search for about so long; ``is_done`` is set at the end."""
         until = time.perf_counter() + seconds
         while not self.is_done and time.perf_counter() < until:
             self.is_done = next(self._pieces, "the end") is not None
 
     def groups(self) -> list[Group]:
-        """Return what was found, the kind with the best hit first."""
+        """Return the hits, the kind with the best one first."""
         groups: list[tuple[tuple[bool, bool, int, int], Group]] = []
         best = max((hit.match.score for _, hits in self._found for hit in hits), default=0)
         for source, hits in self._found:
             words = self._words_for(source)
             rank = partial(self._rank, words)
             fit = [
-                hit for hit in hits if hit.match.score >= LEAST * best or self._is_named(hit, words)
+                hit
+                for hit in hits
+                if hit.match.score >= MIN_SCORE * best or self._is_named(hit, words)
             ]
             if words:
                 near = [h for h in fit if self._is_loose or _is_near(h, words, source.is_prose)]
                 written = [h for h in near if all(word in folded(h.text) for word in words)]
                 fit = sorted(written if written and source.is_prose else near, key=rank)
-            few = fit if self._is_of_one_kind else fit[:FEW]
+            few = fit if self._is_of_one_kind else fit[:MAX_PER_KIND]
             if few:
                 groups.append((rank(few[0]), Group(source, tuple(few))))
         is_asked = not QUESTION_WORDS.isdisjoint(self._words)
@@ -86,18 +85,18 @@ class Search:
         return [group for _, group in sorted(groups, key=order)]
 
     def _rank(self, words: tuple[str, ...], hit: Hit) -> tuple[bool, bool, int, int]:
-        """Return what sorts hits: the whole name first, then what fits within the name."""
+        """Return the sort key: whole names first, then matches within the name."""
         said = hit.match.places[-1] if hit.match.places else -1
         return not self._is_named(hit, words), said >= len(name_of(hit.text)), *hit.rank
 
     def _is_named(self, hit: Hit, words: tuple[str, ...]) -> bool:
-        """Tell whether what was typed is a hit's whole name, or what "how many" asks for."""
+        """Return whether the query is a hit's whole name, or "how many" and the name."""
         name = folded(name_of(hit.text))
         is_asked_for = self._is_counted and name == " ".join(words)
         return bool(words) and (name == self._typed or is_asked_for)
 
     def _words_for(self, source: Source) -> tuple[str, ...]:
-        """Return the words to look for: "why" finds all questions and says little."""
+        """Return the words to search for, without stop words, unless there are no others."""
         return tuple(w for w in self._words if w not in source.stop_words) or self._words
 
     def _look(self) -> Iterator[None]:
@@ -109,9 +108,9 @@ class Search:
             yield from self._look_for_most()
 
     def _look_for_most(self) -> Iterator[None]:
-        """Find what has most of the words, or how they begin, where nothing has all of them.
+        """Find texts with most of the words, or their stems, if nothing has all of them.
 
-        What was numbered, as "layer 40", is not there: another number is no answer.
+        Not for numbers: if there is no "layer 40", another layer is no answer.
         """
         skipped = frozenset[str]().union(*(source.stop_words for source in self._sources))
         words = [word for word in self._words if word not in skipped]
@@ -135,34 +134,34 @@ class Search:
 
 
 def _stem(word: str) -> str:
-    """Return how a word begins, without an ending that another form of it may not have."""
-    return word[: max(SHORTEST_STEM, len(word) - len(word) // 3)]
+    """Return a word without its ending."""
+    return word[: max(MIN_STEM, len(word) - len(word) // 3)]
 
 
 def _merged(hits: Sequence[Hit]) -> Hit:
-    """Return one hit for those of several words in the same text."""
+    """Merge the hits of several words in the same text."""
     places = sorted({place for hit in hits for place in hit.match.places})
     score = sum(hit.match.score for hit in hits)
     return Hit(hits[0].number, hits[0].text, Match(score, tuple(places)))
 
 
 def _begins_word(word: str, text: str) -> bool:
-    """Tell whether a word of a text begins with this one; signs may be anywhere."""
+    """Return whether a word of a text starts with this one; symbols may be anywhere."""
     found = (place.start() for place in re.finditer(re.escape(word), folded(text)))
     return any(not word[0].isalnum() or begins(text, place) for place in found)
 
 
 def _is_near(hit: Hit, words: Sequence[str], is_prose: bool) -> bool:
-    """Tell whether each word is in a hit as it is, or abbreviates it.
+    """Return whether a hit contains each word, or its name is abbreviated by it.
 
-    The letters of any word are somewhere in a sentence, and short words are in the middle of
-    others: outside of its name, a word of the sentence has to begin so.
+    Sentences contain the letters of any word, and short words inside of others: in a description a
+    word must start with the query's.
     """
     whole = name_of(hit.text) if is_prose else hit.text
     text = folded(whole)
     for word in words:
         if word not in text and not (is_prose and _begins_word(word, hit.text)):
             found = match((word,), whole)
-            if found is None or found.score < LEAST_LETTER * len(word):
+            if found is None or found.score < MIN_LETTER_SCORE * len(word):
                 return False
     return True

@@ -1,4 +1,4 @@
-"""Many texts, and the search for those that fit what was typed, in small pieces of work."""
+"""Search index of many texts, which works in small slices."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,20 +8,20 @@ from msgspec import Struct
 from bertviewer.charts.labels import shortened, visible
 from bertviewer.ui.palette.matching import Match, folded, match
 
-LONGEST = 2_000
-"""Letters of a text; a longer one is cut. A section of the guide has up to 1,500."""
-PIECE = 2_000
-"""Texts that are looked at before others have their turn."""
-MOST = 250
-"""So many of all that fit are ranked; there are never more in sight."""
+MAX_TEXT = 2_000
+"""Characters of a text; a longer one is cut. A section of the guide has up to 1,500."""
+SLICE = 2_000
+"""Texts per slice."""
+MAX_HITS = 250
+"""Texts that are ranked."""
 
 _NUMBERS = re.compile(r"(\d+)")
-_BEGUN, _PART, _SCATTERED = range(3)
-"""How a word is in a text: from a beginning on, anywhere, or in its letters alone."""
+_START, _INSIDE, _SCATTERED = range(3)
+"""Where a text has a word: at the start of a word, anywhere, or only its letters in order."""
 
 
 class Hit(Struct, frozen=True):
-    """A text that fits, by its number, and how."""
+    """A matching text and its number."""
 
     number: int
     text: str
@@ -29,32 +29,31 @@ class Hit(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[int, int]:
-        """What sorts hits: the best first, the shorter first of those that fit equally."""
+        """Sort key: the best score first, then the shorter text."""
         return -self.match.score, len(self.text)
 
 
 class SearchIndex:
-    """Texts as they are shown and searched, numbered as they were given.
+    """Numbered texts, searched by form.
 
-    Those that differ by their numbers alone, as the same part of all layers, are looked through
-    once for all: 100,000 tensors are a few dozen such forms. Which texts have a number in them is
-    noted beforehand.
+    Texts that differ only in numbers, as the same module of all layers, have one form: 100,000
+    tensors have a few dozen. Numbers are looked up in an inverted index.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._given = texts
         self.texts: list[str] = []
         self._small: list[str] = []
-        self._forms: dict[str, list[int]] = {}  # the texts of each, the shortest first
+        self._forms: dict[str, list[int]] = {}  # their texts, the shortest first
         self._form_of: list[str] = []  # of each text
-        self._with: dict[str, list[int]] = {}  # the texts that have a number in them
+        self._by_number: dict[str, list[int]] = {}  # texts by the numbers in them
         self._is_ready = False
 
     def prepare(self) -> Iterator[None]:
-        """Get ready, in pieces; ``find`` does it where it was not done before."""
+        """Build the index in slices; ``find`` does it if it was not done before."""
         while len(self.texts) < len(self._given):
             first = len(self.texts)
-            shown = [_shown(text) for text in self._given[first : first + PIECE]]
+            shown = [_shown(text) for text in self._given[first : first + SLICE]]
             small = list(map(folded, shown))
             for number, text in enumerate(small, first):
                 pieces = _NUMBERS.split(text)
@@ -62,7 +61,7 @@ class SearchIndex:
                 self._forms.setdefault(form, []).append(number)
                 self._form_of.append(form)
                 for found in dict.fromkeys(pieces[1::2]):
-                    self._with.setdefault(found, []).append(number)
+                    self._by_number.setdefault(found, []).append(number)
             self.texts += shown
             self._small += small
             yield
@@ -74,10 +73,10 @@ class SearchIndex:
             yield
 
     def find(self, words: tuple[str, ...], found: list[Hit]) -> Iterator[None]:
-        """Add the texts that fit best to ``found``, in pieces; without words the first ones."""
+        """Append the best matches to ``found`` in slices; without words the first texts."""
         yield from self.prepare()
         if not words:
-            first = enumerate(self.texts[:MOST])
+            first = enumerate(self.texts[:MAX_HITS])
             found += [Hit(number, text, Match(0, ())) for number, text in first]
             return
         ranked: tuple[list[int], ...] = ([], [], [])
@@ -86,40 +85,40 @@ class SearchIndex:
         for numbers in ranked:
             numbers.sort(key=lambda n: len(self._small[n]))
             yield
-        # Layer 3 is not 13 and not 384, where there is a layer 3.
-        tiers = ranked[:1] if ranked[_BEGUN] and any(map(_NUMBERS.search, words)) else ranked
-        best = [number for numbers in tiers for number in numbers][:MOST]
+        # If there is a layer 3, neither 13 nor 384 is listed.
+        tiers = ranked[:1] if ranked[_START] and any(map(_NUMBERS.search, words)) else ranked
+        best = [number for numbers in tiers for number in numbers][:MAX_HITS]
         for number in best:
             text = self.texts[number]
             if (fits := match(words, text, self._small[number])) is not None:
                 found.append(Hit(number, text, fits))
 
     def _look(self, words: tuple[str, ...], ranked: tuple[list[int], ...]) -> Iterator[None]:
-        """Put the numbers of what fits where it belongs, by the word that fits it least."""
+        """Sort the matching texts into ``ranked`` by their worst matching word."""
         of_forms = [_Word(word) for word in words if not _NUMBERS.search(word)]
         of_texts = [_Word(word) for word in words if _NUMBERS.search(word)]
         if of_texts:
             yield from self._look_up(of_forms, of_texts, ranked)
-            if ranked[_BEGUN]:
+            if ranked[_START]:
                 return
             for numbers in ranked:
-                numbers.clear()  # they are found again, and others with them
+                numbers.clear()  # found again below
         forms: list[list[int]] = []
         for count, (form, numbers) in enumerate(self._forms.items(), 1):
-            if count % PIECE == 0:
+            if count % SLICE == 0:
                 yield
             how = _how(of_forms, form)
             if how is not None and not of_texts:
-                ranked[how].extend(numbers[:MOST])
+                ranked[how].extend(numbers[:MAX_HITS])
             elif how is not None:
                 forms.append(numbers)
-                for piece in _pieces(numbers):
+                for piece in _slices(numbers):
                     self._look_at(piece, of_texts, how, ranked)
                     yield
         if any(ranked):
-            return  # letters of a word with a number in it are scattered over very much
+            return  # scattered letters of a word with a number would match too much
         for numbers in forms:
-            for piece in _pieces(numbers):
+            for piece in _slices(numbers):
                 fits = [n for n in piece if _how(of_texts, self._small[n]) is not None]
                 ranked[_SCATTERED].extend(fits)
                 yield
@@ -127,23 +126,23 @@ class SearchIndex:
     def _look_up(
         self, of_forms: Sequence["_Word"], of_texts: list["_Word"], ranked: tuple[list[int], ...]
     ) -> Iterator[None]:
-        """Look at those alone that have all numbers of the words as they are."""
+        """Search only the texts that contain all numbers of the words."""
         wanted = {number for word in of_texts for number in _NUMBERS.findall(word.text)}
-        fewest = min((self._with.get(number, []) for number in wanted), key=len)
+        fewest = min((self._by_number.get(number, []) for number in wanted), key=len)
         hows: dict[str, int | None] = {}
-        for piece in _pieces(fewest):
+        for piece in _slices(fewest):
             for number in piece:
                 form = self._form_of[number]
                 if form not in hows:
                     hows[form] = _how(of_forms, form)
-            fits = [number for number in piece if hows[self._form_of[number]] == _BEGUN]
-            self._look_at(fits, of_texts, _BEGUN, ranked)
+            fits = [number for number in piece if hows[self._form_of[number]] == _START]
+            self._look_at(fits, of_texts, _START, ranked)
             yield
 
     def _look_at(
         self, numbers: list[int], words: list["_Word"], how: int, ranked: tuple[list[int], ...]
     ) -> None:
-        """Put those where they belong that have the words in them as they are."""
+        """Sort the texts that contain the words into ``ranked``."""
         small = self._small
         for word in words:
             numbers = [n for n in numbers if word.text in small[n]]
@@ -152,43 +151,43 @@ class SearchIndex:
             begun = [n for n in begun if word.begun.search(small[n])]
         ranked[how].extend(begun)
         others = set(numbers).difference(begun)
-        ranked[max(how, _PART)].extend([n for n in numbers if n in others][:MOST])
+        ranked[max(how, _INSIDE)].extend([n for n in numbers if n in others][:MAX_HITS])
 
 
 class _Word:
-    """A word that was typed, and how to tell how it is in a text."""
+    """A word of the query, with its patterns."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         before = r"(?<!\d)" if text[0].isdigit() else r"(?<![^\W_])"
         after = r"(?!\d)" if text[-1].isdigit() else ""
         self.begun = re.compile(before + re.escape(text) + after)
-        # A second way to find the letters is never tried: the first one that is there is enough.
+        # Possessive quantifiers: the first way to find the letters is enough.
         letters = "".join(f"[^{c}]*+{c}" for c in map(re.escape, text))
         self._scattered = re.compile(letters, re.DOTALL)
 
-    def how(self, text: str) -> int | None:
-        """Return how it is in a text, ``None`` if it is not."""
+    def rank_in(self, text: str) -> int | None:
+        """Return where a text has the word, ``None`` if it has not."""
         if self.text in text:
-            return _BEGUN if self.begun.search(text) else _PART
+            return _START if self.begun.search(text) else _INSIDE
         return _SCATTERED if self._scattered.match(text) else None
 
 
 def _how(words: Sequence[_Word], text: str) -> int | None:
-    """Return how the word is in a text that fits it least, ``None`` if one does not."""
-    worst = _BEGUN
+    """Return the worst of all words, ``None`` if one is missing."""
+    worst = _START
     for word in words:
-        how = word.how(text)
+        how = word.rank_in(text)
         if how is None:
             return None
         worst = max(worst, how)
     return worst
 
 
-def _pieces(numbers: list[int]) -> Iterator[list[int]]:
-    return (numbers[first : first + PIECE] for first in range(0, len(numbers), PIECE))
+def _slices(numbers: list[int]) -> Iterator[list[int]]:
+    return (numbers[first : first + SLICE] for first in range(0, len(numbers), SLICE))
 
 
 def _shown(text: str) -> str:
-    cut = shortened(text, LONGEST)
+    cut = shortened(text, MAX_TEXT)
     return cut if cut.isprintable() else visible(cut)

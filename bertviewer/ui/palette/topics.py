@@ -1,4 +1,4 @@
-"""Topics of the open model that the palette finds: heads, symbols, keys, questions, help."""
+"""Topics of the open model for the palette: heads, symbols, totals, keys and questions."""
 
 import json
 import re
@@ -30,16 +30,16 @@ from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.state.pages import Page, Question
 from bertviewer.ui.state.workspace import Workspace
 
-MOST_HEADS = 20_000
-MOST_MODULES = 300
-"""Modules of different classes or names that formulas and questions are asked of."""
-LONGEST_VALUE = 40
+MAX_HEADS = 20_000
+MAX_MODULES = 300
+"""Modules of different classes or names whose formulas and questions are listed."""
+MAX_VALUE = 40
 
 _CALL = re.compile(r"op\(([^()]*)\)")
 
 
 class Topic(Struct, frozen=True):
-    """What can be found: its name, what is said of it, and what choosing it does."""
+    """A result: its name, its description, and what choosing it does."""
 
     name: str
     about: str
@@ -47,11 +47,11 @@ class Topic(Struct, frozen=True):
 
 
 def heads(architecture: Architecture, workspace: Workspace, first: str) -> Iterator[Topic]:
-    """Yield each head of each attention, those of the attention at ``first`` before others."""
+    """Yield the heads of all attention modules, those of the one at ``first`` first."""
     nodes = {node.path: node for node in architecture.modules}
     paths = sorted(attention_paths(architecture), key=lambda path: path != first)
     counts = {path: heads_in(architecture, nodes[path]) for path in paths}
-    if sum(counts.values()) > MOST_HEADS:
+    if sum(counts.values()) > MAX_HEADS:
         return
     for path in paths:
         layer = _layer_name(path)
@@ -62,7 +62,7 @@ def heads(architecture: Architecture, workspace: Workspace, first: str) -> Itera
 
 
 def symbols(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
-    """Yield the symbols of counting formulas, and then those of the modules' forward formulas."""
+    """Yield the symbols of parameter counts, then those of forward formulas."""
     for symbol in architecture.symbols:
         if symbol.name != symbol.key:
             about = f"{symbol.key} = {symbol.value:,}, {symbol.meaning}"
@@ -83,7 +83,7 @@ def symbols(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]
 
 
 def plain_symbol(symbol: str) -> str:
-    """Return a symbol of Typst's mathematics as it is typed: W_"word" as W_word."""
+    """Return a Typst symbol as plain text: W_"word" as W_word."""
     return _CALL.sub(r"\1", symbol).replace('"', "").replace("^top", "ᵀ")
 
 
@@ -91,7 +91,7 @@ def keys(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
     """Yield the keys of the configuration."""
     meanings = {symbol.key: symbol.meaning for symbol in architecture.symbols}
     for key, value in architecture.whole_config.items():
-        written = shortened(json.dumps(value, ensure_ascii=False, default=str), LONGEST_VALUE)
+        written = shortened(json.dumps(value, ensure_ascii=False, default=str), MAX_VALUE)
         meaning = meanings.get(key) or KEY_MEANINGS.get(key, "")
         about = ", ".join(filter(None, (written, meaning)))
         yield Topic(key, about, partial(_show_key, workspace, key))
@@ -100,7 +100,7 @@ def keys(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
 def figures(
     architecture: Architecture, run: ActivationRun | None, workspace: Workspace
 ) -> Iterator[Topic]:
-    """Yield numbers and properties of the model as a whole."""
+    """Yield numbers and properties of the whole model."""
     root = architecture.root
     counted = tensors_text(architecture.parameters)
     shown: list[tuple[str, str, Page]] = [
@@ -137,7 +137,7 @@ def figures(
 def _costs(
     architecture: Architecture, values: Mapping[str, int], workspace: Workspace
 ) -> Iterator[Topic]:
-    """Yield the parts with the most multiply-adds, and what one head has."""
+    """Yield the parts with the most multiply-adds, and the size of a head."""
     parts = part_costs(architecture, "", values)
     whole = sum(part.macs for part in parts)
     names = (
@@ -166,7 +166,7 @@ def _costs(
 
 
 def _attention(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
-    """Yield how long a text can be, and whether tokens see later ones."""
+    """Yield the context length, and whether attention is causal."""
     room = position_table_length(architecture)
     if room is not None:
         yield Topic(
@@ -193,14 +193,14 @@ def _causal() -> str:
 
 
 def _stack(path: str) -> tuple[str, ...]:
-    """Return the path of an attention in any layer of its stack."""
+    """Return a path without layer numbers, which identifies its stack."""
     return tuple("" if part.isdecimal() else part for part in path.split("."))
 
 
 def questions(
     architecture: Architecture, run: ActivationRun | None, workspace: Workspace
 ) -> Iterator[Topic]:
-    """Yield what people ask of the modules and, once there is a run, of its views."""
+    """Yield common questions about the modules and, with a run, about its views."""
     asked: set[str] = set()
     for node in _different(architecture):
         for answer in answers_for_module(architecture, node, run):
@@ -219,19 +219,19 @@ def questions(
 
 
 def _different(architecture: Architecture) -> Iterator[ModuleNode]:
-    """Yield the first module of each class and name: others are asked the same."""
+    """Yield the first module of each class and name; others have the same questions."""
     seen: set[tuple[str, str]] = set()
     for node in architecture.modules:
         kind = node.class_name, "" if node.name.isdecimal() else node.name
         if kind not in seen:
             seen.add(kind)
             yield node
-            if len(seen) == MOST_MODULES:
+            if len(seen) == MAX_MODULES:
                 return
 
 
 def _layer_name(path: str) -> str:
-    """Return the layer of a module in words: "decoder layer 3"; "" outside of all layers."""
+    """Return the name of a module's layer, as "decoder layer 3"; "" outside of layers."""
     layer = outermost_layer(path)
     if layer is None:
         return ""

@@ -132,7 +132,7 @@ class AllHeads(RunView[object]):
 
     def _ranked(self) -> tuple[RankedHead, ...]:
         """Return the current run's heads, highest values first."""
-        current = self.workspace.runs.watched
+        current = self.workspace.runs.current
         return () if current is None else ranked_heads(self._measures(current), self.measure)
 
     def _measures(self, recorded: RecordedRun) -> dict[AttentionLayer, HeadMeasures]:

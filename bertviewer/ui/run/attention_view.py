@@ -79,7 +79,7 @@ class AttentionView(RunView[RunResults[RunAttention]]):
 
     @override
     def query(self) -> Query[RunResults[RunAttention]] | Notice | None:
-        current, architecture = self.workspace.runs.watched, self.workspace.architecture
+        current, architecture = self.workspace.runs.current, self.workspace.architecture
         if current is None or architecture is None:
             return None
         if self._layers_of is not current:

@@ -46,9 +46,9 @@ class HistogramView(RunView[RunResults[Histogram | None]]):
     @override
     def query(self) -> Query[RunResults[Histogram | None]] | Notice | None:
         runs = self.workspace.runs
-        self._log.setEnabled(runs.watched_a is None or runs.comparison == "overlay")
+        self._log.setEnabled(runs.baseline is None or runs.comparison == "overlay")
         b, a = self._activations()
-        if runs.watched is not None and b is None:
+        if runs.current is not None and b is None:
             return Notice(self._not_called_text(), self._select_called_action())
         bounds = common_range(one.statistics for one in (b, a) if one is not None)
         key = self._path, bounds
@@ -76,7 +76,7 @@ class HistogramView(RunView[RunResults[Histogram | None]]):
 
     def _activations(self) -> tuple[ModuleActivation | None, ModuleActivation | None]:
         """Return what the current run and the baseline recorded of the module."""
-        run, baseline = self.workspace.runs.run, self.workspace.runs.watched_a
+        run, baseline = self.workspace.runs.run, self.workspace.runs.baseline
         return (
             None if run is None else run.activation(self._path),
             None if baseline is None else baseline.run.activation(self._path),

@@ -92,7 +92,7 @@ class TokenNormsPanel(ChartPanel):
         """Show one feature of the hidden states."""
         self.set_title(
             self.tr("Feature {0} by layer").format(feature),
-            self._states_tip(self._workspace.runs.watched),
+            self._states_tip(self._workspace.runs.current),
         )
         self._draw(feature, lambda recorded: feature_grid(recorded.run, feature), partners)
 
@@ -114,7 +114,7 @@ class TokenNormsPanel(ChartPanel):
         self, what: object, make: Callable[[RecordedRun], GridChart], partners: Alignment
     ) -> None:
         runs, before = self._workspace.runs, self._drawn
-        b, a = runs.watched, runs.watched_a
+        b, a = runs.current, runs.baseline
         self._drawn = b, a, runs.comparison, what
         if b is not None and self._drawn != before:
             self.show_charts(make(b), None if a is None else make(a), partners)
@@ -174,7 +174,7 @@ class OutlierBar(QWidget):
 
     def refresh(self) -> None:
         """Request the outliers of the current run."""
-        current = self._workspace.runs.watched
+        current = self._workspace.runs.current
         if current is not None:
             self._request.want(current, partial(jobs.outliers_job, current.run))
 

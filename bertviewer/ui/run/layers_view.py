@@ -109,7 +109,7 @@ class LayersView(RunView[object]):
             self._show()
 
     def _show(self) -> None:
-        current = self.workspace.runs.watched
+        current = self.workspace.runs.current
         if current is None:
             return
         feature = self._feature(current)
@@ -124,7 +124,7 @@ class LayersView(RunView[object]):
         self.workspace.deferred.add(self._show_grid)
 
     def _show_grid(self) -> None:
-        current = self.workspace.runs.watched
+        current = self.workspace.runs.current
         if current is None or self._norms in self._waiting:
             return
         feature = self._feature(current)
@@ -197,7 +197,7 @@ class LayersView(RunView[object]):
         def chart(recorded: RecordedRun) -> LineChart:
             classes = self._controls.chosen_classes(token_classes(recorded.run))
             # The baseline's limits would be drawn over the current run's, without their band.
-            levels = self._outliers.levels if recorded is self.workspace.runs.watched else ()
+            levels = self._outliers.levels if recorded is self.workspace.runs.current else ()
             return feature_chart(recorded.run, feature, classes, levels)
 
         self._layers.show_charts(*self._of_both(chart))

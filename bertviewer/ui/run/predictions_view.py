@@ -108,13 +108,13 @@ class PredictionsView(RunView[object]):
 
     def _show_classes(self, b: Scored, architecture: Architecture) -> None:
         runs = self.workspace.runs
-        shown = runs.watched, runs.watched_a, runs.comparison
+        shown = runs.current, runs.baseline, runs.comparison
         if shown == self._shown:
             # 512 tokens take a while to draw.
             self._classes.mark_token()
             return
         self._shown = shown
-        baseline = runs.watched_a
+        baseline = runs.baseline
         other = None if baseline is None else classification(baseline.run, architecture)
         a = None if baseline is None or other is None else (baseline.run, other)
         self._classes.show_scores(b, a, self.partners())
@@ -126,7 +126,7 @@ class PredictionsView(RunView[object]):
         self._classes.forget()
 
     def _on_comparison(self) -> None:
-        if self.workspace.runs.watched_a is None:
+        if self.workspace.runs.baseline is None:
             self._forget()
 
     def _random_text(self, run: ActivationRun, has_words: bool, scores: ClassScores | None) -> str:

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 from typing_extensions import override
 
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.layouts import hbox, named
 
@@ -58,7 +58,7 @@ class RunButton(QWidget):
         again.setEnabled(not next_run.lacking)
         again.triggered.connect(workspace.run_next)
         baseline = named(menu.addAction(self.tr("Set as baseline (A)")), "keepChoice")
-        baseline.setEnabled(runs.watched is not None and runs.watched is not runs.watched_a)
+        baseline.setEnabled(runs.current is not None and runs.current is not runs.baseline)
         baseline.triggered.connect(runs.keep)
         menu.addSeparator()
         group = QActionGroup(menu)

@@ -84,7 +84,7 @@ class RunView(DataView[Result]):
         Results that the view has for the same key and one of these runs are used again.
         """
         runs = self.workspace.runs
-        current, baseline = runs.watched, runs.watched_a
+        current, baseline = runs.current, runs.baseline
         if current is None:
             return None
         if current.capture is None:
@@ -107,7 +107,7 @@ class RunView(DataView[Result]):
 
     def partners(self, rows: bool = False, columns: bool = True) -> Alignment:
         """Return which tokens of the baseline and of the current run are the same."""
-        a, b = self.workspace.runs.watched_a, self.workspace.runs.run
+        a, b = self.workspace.runs.baseline, self.workspace.runs.run
         pairs = () if a is None or b is None else align(a.run.tokens, b.tokens)
         return Alignment(pairs, pairs if rows else None, pairs if columns else None)
 
@@ -180,7 +180,7 @@ class RunCache(QObject, Generic[Key, Value]):
     def request(self, keys: Sequence[Key]) -> bool:
         """Return whether the values of all keys are known; if not, request them."""
         self._keys = tuple(keys)
-        current = self._runs.watched
+        current = self._runs.current
         if current is not None and current.capture is None and keys:
             self.failed.emit(from_file_notice(self._view.workspace))
             return False

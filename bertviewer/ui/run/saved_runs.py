@@ -14,7 +14,7 @@ from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import RUNS_SUFFIX, parse_source
 from bertviewer.core.util.errors import UserError
 from bertviewer.ui.settings.translation import translate
-from bertviewer.ui.state.weights_text import weights_words
+from bertviewer.ui.state.runs import weights_text
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.widgets.labels import plain_label
 from bertviewer.ui.widgets.layouts import hbox, named
@@ -77,7 +77,7 @@ class SavedRunBanner(QWidget):
         self.hide()
 
     def _update(self) -> None:
-        current, saved = self._workspace.runs.watched, self._workspace.runs.saved
+        current, saved = self._workspace.runs.current, self._workspace.runs.saved
         is_saved = current is not None and current.capture is None
         self.setVisible(is_saved)
         if is_saved and saved is not None:
@@ -85,11 +85,11 @@ class SavedRunBanner(QWidget):
                 "Loaded from a file: a run of {0} ({1}, {2}), saved {3}. Its statistics are as "
                 "recorded; further details need its model."
             )
-            model, weights = saved.model, weights_words(saved.run.source)
+            model, weights = saved.model, weights_text(saved.run.source)
             self._text.setText(text.format(model.name, model.task, weights, _date(saved.saved)))
 
     def _on_open(self) -> None:
-        saved, current = self._workspace.runs.saved, self._workspace.runs.watched
+        saved, current = self._workspace.runs.saved, self._workspace.runs.current
         if saved is None or current is None:
             return
         try:
@@ -111,7 +111,7 @@ class SavedRunBanner(QWidget):
         if self._workspace.source.name == saved.model.name and paths >= {
             module.path for module in recorded.run.modules
         }:
-            self._workspace.runs.watched_a = recorded
+            self._workspace.runs.baseline = recorded
             self._workspace.runs.comparison_changed.emit()
 
 

@@ -17,7 +17,7 @@ from bertviewer.charts.theme import GRID
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.ui.run.run_button import RunButton
 from bertviewer.ui.run.token_count import TokenCounter, TokenCountLabel
-from bertviewer.ui.state.sentence_history import SentenceEdit
+from bertviewer.ui.state.run_input import SentenceEdit
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.widgets.buttons import flat_button
@@ -286,4 +286,4 @@ class SetBaselineButton(QPushButton):
 
     def _update(self) -> None:
         runs = self._workspace.runs
-        self.setEnabled(runs.watched is not None and runs.watched is not runs.watched_a)
+        self.setEnabled(runs.current is not None and runs.current is not runs.baseline)

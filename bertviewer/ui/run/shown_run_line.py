@@ -13,8 +13,7 @@ from bertviewer.core.util.text import isolated
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.run.notes import run_notes
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP
-from bertviewer.ui.state.model_comparison import short_name
-from bertviewer.ui.state.weights_text import weights_words
+from bertviewer.ui.state.runs import short_name, weights_text
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.views.staleness import why_stale
@@ -85,7 +84,7 @@ class ShownRunLine(QFrame):
     @property
     def min_width(self) -> int:
         """Pixels for everything that the sentence bar and the tokens do not show anyway."""
-        has_baseline = self._workspace.runs.watched_a is not None
+        has_baseline = self._workspace.runs.baseline is not None
         needed = 0 if has_baseline else MIN_WIDTH
         if self.stale:
             buttons = self._again.sizeHint().width()
@@ -127,7 +126,7 @@ class ShownRunLine(QFrame):
         self._notes.setMinimumWidth(self._min_note_width(notes))
         self._notes.setVisible(bool(notes))
         # The sentence gets what the notes leave; with a baseline it shares that with its bar.
-        is_alone = workspace.runs.watched_a is None
+        is_alone = workspace.runs.baseline is None
         horizontal = QSizePolicy.Policy.Ignored if is_alone else QSizePolicy.Policy.Preferred
         self._shown.setSizePolicy(horizontal, QSizePolicy.Policy.Preferred)
         self._shown.setMinimumWidth(MIN_WIDTH if is_alone else 0)
@@ -167,14 +166,14 @@ class BaselineBar(QWidget):
         self._models = flat_button(
             "showComparison", self.tr("Models"), self.tr("Compare both models")
         )
-        self._models.clicked.connect(workspace.comparison.window_wanted)
+        self._models.clicked.connect(workspace.comparison.window_requested)
         hbox((self._name, 1), self._models, self._comparison, remove, parent=self, spacing=2)
         workspace.comparison.changed.connect(self._update)
         workspace.runs.comparison_changed.connect(self._update)
         self._update()
 
     def _update(self) -> None:
-        baseline = self._workspace.runs.watched_a
+        baseline = self._workspace.runs.baseline
         self.setVisible(baseline is not None)
         self._models.setVisible(bool(self._workspace.comparison.other))
         if baseline is not None:
@@ -189,7 +188,7 @@ def _description(run: ActivationRun) -> str:
     parts = [f"“{isolated(' '.join(_text(run.sentence).split()))}”", short_name(source.name)]
     if source.task != "base":
         parts.append(source.task)
-    parts.append(weights_words(source))
+    parts.append(weights_text(source))
     if run.device != "cpu":
         parts.append(run.device)
     return " · ".join(parts)

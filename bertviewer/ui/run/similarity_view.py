@@ -92,7 +92,7 @@ class SimilarityView(RunView[object]):
         self._drawn = None
 
     def _show_tokens(self) -> None:
-        run, baseline = self.workspace.runs.run, self.workspace.runs.watched_a
+        run, baseline = self.workspace.runs.run, self.workspace.runs.baseline
         wanted = self._state.state, self._fixed_scale.isChecked()
         if run is None or wanted[0] >= len(run.hidden_states) or wanted == self._drawn:
             return
@@ -286,7 +286,7 @@ class PairPanel(QWidget):
         self.set_other(next((found[0][0] for found in others if found), token))
 
     def _offer_words(self, run: ActivationRun) -> None:
-        baseline = self._workspace.runs.watched_a
+        baseline = self._workspace.runs.baseline
         self._words = same_words(run, None if baseline is None else baseline.run)
         form = "{0} ({1} ↔ {2})" if baseline is None else "{0} ({1} ↔ A {2})"
         self._same.clear()
@@ -296,7 +296,7 @@ class PairPanel(QWidget):
 
     def _choose_word(self, run: ActivationRun, token: int) -> None:
         """Choose the word that contains the selected token, or another token of the same id."""
-        is_pair = self._workspace.runs.watched_a is None  # and both places are in this run
+        is_pair = self._workspace.runs.baseline is None  # and both places are in this run
         places = [(*w.first.tokens, *(w.second.tokens if is_pair else ())) for w in self._words]
         containing = [n for n, tokens in enumerate(places) if token in tokens]
         token_id = run.tokens[token].id
@@ -316,7 +316,7 @@ class PairPanel(QWidget):
             self._show_tokens(run)
 
     def _show_word(self, run: ActivationRun) -> None:
-        baseline, chosen = self._workspace.runs.watched_a, self._same.currentIndex()
+        baseline, chosen = self._workspace.runs.baseline, self._same.currentIndex()
         if self._words:
             name, other = self._same.itemText(chosen), None if baseline is None else baseline.run
             self._panel.show_charts(word_chart(run, self._words[chosen], name, other))
@@ -344,10 +344,10 @@ class PairPanel(QWidget):
         partners = [self._partners.in_a.get(place) for place in (token, other)]
         label = f"{token_name(run, token, partners[0])} – {token_name(run, other, partners[1])}"
         a: LineChart | None = None
-        if runs.watched_a is not None:
+        if runs.baseline is not None:
             match partners:
                 case [int(first), int(second)]:
-                    a = pair_chart(runs.watched_a.run, first, second, label)
+                    a = pair_chart(runs.baseline.run, first, second, label)
             if a is None and runs.comparison == "difference":
                 self._panel.show_message(
                     self.tr("These tokens are not in A."), show_both_action(self._workspace)

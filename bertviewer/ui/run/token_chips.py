@@ -36,7 +36,7 @@ from bertviewer.core.util.text import isolated
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.run.token_table import TOKEN, TokenModel, continues_word
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 from bertviewer.ui.widgets.labels import plain_tooltip
 from bertviewer.ui.widgets.table_export import add_copy_actions
 from bertviewer.ui.widgets.tables import Index

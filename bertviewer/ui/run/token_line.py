@@ -98,7 +98,7 @@ class TokenLine(QWidget):
         return frozenset(name for name in MEASURES if not missing.get(name))
 
     def _color(self) -> None:
-        current, name = self._workspace.runs.watched, self._choice.name
+        current, name = self._workspace.runs.current, self._choice.name
         for other, request in self._requests.items():
             if other != name:
                 request.cancel()

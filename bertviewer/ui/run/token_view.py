@@ -92,7 +92,7 @@ class TokenView(RunView[object]):
             return
         partner = self.partners().in_a
         title = token_title(run, token)
-        if self.workspace.runs.watched_a is not None and token not in partner:
+        if self.workspace.runs.baseline is not None and token not in partner:
             title = self.tr("{0}: not in A").format(title)
         self._title.setText(title)
         self._nearest.setText(self._nearest_text(run, token))
@@ -112,7 +112,7 @@ class TokenView(RunView[object]):
     ) -> list[_Content]:
         runs = self.workspace.runs
         b, a = path_charts(run, traced), self._baseline_charts(traced, partner)
-        comparison = None if runs.watched_a is None else runs.comparison
+        comparison = None if runs.baseline is None else runs.comparison
         contents: list[_Content] = []
         for kind in CHARTS:
             if kind.is_cosine and not run.hidden_states:
@@ -133,7 +133,7 @@ class TokenView(RunView[object]):
             for one in traced
             if one.token in partner
         ]
-        baseline = self.workspace.runs.watched_a
+        baseline = self.workspace.runs.baseline
         return path_charts(baseline.run, found) if baseline is not None and found else None
 
     def _show(self, wanted: list[_Content]) -> None:
@@ -148,7 +148,7 @@ class TokenView(RunView[object]):
             self._shown[number] = wanted
             if not isinstance(wanted, str):
                 self._panels[number].show_charts(*wanted[:2])
-            elif self.workspace.runs.watched_a is not None:
+            elif self.workspace.runs.baseline is not None:
                 self._panels[number].show_message(wanted, show_both_action(self.workspace))
             else:
                 title = self.tr("Show the histogram")

@@ -145,7 +145,7 @@ class VectorsPanel(SentencePanel[SentenceComparison]):
 
     @override
     def query(self) -> Query[SentenceComparison] | Notice | None:
-        current, texts = self.workspace.runs.watched, self._texts()
+        current, texts = self.workspace.runs.current, self._texts()
         self._sentences.setText(
             " · ".join(f"“{isolated(' '.join(text.split()))}”" for text in texts)
         )
@@ -173,7 +173,7 @@ class VectorsPanel(SentencePanel[SentenceComparison]):
         self.show_busy(self.tr("Running both sentences and the unrelated ones…"))
 
     def _texts(self) -> tuple[str, ...]:
-        run, baseline = self.workspace.runs.run, self.workspace.runs.watched_a
+        run, baseline = self.workspace.runs.run, self.workspace.runs.baseline
         if run is None:
             return ()
         if run.sentence.pair is not None:
@@ -211,7 +211,7 @@ class PaddingPanel(SentencePanel[Padding]):
 
     @override
     def query(self) -> Query[Padding] | Notice | None:
-        current = self.workspace.runs.watched
+        current = self.workspace.runs.current
         if current is None or self.workspace.architecture is None:
             return None
         if self._run is not current:
@@ -241,7 +241,7 @@ class PaddingPanel(SentencePanel[Padding]):
     @override
     def release(self) -> None:
         super().release()
-        if self._run is not self.workspace.runs.watched:
+        if self._run is not self.workspace.runs.current:
             self._run = None
 
     def _offer_lengths(self, current: RecordedRun) -> None:

@@ -81,7 +81,7 @@ class WordsPanel(RunView[RunResults[Predictions | None]]):
     @override
     def query(self) -> Query[RunResults[Predictions | None]] | Notice | None:
         runs, architecture = self.workspace.runs, self.workspace.architecture
-        current, token = runs.watched, self.workspace.selection.token
+        current, token = runs.current, self.workspace.selection.token
         if current is None or token is None or architecture is None:
             return None
         self._show_masks(mask_positions(current.run, architecture))
@@ -97,14 +97,14 @@ class WordsPanel(RunView[RunResults[Predictions | None]]):
                 ),
             )
         positions = {current: token}
-        if runs.watched_a is not None and token in (partner := self.partners().in_a):
-            positions[runs.watched_a] = partner[token]
+        if runs.baseline is not None and token in (partner := self.partners().in_a):
+            positions[runs.baseline] = partner[token]
         key = tuple(positions.items())
         return self.query_runs(key, partial(jobs.predictions_job, positions))
 
     @override
     def draw(self, result: RunResults[Predictions | None]) -> None:
-        run, baseline = self.workspace.runs.run, self.workspace.runs.watched_a
+        run, baseline = self.workspace.runs.run, self.workspace.runs.baseline
         architecture, b, a = self.workspace.architecture, result.b, result.a
         if run is None or architecture is None or b is None:
             return

@@ -1,1 +1,4 @@
-"""Persistent settings, recent models and the language of the window."""
+"""Stored settings, recent models, and the language of the window.
+
+``settings`` reads and writes them; ``translation`` translates texts.
+"""

@@ -1,4 +1,4 @@
-"""The window's language: what translates texts, and what marks those in tables for it."""
+"""Translation of texts, and the mark for texts in tables."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +12,12 @@ from bertviewer.core.util.files import resources_folder
 def install_translations(
     application: QCoreApplication, languages: Sequence[str], folder: Path | None = None
 ) -> None:
-    """Have the program speak the first of these languages that it has: English, or a catalogue's.
-
-    Qt's own words, those of its dialogs, come in the same language.
+    """Install the first of these languages that is English or has a catalogue, also for Qt's texts.
 
     Args:
-        application: what the texts are shown by.
-        languages: as ``QLocale.uiLanguages()`` has them ("zh-Hans-CN", "zh"), the dearest first.
-        folder: where the catalogues are, ``None`` for those that come with the program.
+        application: the application.
+        languages: as in ``QLocale.uiLanguages()`` ("zh-Hans-CN", "zh"), the preferred one first.
+        folder: the folder of the catalogues, ``None`` for the installed ones.
     """
     where = resources_folder() / "translations" if folder is None else folder
     for language in languages:
@@ -39,7 +37,7 @@ def install_translations(
 
 
 def translate(context: str, text: str) -> str:
-    """Return a text in the language of the program, English if nothing translates it."""
+    """Return a text in the installed language, or in English without a translation."""
     return QCoreApplication.translate(context, text)
 
 

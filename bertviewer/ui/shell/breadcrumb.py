@@ -1,4 +1,4 @@
-"""The selected module's path, each part of it a link, with what stands beside it."""
+"""Breadcrumb: the path of the selected module, with a menu of siblings for each part."""
 
 from functools import partial
 
@@ -6,6 +6,7 @@ from msgspec import Struct
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
+from typing_extensions import override
 
 from bertviewer.charts.labels import shortened, visible
 from bertviewer.core.schema.architecture import Architecture
@@ -18,7 +19,7 @@ from bertviewer.ui.widgets.layouts import STRETCH, hbox
 
 
 class Crumb(Struct, frozen=True):
-    """A part of a path: what it is called, the key of its row, and the module that it is in."""
+    """A part of a path: its text, the key of its row, and the path of its parent."""
 
     label: str
     key: str
@@ -26,7 +27,7 @@ class Crumb(Struct, frozen=True):
 
 
 def crumbs_of(row: TreeRow) -> tuple[Crumb, ...]:
-    """Return the parts of a row's path from the outermost on; the model itself has its class."""
+    """Return the parts of a row's path, the outermost first; the root has its class name."""
     if not row.key:
         return (Crumb(row.node.class_name, "", ""),)
     crumbs: list[Crumb] = []
@@ -34,7 +35,7 @@ def crumbs_of(row: TreeRow) -> tuple[Crumb, ...]:
     parent = ""
     for name in path.split(".") if path else ():
         key = f"{parent}.{name}" if parent else name
-        # A number says nothing without the list that it is of.
+        # A number is shown with the name of its list.
         before = crumbs.pop().label if name.isdecimal() and crumbs else ""
         crumbs.append(Crumb(f"{before} {name}".strip(), key, parent))
         parent = key
@@ -44,24 +45,24 @@ def crumbs_of(row: TreeRow) -> tuple[Crumb, ...]:
     return tuple(crumbs)
 
 
-def beside(crumb: Crumb, architecture: Architecture) -> tuple[Crumb, ...]:
-    """Return the modules in the same module, the crumb's own among them."""
-    words = crumb.label.rpartition(" ")[0]
+def siblings(crumb: Crumb, architecture: Architecture) -> tuple[Crumb, ...]:
+    """Return the modules with the same parent, including the crumb's own."""
+    name = crumb.label.rpartition(" ")[0]
     return tuple(
-        Crumb(f"{words} {node.name}".strip(), node.path, crumb.parent)
+        Crumb(f"{name} {node.name}".strip(), node.path, crumb.parent)
         for node in architecture.children(crumb.parent)
     )
 
 
-LONGEST = 28
-"""Letters of a name; a longer one is cut."""
-MOST = 60
-"""Modules in a menu, those around the one that it is of."""
-SIGN = "›"
+MAX_NAME = 28
+"""Characters of a name; a longer one is shortened."""
+MAX_SIBLINGS = 60
+"""Modules in a menu: those around the crumb's own."""
+SEPARATOR = "›"
 
 
 class Breadcrumb(QWidget):
-    """Follows the selection; where there is no room, the outer parts are behind an ellipsis."""
+    """Follows the selection; if the path is too long, the outer parts are in a menu."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -70,28 +71,28 @@ class Breadcrumb(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._workspace = workspace
         self._crumbs: tuple[Crumb, ...] = ()
-        self._parts: list[tuple[QToolButton, QToolButton]] = []  # a sign and a name for each
-        self._left_out = self._menu_button("crumbsLeftOut", "…", self.tr("Parent modules"))
-        self._left_out_menu = QMenu(self._left_out)
-        self._left_out_menu.aboutToShow.connect(self._show_left_out)
-        self._left_out.setMenu(self._left_out_menu)
-        self._first = 0  # the first one that there is room for
-        self._line = hbox(self._left_out, STRETCH, parent=self, spacing=0)
-        self._left_out.hide()
+        self._parts: list[tuple[QToolButton, QToolButton]] = []  # separator and name of each
+        self._hidden = self._menu_button("crumbsLeftOut", "…", self.tr("Parent modules"))
+        self._hidden_menu = QMenu(self._hidden)
+        self._hidden_menu.aboutToShow.connect(self._show_hidden)
+        self._hidden.setMenu(self._hidden_menu)
+        self._first = 0  # the first one that fits
+        self._line = hbox(self._hidden, STRETCH, parent=self, spacing=0)
+        self._hidden.hide()
         workspace.selection.row_changed.connect(self._on_row)
         self._on_row()
 
+    @override
     def minimumSizeHint(self) -> QSize:
-        """Return little: what there is no room for is left out. Qt calls it."""
         return QSize(80, super().minimumSizeHint().height())
 
+    @override
     def sizeHint(self) -> QSize:
-        """Return room for all of the path; Qt calls it."""
         height = super().sizeHint().height()
         return QSize(sum(map(self._width, range(len(self._crumbs)))), height)
 
+    @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Show as much of the path as there is room for; Qt calls it."""
         super().resizeEvent(event)
         self._fit()
 
@@ -114,12 +115,12 @@ class Breadcrumb(QWidget):
 
     def _add_part(self) -> None:
         number = len(self._parts)
-        # The first has none before it, and stands beside what goes back and forward.
-        text, icon = (SIGN, "") if number else ("", "stack")
+        # The first one has an icon, next to the buttons Back and Forward.
+        text, icon = (SEPARATOR, "") if number else ("", "stack")
         tip = self.tr("Sibling modules")
         sign = self._menu_button(f"crumbSign{number}", text, tip, icon)
         menu = QMenu(sign)
-        menu.aboutToShow.connect(partial(self._show_beside, menu, number))
+        menu.aboutToShow.connect(partial(self._show_siblings, menu, number))
         sign.setMenu(menu)
         name = flat_button(f"crumb{number}", "", "")
         name.clicked.connect(lambda: self._select(self._crumbs[number].key))
@@ -133,17 +134,17 @@ class Breadcrumb(QWidget):
         return button
 
     def _fit(self) -> None:
-        """Leave out what there is no room for, from the left."""
+        """Hide the outer parts that do not fit."""
         count, room = len(self._crumbs), self.width()
         first = 0
         if sum(map(self._width, range(count))) > room:
-            room -= self._left_out.sizeHint().width()
+            room -= self._hidden.sizeHint().width()
             first = count
             while first > 0 and (first == count or self._width(first - 1) <= room):
                 first -= 1
                 room -= self._width(first)
         self._first = first
-        self._left_out.setVisible(first > 0)
+        self._hidden.setVisible(first > 0)
         for number, widgets in enumerate(self._parts):
             for widget in widgets:
                 widget.setVisible(first <= number < count)
@@ -151,18 +152,18 @@ class Breadcrumb(QWidget):
     def _width(self, number: int) -> int:
         return sum(widget.sizeHint().width() for widget in self._parts[number])
 
-    def _show_left_out(self) -> None:
-        self._fill(self._left_out_menu, self._crumbs[: self._first], "")
+    def _show_hidden(self) -> None:
+        self._fill(self._hidden_menu, self._crumbs[: self._first], "")
 
-    def _show_beside(self, menu: QMenu, number: int) -> None:
+    def _show_siblings(self, menu: QMenu, number: int) -> None:
         architecture, crumb = self._workspace.architecture, self._crumbs[number]
         if architecture is None:
             return
-        others = beside(crumb, architecture)
+        others = siblings(crumb, architecture)
         own = next((n for n, each in enumerate(others) if each.key == crumb.key), 0)
-        first = max(0, min(own - MOST // 2, len(others) - MOST))
+        first = max(0, min(own - MAX_SIBLINGS // 2, len(others) - MAX_SIBLINGS))
         root = (Crumb(architecture.root.class_name, "", ""),) if number == 0 else ()
-        self._fill(menu, (*root, *others[first : first + MOST]), crumb.key)
+        self._fill(menu, (*root, *others[first : first + MAX_SIBLINGS]), crumb.key)
 
     def _fill(self, menu: QMenu, crumbs: tuple[Crumb, ...], own: str) -> None:
         menu.clear()
@@ -177,4 +178,4 @@ class Breadcrumb(QWidget):
 
 
 def _shown(crumb: Crumb) -> str:
-    return shortened(visible(crumb.label), LONGEST).replace("&", "&&")
+    return shortened(visible(crumb.label), MAX_NAME).replace("&", "&&")

@@ -1,4 +1,4 @@
-"""All ways to take along what is open: the report, the modules, and the runs that are kept."""
+"""Exports: the report, the modules as CSV, and saved runs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 
 
 class Exporting(QObject):
-    """Asks for files and has them written.
+    """Asks for files and writes them.
 
-    ``statistic`` says which one is plotted per layer, ``None`` before there is a plot: the report
-    shows the same. ``corpus`` gives the folder of the corpus that is shown, ``""`` for none.
+    Args:
+        workspace: what is exported.
+        window: parent of the dialogs.
+        statistic: returns the statistic that is plotted per layer, which the report shows, too;
+            ``None`` without a plot.
+        corpus: returns the folder of the corpus that is shown, "" without one.
     """
 
     def __init__(
@@ -42,7 +46,7 @@ class Exporting(QObject):
         self._made_drawer: Drawer | None = None
 
     def choose_report(self) -> None:
-        """Show the report as it will be, and what can be chosen of it."""
+        """Show the dialog with the preview and the options of the report."""
         if self._workspace.architecture is None:
             return
         from bertviewer.ui.export.dialog import ReportDialog
@@ -57,7 +61,7 @@ class Exporting(QObject):
         dialog.begin()
 
     def write_report(self, path: Path) -> None:
-        """Write the report of the open model and of its last run, as it was chosen last."""
+        """Write the report of the open model and its last run, with the options chosen last."""
         if self._workspace.source is None:
             return
         from bertviewer.report.builder import ReportBuilder
@@ -73,7 +77,7 @@ class Exporting(QObject):
         self._write(target, builder, options, self._window)
 
     def _ask(self, dialog: "ReportDialog") -> None:
-        """Ask for a file, and write the report to it that a dialog shows."""
+        """Ask for a file, and write the report of a dialog to it."""
         from bertviewer.report.formats.formats import format_by_name
         from bertviewer.ui.export.save_dialog import ask_file
         from bertviewer.ui.export.settings import store_folder
@@ -100,7 +104,7 @@ class Exporting(QObject):
         workspace.export(write)
 
     def _drawer(self) -> "Drawer":
-        """Return the one who draws for the worker, for as long as there is a window."""
+        """Return the drawer for the worker, which lives as long as the window."""
         from bertviewer.ui.export.drawer import Drawer
 
         if self._made_drawer is None:
@@ -108,12 +112,12 @@ class Exporting(QObject):
         return self._made_drawer
 
     def choose_modules(self) -> None:
-        """Ask for a file and write the module tree to it, as ``summary --format csv`` does."""
+        """Ask for a file and write the modules to it, as ``summary --format csv`` does."""
         title, kind = self.tr("Export modules as CSV"), self.tr("CSV (*.csv)")
         name, _ = QFileDialog.getSaveFileName(self._window, title, "modules.csv", kind)
         if name:
             self._workspace.export_modules(Path(name))
 
     def choose_runs(self) -> None:
-        """Ask for a file and save the last run and run A to it."""
+        """Ask for a file and save the last run and the baseline to it."""
         save_runs(self._workspace, self._window)

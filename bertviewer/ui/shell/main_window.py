@@ -1,17 +1,20 @@
-"""The main window: the tree, the details, the sentence and its plots, laid out."""
+"""Main window: layout of the panels, and what the actions call."""
 
-from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QMargins, QRect, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QIcon
 from PySide6.QtWidgets import (
     QApplication,
+    QLayout,
     QLineEdit,
     QMainWindow,
     QTreeView,
     QWidget,
 )
+from typing_extensions import override
 
 from bertviewer.charts.theme import DARK
 from bertviewer.core.runs.device import CPU
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.ui.actions.action_set import ActionSet
 from bertviewer.ui.checkpoint.banner import NoticeBanner, RandomBanner
@@ -28,13 +31,11 @@ from bertviewer.ui.run.saved_runs import SavedRunBanner
 from bertviewer.ui.settings.settings import store
 from bertviewer.ui.shell.action_table import action_table, menu_titles
 from bertviewer.ui.shell.breadcrumb import Breadcrumb
-from bertviewer.ui.shell.drop_hint import DropHint
 from bertviewer.ui.shell.exporting import Exporting
 from bertviewer.ui.shell.opening import Opening
 from bertviewer.ui.shell.status_bar import Status
 from bertviewer.ui.shell.tabs import DetailTabs
 from bertviewer.ui.shell.top_bar import BannerBar, HistoryButtons, TopBar
-from bertviewer.ui.shell.window_geometry import LeastSize, room_on
 from bertviewer.ui.state.pages import MODULE_PAGES, Page
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import (
@@ -42,10 +43,10 @@ from bertviewer.ui.theme.appearance import (
     LIGHT_NAME,
     SETTING,
     apply_appearance,
+    store_next_scale,
     stored_appearance,
+    theme_of,
 )
-from bertviewer.ui.theme.text_size import next_scale, store_scale
-from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.tree.panel import ModuleTreePanel, TreeHeading
 from bertviewer.ui.welcome.page import WelcomePage
 from bertviewer.ui.welcome.question_runner import AnswerBar, QuestionRunner
@@ -53,17 +54,16 @@ from bertviewer.ui.widgets.layouts import stacked, vbox
 from bertviewer.ui.widgets.messages import ErrorBar, show_about
 
 DEVICE_SETTING = "device"
-_WISHED_SIZE = QSize(1440, 900)
+SIZE = QSize(1440, 900)
+FRAME = QMargins(4, 36, 4, 4)
+"""What the desktop draws around a window, as far as that is known before it does."""
 MODEL_MENU = ("openModel", "openRecent", "openFolder", "openFile", "openHub", "", "head")
 """Entries in the menu of the model chip; "" is a separator."""
-LEAST_MIDDLE = 200
+MIN_MIDDLE_HEIGHT = 200
 
 
 class MainWindow(QMainWindow):
-    """Lays the panels out and carries out the menus' actions.
-
-    ``painted`` is emitted once, when the window has drawn itself for the first time.
-    """
+    """The window; ``painted`` is emitted once, when it has been painted for the first time."""
 
     painted = Signal()
 
@@ -73,8 +73,11 @@ class MainWindow(QMainWindow):
         self._is_painted = False
         self.setWindowTitle("bertviewer")
         self.setWindowIcon(icon)
-        LeastSize(self)
-        self.resize(_WISHED_SIZE.boundedTo(room_on(self.screen().availableGeometry()).size()))
+        layout = self.layout()
+        assert layout is not None  # a main window has one
+        # Its minimum size is set in event(): Qt would let it grow beyond the screen.
+        layout.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
+        self.resize(SIZE.boundedTo(self._max_size()))
         self.run_area = RunArea(workspace)
         self.opening = Opening(workspace, self)
         self.asking = QuestionRunner(workspace, self, self)
@@ -88,7 +91,6 @@ class MainWindow(QMainWindow):
         self.comparing = ComparisonController(workspace, self)
         self.corpora = CorpusController(workspace, self)
         self.opening.corpus_wanted.connect(self.corpora.open)
-        self.opening.dragged.connect(DropHint(self).show_over)
         self.exporting = Exporting(
             workspace, self, lambda: self.run_area.statistic, lambda: self.corpora.folder
         )
@@ -101,12 +103,12 @@ class MainWindow(QMainWindow):
 
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.page_requested.connect(self._bring_pane)
-        # Later: the choice may come from the menu that is filled anew then.
+        # Deferred: the device may be chosen in the menu that is filled again.
         workspace.device_chosen.connect(lambda: workspace.deferred.add(self.action_set.update))
         QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
 
     def open_source(self, source: ModelSource) -> None:
-        """Open a model in place of the one that is open."""
+        """Replace the open model."""
         self.opening.open_source(source)
 
     def open_named(self, name: str) -> None:
@@ -114,20 +116,20 @@ class MainWindow(QMainWindow):
         self.opening.open_named(name)
 
     def show_welcome(self) -> None:
-        """Show what there is to open; what is open stays."""
+        """Show the start page; the open model stays."""
         self.panes.set_shown(False)
         self._pages.setCurrentWidget(self.welcome)
 
     def set_sentence(self, text: str, pair: str | None) -> None:
-        """Fill the sentence in."""
+        """Fill in the sentence."""
         self.run_area.bar.set_sentence(text, pair)
 
     def run(self) -> None:
-        """Run the sentence that is filled in."""
+        """Run the sentence."""
         self.run_area.bar.run()
 
     def set_appearance(self, name: str) -> None:
-        """Make the window light or dark, or as the system is, and remember it."""
+        """Apply and store an appearance: light, dark, or the system's."""
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         store(SETTING, name)
@@ -135,17 +137,17 @@ class MainWindow(QMainWindow):
         self.action_set.update()
 
     def set_device(self, name: str) -> None:
-        """Run sentences on another device from now on, and remember it."""
+        """Select and store the device for runs."""
         store(DEVICE_SETTING, name)
         self.workspace.set_device(name)
 
     def step_text_size(self, step: int) -> None:
-        """Make all type a step larger or smaller, 0 as it is usually, and remember it."""
-        store_scale(next_scale(step))
+        """Apply and store a text size a step larger or smaller, or the normal one for 0."""
+        store_next_scale(step)
         self.set_appearance(stored_appearance())
 
     def toggle_theme(self) -> None:
-        """Make a light window dark, and a dark one light."""
+        """Switch between the light and the dark theme."""
         self.set_appearance(LIGHT_NAME if theme_of(self) is DARK else DARK_NAME)
 
     def export_map(self) -> None:
@@ -158,7 +160,7 @@ class MainWindow(QMainWindow):
         page.export_image()
 
     def focus(self, name: str) -> None:
-        """Put the cursor into the field of that object name."""
+        """Focus the field of that object name, and select its text."""
         edit = self.findChild(QLineEdit, name)
         if isinstance(edit, QLineEdit):
             self.panes.bring_parent(edit)
@@ -166,29 +168,35 @@ class MainWindow(QMainWindow):
             edit.selectAll()
 
     def show_guide(self, address: str = "") -> None:
-        """Show the user guide, at a chapter or section by its address if given."""
+        """Show the user guide, at the address of a chapter or section if given."""
         from bertviewer.ui.help.guide import show_guide
 
         show_guide(self, address)
 
     def show_about(self) -> None:
-        """Say what this program is."""
+        """Show name, version and licence."""
         show_about(self)
 
+    @override
     def event(self, event: QEvent) -> bool:
-        """Notice the first time that the window is drawn; Qt calls it."""
         handled = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest and (layout := self.layout()) is not None:
+            self.setMinimumSize(layout.totalMinimumSize().boundedTo(self._max_size()))
         if not self._is_painted and event.type() == QEvent.Type.UpdateRequest:
             self._is_painted = True
             QTimer.singleShot(0, self, self.painted.emit)
         return handled
 
+    @override
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop what is going on; Qt calls it."""
-        self.workspace.jobs.forget_requests()  # nobody is there to be told
+        self.workspace.jobs.forget_requests()
         self.workspace.jobs.cancel()
         self.run_area.bar.stop(0)
         super().closeEvent(event)
+
+    def _max_size(self) -> QSize:
+        """Return the size of the screen without a window's frame."""
+        return available(self.screen().availableGeometry()).size()
 
     def _make_middle(self) -> QWidget:
         middle = QWidget()
@@ -199,8 +207,8 @@ class MainWindow(QMainWindow):
             spacing=0,
         )
         self._tabs = tabs = DetailTabs(self.workspace)
-        # In a low window all pages give way, for the plots of a run.
-        tabs.setMinimumHeight(LEAST_MIDDLE)
+        # In a low window the plots of a run have priority.
+        tabs.setMinimumHeight(MIN_MIDDLE_HEIGHT)
         layout.addWidget(tabs, 1)
         return middle
 
@@ -208,7 +216,7 @@ class MainWindow(QMainWindow):
         lower = QWidget()
         vbox(HubBar(self.workspace), (self.run_area, 1), parent=lower, spacing=0)
         tree = ModuleTreePanel(self.workspace)
-        tree.opened.connect(self._look_closely)
+        tree.opened.connect(self._show_on_map)
         panes = (
             Pane("structure", self.tr("Structure"), tree, TreeHeading(self.workspace)),
             Pane("module", self.tr("Module"), Inspector(self.workspace)),
@@ -218,8 +226,7 @@ class MainWindow(QMainWindow):
         made.set_shown(False)
         return made
 
-    def _look_closely(self, key: str) -> None:
-        """Show a module of the tree in the first tab, which draws it."""
+    def _show_on_map(self, key: str) -> None:
         self.workspace.selection.select(key)
         self.workspace.show_page(Page.MAP)
 
@@ -235,7 +242,7 @@ class MainWindow(QMainWindow):
         self._bar = bar
         self.addToolBar(bar)
         self.addToolBarBreak()
-        # Above everything: it is to be seen whichever pane has all the room.
+        # Above the panes, so that they are seen whichever is maximized.
         self._errors = ErrorBar()
         notices, random = NoticeBanner(self.workspace), RandomBanner(self.workspace)
         banners = notices, random, self._errors
@@ -245,19 +252,17 @@ class MainWindow(QMainWindow):
         self.menuBar().hide()
 
     def _regions(self) -> tuple[QWidget, ...]:
-        """Return what Tab goes through, in this order."""
+        """Return the regions in the order of Tab."""
         dock = self.panes.dock
         panes = dock("structure"), self._pages, dock("run"), dock("module")
         return self._bar, self._banners, *panes
 
-    def _on_architecture(self) -> None:
-        architecture = self.workspace.architecture
-        assert architecture is not None
+    def _on_architecture(self, architecture: Architecture) -> None:
         self._leave_welcome()
         self.setWindowTitle(f"{architecture.source.name} — bertviewer")
 
     def _on_activity(self) -> None:
-        """Take back what failed before, now that something else is going on."""
+        """Close an earlier error when something else is started."""
         if self.workspace.jobs.activity and not self._errors.is_persistent:
             self._errors.close()
 
@@ -279,7 +284,12 @@ class MainWindow(QMainWindow):
             self.set_appearance("system")
 
     def _focus_tree(self) -> None:
-        """Have the keys go to the tree, if they go nowhere yet."""
+        """Focus the tree, unless the user is typing."""
         tree = self.findChild(QTreeView, "moduleTree")
         if isinstance(tree, QTreeView) and not isinstance(self.focusWidget(), QLineEdit):
             tree.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+def available(screen: QRect) -> QRect:
+    """Return where in a screen's available area a window with a frame fits."""
+    return screen.marginsRemoved(FRAME)

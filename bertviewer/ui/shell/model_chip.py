@@ -1,8 +1,9 @@
-"""What is open, as one chip: name, class, size, and what its weights are."""
+"""Model chip: name, class, size and weights of the open model, with a menu."""
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QToolButton
+from typing_extensions import override
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.schema.architecture import Architecture
@@ -14,12 +15,12 @@ from bertviewer.ui.theme.icons import SIZE, line_icon
 from bertviewer.ui.widgets.labels import Badge, ElidedLabel, plain_tooltip
 from bertviewer.ui.widgets.layouts import hbox
 
-MOST_WIDTH, LEAST_NAME = 420, 150
+MAX_WIDTH, MIN_NAME = 420, 150
 HEIGHT, AROUND = 30, 12
 
 
 class ModelChip(QToolButton):
-    """Says what is open; a click offers other models and heads."""
+    """Shows the open model; its menu has other models and heads."""
 
     def __init__(self, workspace: Workspace, menu: QMenu) -> None:
         super().__init__()
@@ -28,7 +29,7 @@ class ModelChip(QToolButton):
         self.setMenu(menu)
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        self.setMaximumWidth(MOST_WIDTH)
+        self.setMaximumWidth(MAX_WIDTH)
         self._name = ElidedLabel()
         self._name.setFont(weighted(self._name.font()))
         self._facts = ElidedLabel()
@@ -48,33 +49,33 @@ class ModelChip(QToolButton):
         self._fit()
         self._update()
 
+    @override
     def sizeHint(self) -> QSize:
-        """Return the room that all of it needs; Qt calls it."""
         layout = self.layout()
         assert layout is not None
-        # An elided label has no least width; its text has.
-        return layout.sizeHint().boundedTo(QSize(MOST_WIDTH, self.height()))
+        # An elided label has no minimum width; its text has.
+        return layout.sizeHint().boundedTo(QSize(MAX_WIDTH, self.height()))
 
+    @override
     def minimumSizeHint(self) -> QSize:
-        """Return the room of a short name and of what its weights are; Qt calls it."""
-        beside = sum(mark.sizeHint().width() + 2 * GRID for mark in (self._weights, self._arrow))
-        return QSize(self._name.minimumWidth() + beside + 5 * GRID, self.height())
+        others = sum(mark.sizeHint().width() + 2 * GRID for mark in (self._weights, self._arrow))
+        return QSize(self._name.minimumWidth() + others + 5 * GRID, self.height())
 
+    @override
     def event(self, event: QEvent) -> bool:
-        """Draw the arrow in the new colours, and take the room of larger type; Qt calls it."""
         handled = super().event(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_arrow"):
             self._arrow.setPixmap(line_icon("chevron-down").pixmap(QSize(SIZE, SIZE)))
         elif event.type() == QEvent.Type.LayoutRequest:
-            self._fit()  # the type of what stands in it is another one
+            self._fit()  # the fonts of the labels have changed
         return handled
 
     def _fit(self) -> None:
-        """Take the height of the type, and as much width for the name as it needs."""
+        """Fit the height to the text size, and the width to the name."""
         self.setFixedHeight(max(HEIGHT, self.fontMetrics().height() + AROUND))
-        # What it is gives way before what it is called.
+        # The description is elided before the name.
         width = self._name.fontMetrics().horizontalAdvance(self._name.text())
-        self._name.setMinimumWidth(min(width + 1, grown(LEAST_NAME)))
+        self._name.setMinimumWidth(min(width + 1, grown(MIN_NAME)))
         self._name.setMaximumWidth(width + 1)
         self.updateGeometry()
 
@@ -90,14 +91,14 @@ class ModelChip(QToolButton):
         name, root = architecture.source.name, architecture.root
         self._name.setText(_last_part(name))
         self._facts.setText(f"{root.class_name} · {short_count(root.parameters)}")
-        self._weights.show_text(*self._word(architecture))
+        self._weights.show_text(*self._weights_badge(architecture))
         text = f"{name}\n{root.class_name} · {root.parameters:,} · {self._weights.text()}"
         text = "\n".join((text, *architecture.source.notices))
         self.setToolTip(plain_tooltip(text))
         self.setAccessibleName(text.replace("\n", ", "))
         self._fit()
 
-    def _word(self, architecture: Architecture) -> tuple[str, QPalette.ColorRole]:
+    def _weights_badge(self, architecture: Architecture) -> tuple[str, QPalette.ColorRole]:
         source = architecture.source
         if source.weights == "random":
             return self.tr("random"), WARNING
@@ -111,7 +112,7 @@ class ModelChip(QToolButton):
 
 
 def _last_part(name: str) -> str:
-    """Return the name of a file or folder without where it is; of a hub's without its commit."""
+    """Return the last part of a path, or of a Hugging Face model's name without the revision."""
     scheme, sign, of_hub = name.partition("://")
     if sign:
         return of_hub.partition("@")[0]

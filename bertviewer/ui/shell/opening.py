@@ -1,27 +1,35 @@
-"""All ways to open a model: by name, by a dialog, by dropping it on the window, or once more."""
+"""Opening models: by name, with dialogs, by dropping files, or again."""
 
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QMimeData, QObject, Signal
-from PySide6.QtGui import QDropEvent
+from PySide6.QtCore import QEvent, QMimeData, QObject, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QDropEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFileDialog, QWidget
+from typing_extensions import override
 
+from bertviewer.charts.theme import GRID, LARGE, ROUND
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import RUNS_SUFFIX, parse_source
 from bertviewer.core.util.errors import UserError
+from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.checkpoint.pickle_consent import WeightsConsent
-from bertviewer.ui.settings.recent_models import forget, is_there, recent_names, remember
+from bertviewer.ui.settings.settings import exists, forget, recent_names, remember
 from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import theme_of
 from bertviewer.ui.widgets.messages import MODEL_FILES, show_error
+
+TINT = 40  # of 255: opacity of the drop hint
 
 
 class Opening(QObject):
-    """Opens models in a window; an error is shown in the window, and nothing changes.
+    """Opens models; after an error, which the window shows, the open model stays.
 
-    ``began`` names a model that is about to be opened; ``dragged`` tells whether something that
-    can be dropped is over the window. ``corpus_wanted`` brings the folder of a corpus.
+    Signals:
+        began: the name of a model that is about to be opened.
+        dragged: whether a file that can be opened is over the window.
+        corpus_wanted: the folder of a corpus to be opened.
     """
 
     began = Signal(str)
@@ -32,7 +40,8 @@ class Opening(QObject):
         super().__init__(window)
         self._workspace = workspace
         self._window = window
-        self._hub_name = ""  # that could not be opened yet
+        self._hub_name = ""  # of a model that is not open yet
+        self.dragged.connect(DropHint(window).show_over)
         self._consent = WeightsConsent(workspace, window, workspace.open)
         workspace.architecture_changed.connect(self._on_opened)
         window.setAcceptDrops(True)
@@ -40,16 +49,16 @@ class Opening(QObject):
 
     @property
     def recent(self) -> list[tuple[str, bool]]:
-        """The models that were opened last, and whether each is still there."""
-        return [(name, is_there(name)) for name in recent_names()]
+        """The names of the models that were opened last, and whether each still exists."""
+        return [(name, exists(name)) for name in recent_names()]
 
     def open_source(self, source: ModelSource) -> None:
-        """Open a model in place of the one that is open."""
+        """Replace the open model."""
         self.began.emit(source.name)
         self._consent.ask(source)
 
     def open_named(self, name: str) -> None:
-        """Open a preset, the demo or a path as it was saved, or the folder of a corpus."""
+        """Open a preset, the demo, a path or the folder of a corpus."""
         if _is_corpus(name):
             self.corpus_wanted.emit(name)
             return
@@ -61,13 +70,13 @@ class Opening(QObject):
             show_error(self._window, str(error), retry, other)
 
     def open_again(self) -> None:
-        """Open the open model anew, as its files are now."""
+        """Read the open model's files again."""
         if self._workspace.source is not None:
             self.open_source(self._workspace.source)
 
     def open_recent(self, name: str) -> None:
-        """Open a model once more, or say that it is gone and take it off the list."""
-        if is_there(name):
+        """Open a recent model, or remove it from the list if it does not exist any more."""
+        if exists(name):
             self.open_named(name)
             return
         forget(name)
@@ -75,7 +84,7 @@ class Opening(QObject):
         show_error(self._window, text.format(name))
 
     def choose_folder(self) -> None:
-        """Ask for a model's folder and open it."""
+        """Open a folder that the user chooses."""
         folder = QFileDialog.getExistingDirectory(
             self._window, self.tr("Open a model or corpus folder")
         )
@@ -83,7 +92,7 @@ class Opening(QObject):
             self.open_named(folder)
 
     def choose_file(self) -> None:
-        """Ask for a configuration or for weights, and open them."""
+        """Open a configuration, weights or saved runs that the user chooses."""
         file, _ = QFileDialog.getOpenFileName(
             self._window,
             self.tr("Open a config.json, weights or saved runs"),
@@ -94,7 +103,7 @@ class Opening(QObject):
             self.open_named(file)
 
     def choose_hub(self, use: Callable[[str], None] | None = None) -> None:
-        """Ask for a model of the hub and open it, or ``use`` its name otherwise."""
+        """Open a Hugging Face model that the user chooses, or ``use`` its name."""
         from bertviewer.ui.hub.dialog import HubDialog
 
         dialog = HubDialog(self._window, self._hub_name)
@@ -104,13 +113,13 @@ class Opening(QObject):
         dialog.open()
 
     def _keep_hub_name(self, name: str) -> None:
-        """Keep a name until its model is open: one that cannot be opened may be mistyped."""
+        # Until its model is open: a name that cannot be opened may be mistyped.
         self._hub_name = name
 
+    @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take a file or folder that is dropped on the window; Qt calls it."""
         if event.type() in (QEvent.Type.DragEnter, QEvent.Type.Drop):
-            assert isinstance(event, QDropEvent)  # what enters is one too
+            assert isinstance(event, QDropEvent)  # drag enter events are, too
             path = _dropped(event.mimeData())
             if path:
                 event.acceptProposedAction()
@@ -138,6 +147,46 @@ def _is_corpus(name: str) -> bool:
 
 
 def _dropped(data: QMimeData) -> str:
-    """Return the path of the one thing that is dropped; empty for several, or for no file."""
+    """Return the path of a single dropped file or folder; otherwise an empty text."""
     paths = [url.toLocalFile() for url in data.urls()]
     return paths[0] if len(paths) == 1 else ""
+
+
+class DropHint(QWidget):
+    """Shown over the window while a file or folder is dragged over it."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("dropHint")
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setFont(weighted(sized(self.font(), LARGE)))
+        self.hide()
+
+    def show_over(self, is_over: bool) -> None:
+        """Cover the parent, or not."""
+        parent = self.parentWidget()
+        assert parent is not None
+        self.setGeometry(parent.rect())
+        self.setVisible(is_over)
+        self.raise_()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme, painter = theme_of(self), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        color = QColor(theme.accent)
+        pen = QPen(color, 2)
+        pen.setDashPattern([4, 3])
+        painter.setPen(pen)
+        color.setAlpha(TINT)
+        painter.setBrush(color)
+        margin = float(2 * GRID)
+        frame = QRectF(self.rect()).adjusted(margin, margin, -margin, -margin)
+        painter.drawRoundedRect(frame, ROUND, ROUND)
+        text, center = self.tr("Drop to open"), int(Qt.AlignmentFlag.AlignCenter)
+        box = QRectF(painter.boundingRect(frame.toRect(), center, text))
+        painter.setBrush(QColor(theme.surface))
+        painter.drawRoundedRect(box.adjusted(-24, -12, 24, 12), ROUND, ROUND)
+        painter.setPen(QColor(theme.text))
+        painter.drawText(frame, center, text)
+        painter.end()

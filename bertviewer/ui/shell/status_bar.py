@@ -1,13 +1,14 @@
-"""The status bar: what goes on, how large the model is, and what its weights are."""
+"""Status bar: progress, size of the model, and its weights."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
 from bertviewer.charts.labels import tensors_text
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.util import libraries
 from bertviewer.core.util.numbers import count_text
-from bertviewer.ui.settings.settings import refusals
+from bertviewer.ui.settings.settings import write_status
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
@@ -15,7 +16,7 @@ from bertviewer.ui.widgets.layouts import named
 
 
 class WeightsLabel(QLabel):
-    """A label of the status bar; its tooltip has the notices, and tensors that are random."""
+    """The kind of weights; the tooltip has notices, and the tensors that are random."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -53,11 +54,11 @@ class WeightsLabel(QLabel):
         self.setForegroundRole(role)
 
 
-MESSAGE_TIME = 10_000  # milliseconds that the end of a report stays in sight
+MESSAGE_TIME = 10_000  # milliseconds that a result is shown
 
 
 class Status(QStatusBar):
-    """Follows the workspace."""
+    """Shows progress and results of the workspace's jobs, and the size of the model."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,11 +66,11 @@ class Status(QStatusBar):
         self.setSizeGripEnabled(False)
         self._totals = ElidedLabel()
         self._totals.setContentsMargins(0, 0, 16, 0)
-        self._refused = named(QLabel(self.tr("Settings cannot be saved")), "settingsRefused")
-        self._refused.setForegroundRole(WARNING)
-        self._refused.setContentsMargins(0, 0, 16, 0)
-        self._refused.hide()
-        self.addPermanentWidget(self._refused)
+        self._write_error = named(QLabel(self.tr("Settings cannot be saved")), "settingsRefused")
+        self._write_error.setForegroundRole(WARNING)
+        self._write_error.setContentsMargins(0, 0, 16, 0)
+        self._write_error.hide()
+        self.addPermanentWidget(self._write_error)
         self.addPermanentWidget(self._totals)
         weights = WeightsLabel(workspace)
         weights.setContentsMargins(0, 0, 12, 0)
@@ -80,11 +81,9 @@ class Status(QStatusBar):
         workspace.exported.connect(self._on_exported)
         workspace.saved.connect(self._on_saved)
         workspace.jobs.cancelled.connect(self._on_cancelled)
-        refusals.told.connect(self._on_refused)
+        write_status.changed.connect(self._on_write_status)
 
-    def _on_architecture(self) -> None:
-        architecture = self._workspace.architecture
-        assert architecture is not None
+    def _on_architecture(self, architecture: Architecture) -> None:
         parameters = architecture.root.parameters
         modules = len(architecture.modules)
         self._totals.setText(
@@ -106,9 +105,8 @@ class Status(QStatusBar):
 
     def _on_progress(self, _done: int, _total: int, label: str) -> None:
         if label == libraries.LABEL and self._workspace.jobs.activity == "run":
-            return  # it is said already, and that the wish is kept
-        # Deriving formulas goes on in the background, and is nobody's activity.
-        # A download is told where it was asked for, and a first model in the middle.
+            return  # _on_activity has shown more
+        # Deriving formulas is no activity; downloads and a first model have their own bars.
         activity = self._workspace.jobs.activity
         is_first = activity == "open" and self._workspace.architecture is None
         if activity not in ("", "download") and not is_first:
@@ -120,10 +118,10 @@ class Status(QStatusBar):
     def _on_saved(self, path: str) -> None:
         self.showMessage(self.tr("Saved to {0}").format(path), MESSAGE_TIME)
 
-    def _on_refused(self, path: str) -> None:
+    def _on_write_status(self, path: str) -> None:
         text = self.tr("Cannot write {0}. Your settings will not be remembered.")
-        self._refused.setToolTip(plain_tooltip(text.format(path)))
-        self._refused.setVisible(bool(path))
+        self._write_error.setToolTip(plain_tooltip(text.format(path)))
+        self._write_error.setVisible(bool(path))
 
     def _on_cancelled(self, activity: str) -> None:
         if activity == "corpus":

@@ -22,14 +22,14 @@ from bertviewer.ui.docks.dock import PaneName
 from bertviewer.ui.docks.panes import Panes
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.shell.model_chip import ModelChip
-from bertviewer.ui.state.history import History
+from bertviewer.ui.state.selection import History
 from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import theme_of
 from bertviewer.ui.theme.icons import put_icon
-from bertviewer.ui.theme.theme_of import theme_of
 from bertviewer.ui.widgets.buttons import flat_button
 from bertviewer.ui.widgets.layouts import Gap, hbox, vbox
 
-HEIGHT = 46
+HEIGHT = 46  # pixels
 _EXPANDING = QSizePolicy.Policy.Expanding
 _LOGO = 24
 

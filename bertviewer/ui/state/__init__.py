@@ -1,1 +1,5 @@
-"""State of the window: the workspace with model, selection and runs."""
+"""State of the window, which widgets follow.
+
+Start with ``workspace``: it has the open model, ``selection``, ``runs`` and ``run_input``, and
+starts the jobs that change them.
+"""

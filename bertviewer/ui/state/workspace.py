@@ -1,4 +1,4 @@
-"""The window's one place for state: the open model, and with it the selection and the runs."""
+"""Workspace: the state of the window, with the open model, and the jobs that change it."""
 
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,10 @@ from bertviewer.ui.jobs import model_jobs
 from bertviewer.ui.jobs.job_queue import JobQueue, Request
 from bertviewer.ui.jobs.prefetcher import Prefetcher
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.state.history import History
-from bertviewer.ui.state.model_comparison import KeptComparison
 from bertviewer.ui.state.pages import Page, PageSubject
 from bertviewer.ui.state.run_input import RunInput
-from bertviewer.ui.state.runs import Runs
-from bertviewer.ui.state.selection import Selection
+from bertviewer.ui.state.runs import ModelComparison, Runs
+from bertviewer.ui.state.selection import History, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -70,21 +68,23 @@ class Workspace(QObject):
     def __init__(self, worker: Worker, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.architecture: Architecture | None = None
-        self.source: ModelSource | None = None  # of the open model
-        self.models: tuple[ModelSource, ...] = ()  # all that were open here, compared ones too
-        self.remote: HubModel | None = None  # where its weights come from, if it is of the hub
-        self.devices: tuple[Device, ...] = ()  # known once torch is there
-        self.keys: LoadReport | None = None  # how the open model's checkpoint fits it
-        self.heads: tuple[str, ...] = ()  # the tasks that it can be opened for
+        self.source: ModelSource | None = None
+        self.models: tuple[
+            ModelSource, ...
+        ] = ()  # all that were open or compared, whose files are protected
+        self.remote: HubModel | None = None  # the Hugging Face model that is open
+        self.devices: tuple[Device, ...] = ()  # once torch is imported
+        self.keys: LoadReport | None = None  # of the open model's checkpoint
+        self.heads: tuple[str, ...] = ()  # the tasks it can be opened for
         self.random_heads: Mapping[str, Sequence[str]] | None = None
-        """What the checkpoint lacks for each task, ``None`` until that is known."""
-        self.device_wish = CPU  # where sentences shall run, if they can
-        self.writes_letters_by_others = False  # I as 4·D in counts, a wish that lasts
+        """The tensors that the checkpoint lacks for each task, ``None`` until that is known."""
+        self.device_wish = CPU  # the chosen device, which may not exist
+        self.writes_letters_by_others = False  # whether counts are written as 4·D instead of I
         self._model: LoadedModel | None = None
         self.selection = Selection(self)
         self.history = History(self.selection, self)
         self.runs, self.next_run = Runs(self), RunInput(self)
-        self.comparison = KeptComparison(self)
+        self.comparison = ModelComparison(self)
         self.jobs = JobQueue(worker, self)
         self.deferred = self.jobs.deferred
         self._heads = Request[dict[str, tuple[str, ...]]](self.jobs, self)
@@ -105,13 +105,13 @@ class Workspace(QObject):
 
     @property
     def device(self) -> str:
-        """Where sentences run, by torch's name."""
+        """The device on which sentences run, by torch's name."""
         return chosen_device(self.device_wish, self.devices)
 
     def open(self, source: ModelSource) -> None:
-        """Open a model in place of the one that is open; that one stays if the new one is bad."""
+        """Replace the open model, which stays if the new one cannot be opened."""
         if source.kind == "runs":
-            self._prefetcher.load_qt_types()  # the worker prepares their views
+            self._prefetcher.load_qt_types()  # the worker imports their views
         self.jobs.start("open", partial(model_jobs.open_model_job, source), self._on_opened)
 
     def show_page(self, page: Page, subject: PageSubject | None = None) -> None:
@@ -123,12 +123,12 @@ class Workspace(QObject):
         return bool((self.random_heads or {}).get(task))
 
     def open_head(self, task: str) -> None:
-        """Open the same model with another head."""
+        """Open the same model with another task head."""
         if self.source is not None:
             self.open(replace(self.source, task=find_task(task)))
 
     def set_device(self, name: str) -> None:
-        """Run sentences on another device from now on, if it is there."""
+        """Set the device on which sentences run."""
         self.device_wish = name
         self.device_chosen.emit()
 
@@ -143,7 +143,7 @@ class Workspace(QObject):
         self.jobs.start("run", work, self.show_run, until_drawn=True)
 
     def run_both(self, other: ModelSource) -> None:
-        """Run what is typed through the open model, and as run A through another one."""
+        """Run the typed sentence through the open model, and through another one as baseline."""
         if self._model is None or self.next_run.lacking:
             return
         self._prefetcher.load_qt_types()
@@ -154,23 +154,23 @@ class Workspace(QObject):
         self.jobs.start("run", work, self._on_both, until_drawn=True)
 
     def run_next(self) -> None:
-        """Run what is typed, unless something is missing."""
+        """Run the typed sentence, unless something is missing."""
         if not self.next_run.lacking:
             self.run_sentence(self.next_run.sentence, self.next_run.random_weights)
 
     def check(self, path: str) -> None:
-        """Check what the module at ``path`` gave in the last run, while nothing else goes on."""
-        if self._model is None or self.runs.watched is None or self.jobs.activity:
+        """Verify the output of the module at ``path`` in the last run, unless a job is running."""
+        if self._model is None or self.runs.current is None or self.jobs.activity:
             return
-        work = partial(model_jobs.check_module_job, self._model, self.runs.watched, path)
-        self.jobs.start("check", work, partial(self.runs.set_check, self.runs.watched, path))
+        work = partial(model_jobs.check_module_job, self._model, self.runs.current, path)
+        self.jobs.start("check", work, partial(self.runs.set_check, self.runs.current, path))
 
     def prepare_drawing(self) -> None:
-        """Have all there that the worker may name when it has pictures drawn."""
+        """Load what the worker may use when it draws figures."""
         self._prefetcher.load_qt_types()
 
     def export(self, write: "ModelWork[Path]") -> None:
-        """Have a report of the open model written by ``write``, which returns its path."""
+        """Write a report of the open model by ``write``, which returns its path."""
         if self._model is None:
             return
         self.prepare_drawing()
@@ -182,32 +182,32 @@ class Workspace(QObject):
         work: "ModelWork[Corpus | UserError]",
         returned: "Callable[[Corpus | UserError], None]",
     ) -> None:
-        """Have many sentences run through the open model by ``work``."""
+        """Run a corpus through the open model by ``work``."""
         if self._model is not None:
             self.jobs.start("corpus", partial(work, self._model), returned)
 
     def save_runs(self, path: Path) -> None:
-        """Write the last run, and run A, as a file that can be opened again."""
+        """Write the last run and the baseline to a file."""
         if self._model is None or (kept := self.runs.kept()) is None:
             return
         work = partial(model_jobs.write_runs_job, path, self._model, kept, self.models)
         self.jobs.start("save", work, lambda written: self.saved.emit(str(written)))
 
     def export_modules(self, path: Path) -> None:
-        """Write every module of the open model as CSV."""
+        """Write the modules of the open model as CSV."""
         if self.architecture is None:
             return
         work = partial(model_jobs.write_modules_job, path, self.architecture, self.models)
         self.jobs.start("save", work, lambda written: self.saved.emit(str(written)))
 
     def guard(self, *models: ModelSource) -> None:
-        """Let nothing that is saved from now on replace a file of these models."""
+        """Protect the files of these models from being overwritten."""
         self.models = tuple(dict.fromkeys((*self.models, *models)))
 
     def _on_opened(self, opened: model_jobs.Opened) -> None:
         self._model = self.jobs.model = model = opened.model
         if not model.source.is_same_model(self.source):
-            self.history.forget()  # its places are not this model's
+            self.history.forget()
         self.source, self.remote = model.source, model.remote
         self.guard(model.source)
         self._prefetcher.begin(model)
@@ -219,9 +219,9 @@ class Workspace(QObject):
         self._prefetcher.start()
 
     def _show(self, opened: model_jobs.Opened) -> None:
-        """Put a model's structure in place of what was there, and have its formulas derived."""
+        """Show another model, or its corrected structure, and derive its formulas."""
         model = opened.model
-        had_baseline = self.runs.watched_a is not None
+        had_baseline = self.runs.baseline is not None
         self.runs.clear()
         self.architecture, self.keys = model.architecture, model.load_report
         self.heads = model.tasks
@@ -236,31 +236,30 @@ class Workspace(QObject):
         self.runs.run_changed.emit()
 
     def show_run(self, ran: model_jobs.Ran) -> None:
-        """Show a run in place of the last one; the worker's comes here."""
+        """Replace the last run."""
         from bertviewer.core.analysis.predictions import mask_positions
 
         if ran.corrected is not None:
             self._show(ran.corrected)
         self.views_ready.emit()
         watched, run = ran.watched, ran.watched.run
-        # The first word is more of an example than the mark at the sentence's beginning; a mask
-        # is there to be guessed.
+        # A mask is selected, or else the first word rather than [CLS].
         words = [place for place, token in enumerate(run.tokens) if not token.is_special]
         masks = mask_positions(run, self.architecture) if self.architecture is not None else ()
         self.selection.set_tokens(len(run.tokens), next(iter((*masks, *words)), 0))
         self.runs.set_run(watched)
         self.next_run.take_over(run, is_saved=watched.capture is None)
         if self.architecture is not None and watched.capture is not None:
-            # A first run may have drawn random weights, and everything must say so.
+            # The first run may have initialized random weights, which everything must show.
             self.architecture = replace(self.architecture, source=run.source)
         if self.keys is not None:
-            # What the names had promised may not have come true when the weights were loaded.
+            # Loading may have found more tensors missing than their names had shown.
             self.keys = replace(self.keys, missing=run.source.random_tensors)
         self.runs.run_changed.emit()
 
     def _on_both(self, both: model_jobs.RanBoth) -> None:
         self.show_run(both.ran)
-        self.runs.keep(both.run_a)
+        self.runs.keep(both.baseline)
 
     def _on_libraries(self, devices: tuple[Device, ...]) -> None:
         self.devices = devices

@@ -301,7 +301,7 @@ class Inspector(QWidget):
     def _on_run(self) -> None:
         """Forget a subject of an earlier run."""
         subject = self._subject
-        if subject is not None and subject.recorded not in (None, self._workspace.runs.watched):
+        if subject is not None and subject.recorded not in (None, self._workspace.runs.current):
             self.clear()
         else:
             self._retry()

@@ -143,7 +143,7 @@ class TensorsTab(QWidget):
 
     @property
     def _recorded_key(self) -> object:
-        return self._workspace.runs.watched, self._path, self._call
+        return self._workspace.runs.current, self._path, self._call
 
     @property
     def _recorded_tensors(self) -> Recorded:
@@ -153,7 +153,7 @@ class TensorsTab(QWidget):
 
     def _request_recorded(self) -> str:
         """Request the inputs and outputs of the module; return why there are none."""
-        watched = self._workspace.runs.watched
+        watched = self._workspace.runs.current
         activation = None if watched is None else watched.run.activation(self._path)
         calls = 0 if activation is None else len(activation.calls)
         title = self.tr("call {0} of {1}")
@@ -255,7 +255,7 @@ class TensorsTab(QWidget):
             self._inspector.show_subject(subject)
 
     def _subject(self, listed: Listed) -> Subject | None:
-        architecture, watched = self._workspace.architecture, self._workspace.runs.watched
+        architecture, watched = self._workspace.architecture, self._workspace.runs.current
         if architecture is None:
             return None
         if isinstance(listed, TensorInfo):

@@ -1,1 +1,4 @@
-"""Appearance: palette, style sheet, icons, text size."""
+"""Appearance: palette, style sheet, text size, icons.
+
+Start with ``appearance``.
+"""

@@ -1,18 +1,19 @@
-"""A frame in the warning's tint, for messages above everything else."""
+"""Frame with the background of a warning."""
 
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame
+from typing_extensions import override
 
 from bertviewer.ui.theme.appearance import WARNING
 
-TINT, LINE = 26, 110  # of 255: the warning's color over the window's
+TINT, LINE = 26, 110  # of 255: opacity of the warning colour
 
 
 class WarningFrame(QFrame):
-    """Tints the window's color with the warning's, with a line below."""
+    """A tinted background with a line below."""
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the tint and the line; Qt calls it."""
         super().paintEvent(event)
         color = QColor(self.palette().color(WARNING))
         painter = QPainter(self)

@@ -16,7 +16,7 @@ from bertviewer.charts.theme import LARGE, MEDIUM, NORMAL, SMALL, STRONG, mixed
 from bertviewer.core.util.numbers import count_text, short_count
 from bertviewer.core.util.text import printable
 from bertviewer.plots.fonts import monospaced, sized, tabular, weighted
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 from bertviewer.ui.tree.columns import (
     CLASS,
     COLUMNS,

@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from bertviewer.charts.theme import mixed
 from bertviewer.core.util.memory import gc_paused
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 from bertviewer.ui.tree.columns import MODULE
 from bertviewer.ui.tree.delegate import TreeDelegate
 from bertviewer.ui.tree.model import ModuleTreeModel

@@ -16,7 +16,7 @@ from bertviewer.charts.theme import GRID, NORMAL
 from bertviewer.plots.canvas_plot import CanvasPlot
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 from bertviewer.ui.views.chart_menu import add_chart_actions, add_values_action
 from bertviewer.ui.views.empty_state import CallToAction, ContentStack
 from bertviewer.ui.views.side_by_side import Column, SideBySide

@@ -13,7 +13,7 @@ from bertviewer.core.sources.presets import PRESETS
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.plots.stack_picture import STRENGTH, paint_stack
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import theme_of
 from bertviewer.ui.welcome.question_runner import QuestionRunner
 from bertviewer.ui.welcome.questions import QUESTIONS
 from bertviewer.ui.widgets.labels import ElidedLabel, muted, plain_tooltip

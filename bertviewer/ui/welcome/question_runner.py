@@ -106,7 +106,7 @@ class QuestionRunner(QObject):
             self._workspace.deferred.add(partial(self._run, question))
 
     def _on_run(self) -> None:
-        question, recorded = self.question, self._workspace.runs.watched
+        question, recorded = self.question, self._workspace.runs.current
         if question is None or recorded is None:
             return
         if recorded.run.sentence != question.sentence:
@@ -130,7 +130,7 @@ class QuestionRunner(QObject):
 
     def _drop_failed(self) -> None:
         """Drop the question if opening or running has failed."""
-        question, recorded = self.question, self._workspace.runs.watched
+        question, recorded = self.question, self._workspace.runs.current
         if question is None or self._workspace.jobs.activity:
             return
         has_run = recorded is not None and recorded.run.sentence == question.sentence

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QLabel, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.settings.recent_models import forget, is_there, opened_at, recent_names
+from bertviewer.ui.settings.settings import exists, forget, opened_at, recent_names
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.welcome.cards import Card, card_text
@@ -40,7 +40,7 @@ class _FileChecker(QObject):
 
     def _check(self, number: int, names: Sequence[str]) -> None:
         for name in names:
-            if not is_there(name):
+            if not exists(name):
                 try:
                     self._found.emit(number, name)
                 except RuntimeError:

@@ -21,8 +21,7 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.text import as_sentence
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.settings.settings import opens_last, set_opens_last
-from bertviewer.ui.theme.appearance import WARNING
-from bertviewer.ui.theme.theme_of import theme_of
+from bertviewer.ui.theme.appearance import WARNING, theme_of
 from bertviewer.ui.welcome.cards import PartsLegend, model_cards, question_cards
 from bertviewer.ui.welcome.question_runner import ModelOpener, QuestionRunner
 from bertviewer.ui.welcome.recent_list import RecentList

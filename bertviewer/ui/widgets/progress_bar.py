@@ -5,7 +5,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QProgressBar
 from typing_extensions import override
 
-from bertviewer.ui.theme.motion import has_motion
+from bertviewer.ui.theme.appearance import has_motion
 from bertviewer.ui.widgets.layouts import named
 
 INTERVAL, REDUCED_INTERVAL = 33, 700  # milliseconds; the second with reduced motion

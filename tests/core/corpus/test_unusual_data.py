@@ -208,10 +208,18 @@ def parquet_bytes() -> bytes:
     [
         ("a.csv", b"text,text\none,two\n", "it has 2 columns 'text'"),
         ("a.txt", "one\n".encode("utf-16"), "its text is UTF-16; save it as UTF-8"),
-        ("a.txt.gz", gzip.compress("one\n".encode("utf-16")), "its text is UTF-16"),
+        ("a.txt.gz", gzip.compress("one\n".encode("utf-16"), mtime=0), "its text is UTF-16"),
         ("a.txt", "one\n".encode("utf-16-le"), "its text is UTF-16"),
-        ("a.csv.gz", gzip.compress("text\none\n".encode("utf-16-be")), "its text is UTF-16"),
-        ("a.gz", gzip.compress(parquet_bytes()), "Parquet files are compressed internally"),
+        (
+            "a.csv.gz",
+            gzip.compress("text\none\n".encode("utf-16-be"), mtime=0),
+            "its text is UTF-16",
+        ),
+        (
+            "a.gz",
+            gzip.compress(parquet_bytes(), mtime=0),
+            "Parquet files are compressed internally",
+        ),
         ("a.parquet", parquet_bytes()[:-9], "not a valid Parquet file"),
         ("a.json", b'[{"text": "one"}]', "there is no sentence; line 1: it is not text"),
     ],

@@ -50,10 +50,10 @@ def test_notices_are_shown_for_as_long_as_the_model_is_open(
     window.run()
     qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy)
     runs = window.workspace.runs
-    assert runs.watched is not None
+    assert runs.current is not None
     assert not banner.isVisible()
-    source = replace(runs.watched.run.source, notices=("Too long.",))
-    runs.set_run(replace(runs.watched, run=replace(runs.watched.run, source=source)))
+    source = replace(runs.current.run.source, notices=("Too long.",))
+    runs.set_run(replace(runs.current, run=replace(runs.current.run, source=source)))
     runs.run_changed.emit()
     assert banner.isVisible()
     assert find(window, QLabel, "noticeBannerText").text() == "Too long."

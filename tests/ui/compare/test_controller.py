@@ -262,15 +262,15 @@ def test_the_same_sentence_through_both(
     window = find(tiny_window, ComparisonWindow)
     assert window.windowTitle() == f"{other} ↔ {tiny_bert_folder}"  # left is A
     button.click()
-    qtbot.waitUntil(lambda: runs.watched_a is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: runs.baseline is not None, timeout=OPEN_TIMEOUT)
     # It covers no result, and comes back on demand.
     assert not window.isVisible()
     find(tiny_window, QToolButton, "showComparison").click()
     assert window.isVisible()
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert runs.run is not None
-    assert runs.watched_a is not None
-    run_a = runs.watched_a.run
+    assert runs.baseline is not None
+    run_a = runs.baseline.run
     assert run_a.source.name == str(other)
     assert run_a.tokens == runs.run.tokens
     path = "embeddings.word_embeddings"

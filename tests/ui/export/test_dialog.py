@@ -82,7 +82,7 @@ def test_run_a_and_all_checks_are_told_of(demo_window: MainWindow, qtbot: QtBot)
     run(demo_window, SENTENCE, qtbot)
     demo_window.workspace.runs.keep()
     run(demo_window, "a dog", qtbot)
-    watched = demo_window.workspace.runs.watched
+    watched = demo_window.workspace.runs.current
     assert watched is not None
     for path in ("pooler", "embeddings"):
         step = CheckStep(path, "output", 1e-7, 1e-6, ok=True)

@@ -8,9 +8,8 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QLineEdit, QListWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.help.guide import GuideDialog
+from bertviewer.ui.help.guide import MARGIN, GuideDialog, GuidePage
 from bertviewer.ui.help.guide_sections import guide_folder, guide_sections
-from bertviewer.ui.help.page import MARGIN, GuidePage
 from bertviewer.ui.run.views import VIEWS
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.views import PAGES

@@ -49,7 +49,7 @@ def choose(tab: MapTab, measure: MapMeasure) -> None:
 def test_tiles_are_the_heads_own_attention(tab: MapTab, demo_window: MainWindow) -> None:
     key = Scope(LAYER), node(tab, "attention").node.id
     images = canvas_of(tab).head_images[key]
-    watched = demo_window.workspace.runs.watched
+    watched = demo_window.workspace.runs.current
     assert watched is not None
     assert demo_window.workspace.jobs.model is not None
     cached = watched.cached(demo_window.workspace.jobs.model)

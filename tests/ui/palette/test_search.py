@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.ui.palette.search import FEW, Search
+from bertviewer.ui.palette.search import MAX_PER_KIND, Search
 from bertviewer.ui.palette.search_index import SearchIndex
 from bertviewer.ui.palette.sources import Item, Source
 
@@ -33,7 +33,7 @@ def test_the_kind_with_the_best_hit_comes_first() -> None:
 
 
 def test_of_each_kind_there_are_few() -> None:
-    assert len(found("attention")["Tensors"]) == FEW
+    assert len(found("attention")["Tensors"]) == MAX_PER_KIND
     assert len(found("#attention")["Tensors"]) == 20
 
 

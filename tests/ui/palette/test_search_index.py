@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertviewer.ui.palette.matching import match, words_of
-from bertviewer.ui.palette.search_index import LONGEST, MOST, Hit, SearchIndex
+from bertviewer.ui.palette.search_index import MAX_HITS, MAX_TEXT, Hit, SearchIndex
 
 
 def found(index: SearchIndex, query: str) -> list[Hit]:
@@ -58,7 +58,7 @@ def test_it_finds_what_fits(texts: list[str], query: str) -> None:
 def test_the_best_one_is_found_among_thousands(query: str, first: str) -> None:
     hits = found(SearchIndex(layers(1000)), query)
     assert hits[0].text == first
-    assert len(hits) <= MOST
+    assert len(hits) <= MAX_HITS
 
 
 def test_a_layer_is_not_another_one_with_its_number_in_it() -> None:
@@ -70,7 +70,7 @@ def test_a_layer_is_not_another_one_with_its_number_in_it() -> None:
 def test_without_words_the_first_ones_are_offered() -> None:
     hits: list[Hit] = []
     exhaust(SearchIndex(layers(1000)).find((), hits))
-    assert [hit.number for hit in hits] == list(range(MOST))
+    assert [hit.number for hit in hits] == list(range(MAX_HITS))
 
 
 def test_work_is_done_in_pieces() -> None:
@@ -84,7 +84,7 @@ def test_work_is_done_in_pieces() -> None:
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [("a\0b\nc", r"a\x00b\nc"), ("x" * 10_000, "x" * (LONGEST - 1) + "…"), ("<b>שלום</b>", None)],
+    [("a\0b\nc", r"a\x00b\nc"), ("x" * 10_000, "x" * (MAX_TEXT - 1) + "…"), ("<b>שלום</b>", None)],
 )
 def test_names_of_strangers(text: str, shown: str | None) -> None:
     index = SearchIndex([text])

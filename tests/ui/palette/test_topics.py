@@ -8,9 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QListView, QTableView, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.help.guide import GuideDialog
+from bertviewer.ui.help.guide import GuideDialog, GuidePage
 from bertviewer.ui.help.guide_sections import VIEWS_CHAPTER, table_rows
-from bertviewer.ui.help.page import GuidePage
 from bertviewer.ui.palette import topics
 from bertviewer.ui.palette.popup import PalettePopup
 from bertviewer.ui.palette.results import ROW_ROLE, HitRow

@@ -56,7 +56,7 @@ def test_the_difference_is_of_the_same_tokens(
     _, norms = panels(compared)
     (chart,) = norms.charts
     assert isinstance(chart, GridChart)
-    b, run_a = last_run(compared), compared.workspace.runs.watched_a
+    b, run_a = last_run(compared), compared.workspace.runs.baseline
     assert run_a is not None
     mine, other = np.array(b.token_norms), np.array(run_a.run.token_norms)
     assert chart.values[:, 1] == pytest.approx(mine[:, 1] - other[:, 1])
@@ -81,13 +81,14 @@ def test_compare_no_longer(compared: MainWindow, worker: Worker, qtbot: QtBot) -
     (chart,) = layers.charts
     assert isinstance(chart, LineChart)
     assert {line.style for line in chart.lines} == {"solid"}
-    assert compared.workspace.runs.watched_a is None
+    assert compared.workspace.runs.baseline is None
 
 
 def test_another_model_takes_run_a_away(compared: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     compared.open_named("albert-base-v2")
-    qtbot.waitUntil(lambda: compared.workspace.runs.run is None and not worker.busy)
-    assert compared.workspace.runs.watched_a is None
+    settle(compared, worker, qtbot)
+    assert compared.workspace.runs.baseline is None
+    assert compared.workspace.runs.run is None
 
 
 def test_a_plot_is_taken_along(

@@ -60,7 +60,7 @@ def test_what_can_be_chosen(ran: MainWindow) -> None:
 
 
 def test_nan_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    whole, watched = last_run(ran), ran.workspace.runs.watched
+    whole, watched = last_run(ran), ran.workspace.runs.current
     assert watched is not None
 
     def show(*layers: int) -> str:
@@ -225,8 +225,8 @@ def test_a_view_out_of_sight_measures_nothing(
 def test_runs_that_are_gone_are_not_kept(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     choose(ran, "tokenClassChoice", "all token classes")
     settle(ran, worker, qtbot)
-    assert ran.workspace.runs.watched is not None
-    gone = weakref.ref(ran.workspace.runs.watched.capture)
+    assert ran.workspace.runs.current is not None
+    gone = weakref.ref(ran.workspace.runs.current.capture)
     find(ran, QTabWidget, "runViews").setCurrentIndex(1)
     run(ran, worker, qtbot, "a dog")
     gc.collect()

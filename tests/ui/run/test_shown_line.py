@@ -120,7 +120,7 @@ def test_random_weights_that_are_not_chosen_any_more(
 
 
 def test_sentences_of_strangers_are_one_line_of_plain_text(ran: MainWindow) -> None:
-    watched = ran.workspace.runs.watched
+    watched = ran.workspace.runs.current
     assert watched is not None
     text = "<b>שלום</b>\n" + "x" * 10_000
     sentence = replace(watched.run.sentence, text=text)

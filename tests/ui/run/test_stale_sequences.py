@@ -46,7 +46,7 @@ def check(window: MainWindow) -> None:
     # None of another model or head is shown.
     assert find(window, RunArea).is_open == (shown is not None)
     if shown is None:
-        assert workspace.runs.watched_a is None
+        assert workspace.runs.baseline is None
         return
     assert shown.source.task == workspace.architecture.source.task
     assert workspace.architecture.source.weights in (shown.source.weights, "none")
@@ -110,5 +110,5 @@ def test_run_a_goes_with_its_model(ran: MainWindow, settle: Settle, qtbot: QtBot
     open_model(ran, qtbot, "albert-base-v2")
     qtbot.waitUntil(lambda: not find(ran, RunArea).is_open)
     check(ran)
-    assert ran.workspace.runs.watched_a is None
+    assert ran.workspace.runs.baseline is None
     assert not find(ran, QPushButton, "keepRun").isEnabled()

@@ -49,7 +49,7 @@ def colors(view: TokenChips) -> list[str]:
 
 def show_tokens(window: MainWindow, settle: Settle, *tokens: Token) -> TokenChips:
     """Have the window show a run of these tokens, whose norms are 0, 1, 2 …"""
-    watched = window.workspace.runs.watched
+    watched = window.workspace.runs.current
     assert watched is not None
     states = len(watched.run.token_norms)
     run = replace(

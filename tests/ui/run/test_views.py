@@ -41,10 +41,10 @@ def test_run_a_gets_a_plot_when_there_is_one_to_show(demo_window: MainWindow, qt
     views = find(window, RunViews)
 
     def run(text: str) -> None:
-        before = workspace.runs.watched
+        before = workspace.runs.current
         window.set_sentence(text, None)
         window.run()
-        qtbot.waitUntil(lambda: workspace.runs.watched is not before and is_drawn(window))
+        qtbot.waitUntil(lambda: workspace.runs.current is not before and is_drawn(window))
 
     run("a dog")
     assert len(views.findChildren(Heatmap)) == 1

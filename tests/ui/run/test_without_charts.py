@@ -152,7 +152,7 @@ def test_a_run_from_a_file_is_run_here(
     assert button.text() == "Run here"
     assert button.isEnabled()
     button.click()
-    qtbot.waitUntil(lambda: runs.watched is not saved, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: runs.current is not saved, timeout=OPEN_TIMEOUT)
     settle()
     assert shown.charts
 

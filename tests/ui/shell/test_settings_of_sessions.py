@@ -12,11 +12,9 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.model_source import ModelSource, find_task
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.settings.recent_models import recent_names, remember
-from bertviewer.ui.settings.settings import note_start
+from bertviewer.ui.settings.settings import note_start, recent_names, remember
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.shell.session import SETTING, Session
-from bertviewer.ui.shell.session_state import SessionState
+from bertviewer.ui.shell.session import SETTING, Session, SessionState
 from bertviewer.ui.tree.header import COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING
 from tests.subprocesses import output_of
 from tests.ui.finding import find
@@ -63,7 +61,7 @@ def test_whatever_stands_in_the_settings_there_is_a_window(
     assert window.isVisible()
     assert find(window, QLineEdit, "treeFilter").isEnabled()
     window.close()
-    assert SessionState.from_text(QSettings().value(SETTING)).window.place is not None
+    assert SessionState.from_text(QSettings().value(SETTING)).window.geometry
 
 
 def test_of_two_windows_that_close_the_last_is_remembered(

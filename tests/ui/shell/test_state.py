@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.ui.shell.session_state import (
-    LONGEST,
-    MOST_SENTENCES,
+from bertviewer.ui.shell.session import (
+    MAX_CHARACTERS,
     ModelState,
     SessionState,
     WindowState,
 )
+from bertviewer.ui.state.run_input import MAX_SENTENCES
 
 WHOLE = SessionState(
-    WindowState((-5, 20, 800, 600), True, b"\0\xff layout"),
+    WindowState(b"\1\xfe geometry", b"\0\xff layout"),
     ModelState("/a 模型/b", "masked-lm", "encoder.layer.0-5", ("", "encoder")),
     {"detailTabs": "Formula", "runViews": "Attention"},
     Sentence("the cat", "the dog"),
@@ -44,7 +44,7 @@ def test_something_else_is_nothing(text: object) -> None:
 
 @given(
     part=st.sampled_from(["window", "model", "pages", "sentence", "history"]),
-    inner=st.sampled_from([None, "place", "layout", "is_maximised", "name", "row", "expanded"]),
+    inner=st.sampled_from([None, "geometry", "layout", "moved", "name", "row", "expanded"]),
     value=PLAIN,
 )
 def test_whatever_stands_in_a_part_the_others_are_taken(
@@ -73,16 +73,8 @@ def test_a_layout_that_was_damaged_is_left_out(place: int, change: int) -> None:
     assert SessionState.from_text(json.dumps(data)).window == WindowState()
 
 
-@pytest.mark.parametrize(
-    "place", [[0, 0, 0, 5], [0, 0, -1, 5], [0, 0, 2**40, 5], [0, 0, 5], [0.5, 0, 5, 5], "0"]
-)
-def test_a_place_that_no_window_has(place: object) -> None:
-    text = json.dumps({"window": {"place": place, "is_maximised": True}})
-    assert SessionState.from_text(text).window == WindowState(None, True)
-
-
 def test_long_and_broken_sentences_are_not_kept() -> None:
-    state = SessionState(sentence=Sentence("x" * (LONGEST + 1)))
+    state = SessionState(sentence=Sentence("x" * (MAX_CHARACTERS + 1)))
     assert SessionState.from_text(state.to_text()).sentence == Sentence("")
     broken = json.dumps({"sentence": ["\ud800", None], "history": [["\ud800", None], ["a", None]]})
     found = SessionState.from_text(broken)
@@ -91,6 +83,6 @@ def test_long_and_broken_sentences_are_not_kept() -> None:
 
 
 def test_the_history_is_not_endless() -> None:
-    history = tuple(Sentence(str(number)) for number in range(MOST_SENTENCES + 9))
+    history = tuple(Sentence(str(number)) for number in range(MAX_SENTENCES + 9))
     found = SessionState.from_text(SessionState(history=history).to_text())
-    assert found.history == history[-MOST_SENTENCES:]
+    assert found.history == history[-MAX_SENTENCES:]

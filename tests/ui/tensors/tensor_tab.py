@@ -58,12 +58,12 @@ DOWN, ACROSS = Qt.Orientation.Vertical, Qt.Orientation.Horizontal
 
 def ran(window: MainWindow, worker: Worker, text: str, qtbot: QtBot) -> None:
     """Run a sentence, and wait until all that shows it is drawn."""
-    before = window.workspace.runs.watched
+    before = window.workspace.runs.current
     window.set_sentence(text, None)
     window.workspace.next_run.set_random_weights(True)
     window.run()
     qtbot.waitUntil(
-        lambda: is_drawn(window) and window.workspace.runs.watched is not before,
+        lambda: is_drawn(window) and window.workspace.runs.current is not before,
         timeout=OPEN_TIMEOUT,
     )
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
@@ -111,7 +111,7 @@ def cell(window: MainWindow, row: int, column: int) -> str:
 
 def given(window: MainWindow, path: str, call: int = 0) -> np.ndarray:
     """Return what a module gave in the last run, found without the window; the worker rests."""
-    watched, model = window.workspace.runs.watched, window.workspace.jobs.model
+    watched, model = window.workspace.runs.current, window.workspace.jobs.model
     assert watched is not None
     assert model is not None
     _, gave = module_tensors(watched.cached(model), path, call=call)

@@ -276,7 +276,7 @@ def test_nothing_is_kept_of_a_run_that_was_replaced(
     window = ready
     look(window, qtbot, "Output", "output")
     show_tab(window, "Map")
-    before = weakref.ref(window.workspace.runs.watched.kept)  # type: ignore[union-attr]
+    before = weakref.ref(window.workspace.runs.current.kept)  # type: ignore[union-attr]
     ran(window, worker, "another one", qtbot)
 
     def is_gone() -> bool:

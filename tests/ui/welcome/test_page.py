@@ -13,8 +13,7 @@ from bertviewer.core.sources.presets import preset_names
 from bertviewer.ui.app.application import make_window
 from bertviewer.ui.hub.dialog import HubDialog
 from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.settings.recent_models import recent_names, remember
-from bertviewer.ui.settings.settings import opens_last
+from bertviewer.ui.settings.settings import opens_last, recent_names, remember
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.welcome.page import WelcomePage
 from bertviewer.ui.widgets import progress_bar as busy_bar
@@ -125,7 +124,8 @@ def test_cancelling_comes_back_to_what_there_is_to_open(window: MainWindow, qtbo
     find(window, QPushButton, "loadingCancel").click()
     qtbot.waitUntil(lambda: not window.workspace.jobs.activity, timeout=OPEN_TIMEOUT)
     if window.workspace.architecture is None:  # it may have been there already
-        assert card(window, "model-demo").isVisible()
+        # The page is updated in the next event-loop turn.
+        qtbot.waitUntil(lambda: card(window, "model-demo").isVisible())
 
 
 def test_a_model_that_is_expected_is_named_at_once(worker: Worker, qtbot: QtBot) -> None:
