@@ -200,13 +200,13 @@ def _path(index: QModelIndex) -> str:
 def _parts_of(canvas: QWidget) -> dict[str, list[int]]:
     from bertviewer.ui.map.canvas import FlowCanvas
 
-    sight = canvas.viewport if isinstance(canvas, FlowCanvas) else None
-    drawing = None if sight is None else sight.cache.drawing(sight.scope)
-    if sight is None or drawing is None:
+    viewport = canvas.viewport if isinstance(canvas, FlowCanvas) else None
+    drawing = None if viewport is None else viewport.cache.drawing(viewport.scope)
+    if viewport is None or drawing is None:
         return {}
     places = {}
     for placed in drawing.nodes:
-        seen = sight.camera.seen(placed.rect)
+        seen = viewport.camera.seen(placed.rect)
         middle = QPoint(round(seen.x + seen.width / 2), round(seen.y + seen.height / 2))
         if placed.node.path and canvas.rect().contains(middle):
             places[f"part:{placed.node.path}"] = _at(canvas, middle)

@@ -126,7 +126,7 @@ class FlowCanvas(HoverView[Hit]):
         if viewport is None or viewport.cache.drawing(scope) is None:
             return
         base, start = viewport.scope, viewport.camera
-        end = viewport.seen_from(scope, base) if self.isVisible() and has_motion() else None
+        end = viewport.camera_in(scope, base) if self.isVisible() and has_motion() else None
 
         def finish() -> None:
             viewport.fit(scope)
@@ -140,7 +140,7 @@ class FlowCanvas(HoverView[Hit]):
 
         def step(progress: float) -> None:
             camera = start.towards(end, progress, viewport.width, viewport.height)
-            viewport.look(base, camera)
+            viewport.set_camera(base, camera)
             self._update_view()
 
         self._step, self._finish = step, finish
@@ -176,7 +176,7 @@ class FlowCanvas(HoverView[Hit]):
         """Move the drawing by pixels."""
         if self.viewport is not None:
             self._stop()
-            self.viewport.move(distance.x(), distance.y())
+            self.viewport.pan(distance.x(), distance.y())
             self._update_view()
             self.explored.emit()
 
@@ -409,7 +409,11 @@ class FlowCanvas(HoverView[Hit]):
         self._bring_into_view(self._placed(self.marked[0]) if self.marked else None)
 
     def _bring_into_view(self, placed: DrawnNode | None) -> None:
-        if self.viewport is not None and placed is not None and self.viewport.bring(placed.rect):
+        if (
+            self.viewport is not None
+            and placed is not None
+            and self.viewport.scroll_to(placed.rect)
+        ):
             self._update_view()
 
     def _placed(self, ref: NodeRef | None) -> DrawnNode | None:

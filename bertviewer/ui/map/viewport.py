@@ -74,36 +74,36 @@ class Viewport:
         if above is not None:
             self.cache.inset_of(above, scope)
 
-    def look(self, scope: Scope, camera: Camera) -> None:
+    def set_camera(self, scope: Scope, camera: Camera) -> None:
         """Move the camera; the part that fills the window becomes the visible one."""
         self.scope, self.camera = scope, camera
-        self._limit()
-        self._settle()
+        self._keep_in_window()
+        self._open_visible()
 
     def zoom(self, factor: float, x: float, y: float) -> None:
         """Zoom by a factor around a position in the window."""
         scope, zoom_level = self.scope, self.zoom_level
-        if factor < 1 and not self._around(scope):
+        if factor < 1 and not self._outer_inset(scope):
             factor = max(factor, min(1.0, _MIN_ZOOM / zoom_level))
-        if factor > 1 and not self._opens_at(x, y):
+        if factor > 1 and not self._has_inside_at(x, y):
             factor = min(factor, max(1.0, _MAX_ZOOM / zoom_level))
-        self.look(scope, self.camera.zoomed(factor, x, y))
+        self.set_camera(scope, self.camera.zoomed(factor, x, y))
 
-    def move(self, x: float, y: float) -> None:
+    def pan(self, x: float, y: float) -> None:
         """Pan by pixels."""
-        self.look(self.scope, self.camera.moved(x, y))
+        self.set_camera(self.scope, self.camera.moved(x, y))
 
-    def bring(self, rect: Rect) -> bool:
+    def scroll_to(self, rect: Rect) -> bool:
         """Pan so that a rectangle of the visible part is in the window; return whether it moved."""
         whole = self.camera.seen(self.cache.bounds(self.scope))
         seen = self.camera.seen(rect)
         x = _missing(seen.x, seen.right, self.width, whole.width)
         y = _missing(seen.y, seen.bottom, self.height, whole.height)
         if x or y:
-            self.move(x, y)
+            self.pan(x, y)
         return bool(x or y)
 
-    def seen_from(self, scope: Scope, other: Scope) -> Camera | None:
+    def camera_in(self, scope: Scope, other: Scope) -> Camera | None:
         """Return the fitted camera of a part in coordinates of another one around or inside it.
 
         ``None`` if neither contains the other.
@@ -111,12 +111,12 @@ class Viewport:
         camera = self.cache.fit(scope)
         if scope == other:
             return camera
-        insets = self._chain(other, scope)
+        insets = self._insets_between(other, scope)
         if insets is not None:
             for inset in reversed(insets):
                 camera = camera.of_outer(inset.placed)
             return camera
-        insets = self._chain(scope, other)
+        insets = self._insets_between(scope, other)
         for inset in insets or ():
             camera = camera.of_inner(inset.placed)
         return None if insets is None else camera
@@ -165,19 +165,19 @@ class Viewport:
                 if inset is not None:
                     yield placed, inset
 
-    def _settle(self) -> None:
+    def _open_visible(self) -> None:
         """Enter the part that fills the window, or leave one that no longer does."""
         for _ in range(12):
-            if self.zoom_level < _LEAVE and (above := self._around(self.scope)) is not None:
+            if self.zoom_level < _LEAVE and (above := self._outer_inset(self.scope)) is not None:
                 inset, outer = above
                 self.scope, self.camera = outer, self.camera.of_outer(inset.placed)
                 continue
-            inner = self._entered()
+            inner = self._part_in_middle()
             if inner is None:
                 return
             self.scope, self.camera = inner.scope, self.camera.of_inner(inner.placed)
 
-    def _entered(self) -> Inset | None:
+    def _part_in_middle(self) -> Inset | None:
         """Return the part that fills the middle of the window."""
         for _, inset in self._insets(self.scope, self.camera):
             seen = self.camera.seen(inset.box)
@@ -190,7 +190,7 @@ class Viewport:
                 return inset
         return None
 
-    def _opens_at(self, x: float, y: float) -> bool:
+    def _has_inside_at(self, x: float, y: float) -> bool:
         """Return whether a node with an inside is at a position."""
         drawing = self.cache.drawing(self.scope)
         a, b = self.camera.drawn(x, y)
@@ -200,7 +200,7 @@ class Viewport:
                 return self.cache.inset(self.scope, placed) is not None
         return False
 
-    def _limit(self) -> None:
+    def _keep_in_window(self) -> None:
         """Keep a node in the window, and the whole drawing if it fits."""
         seen = self.camera.seen(self.cache.bounds(self.scope))
         x = _back(seen.x, seen.right, self.width, _least(seen.width, self.width))
@@ -218,19 +218,19 @@ class Viewport:
         x, y = min(moves, key=lambda move: abs(move[0]) + abs(move[1]), default=(0.0, 0.0))
         self.camera = self.camera.moved(x, y)
 
-    def _around(self, scope: Scope) -> tuple[Inset, Scope] | None:
+    def _outer_inset(self, scope: Scope) -> tuple[Inset, Scope] | None:
         above = self.cache.graphs.above(scope)
         if above is None:
             return None
         inset = self.cache.inset_of(above, scope)
         return None if inset is None else (inset, above)
 
-    def _chain(self, outer: Scope, inner: Scope) -> list[Inset] | None:
+    def _insets_between(self, outer: Scope, inner: Scope) -> list[Inset] | None:
         """Return the insets from one part down to another, ``None`` if it does not contain that."""
         found: list[Inset] = []
         scope = inner
         while scope != outer:
-            around = self._around(scope)
+            around = self._outer_inset(scope)
             if around is None:
                 return None
             found.insert(0, around[0])

@@ -26,7 +26,7 @@ from bertviewer.ui.welcome.cards import PartsLegend, model_cards, question_cards
 from bertviewer.ui.welcome.question_runner import ModelOpener, QuestionRunner
 from bertviewer.ui.welcome.recent_list import RecentList
 from bertviewer.ui.widgets.column_grid import ColumnGrid
-from bertviewer.ui.widgets.labels import muted, plain_label
+from bertviewer.ui.widgets.labels import muted, muted_label, plain_label
 from bertviewer.ui.widgets.layouts import STRETCH, Gap, hbox, named, vbox
 
 MAX_WIDTH = 1280
@@ -58,8 +58,6 @@ class StartPage(QScrollArea):
         self._recent = named(RecentList(opener), "welcomeRecent")
         questions = list(question_cards(runner, disabled_reason))
         models = list(model_cards(opener.open_named, not disabled_reason))
-        reason = muted(plain_label(disabled_reason))
-        reason.setWordWrap(True)
         models_head = hbox(
             (_heading(self.tr("Built-in models")), 1),
             (PartsLegend(), Qt.AlignmentFlag.AlignBottom),
@@ -70,7 +68,7 @@ class StartPage(QScrollArea):
             self._title(icon),
             self._note,
             _heading(self.tr("Ask the demo")),
-            *([reason] if disabled_reason else []),
+            *([muted_label(disabled_reason)] if disabled_reason else []),
             _grid(questions, QUESTION_WIDTH),
             self._recent_and_drop_area(opener),
             models_head,

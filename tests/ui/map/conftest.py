@@ -14,7 +14,7 @@ from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import apply_appearance
 from tests.core.walkthrough.small_walkthroughs import small
-from tests.ui.map.shown import LAYER
+from tests.ui.map.map_hands import LAYER
 
 ShowMap = Callable[[Architecture], MapTab]
 

@@ -1,4 +1,4 @@
-"""What a person does on the map."""
+"""What a person does on the map, and sees of it."""
 
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
@@ -9,7 +9,10 @@ from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.strip import ModelStrip
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.map.viewport import Viewport
+from bertviewer.ui.state.workspace import Workspace
 from tests.ui.finding import find
+
+LAYER = "encoder.layer.1"
 
 
 def canvas_of(tab: MapTab) -> FlowCanvas:
@@ -20,15 +23,15 @@ def strip_of(tab: MapTab) -> ModelStrip:
     return find(tab, ModelStrip, "mapStrip")
 
 
-def sight_of(tab: MapTab) -> Viewport:
-    sight = canvas_of(tab).viewport
-    assert sight is not None
-    return sight
+def viewport_of(tab: MapTab) -> Viewport:
+    viewport = canvas_of(tab).viewport
+    assert viewport is not None
+    return viewport
 
 
 def node(tab: MapTab, name: str) -> DrawnNode:
     """Return the node of the opened part that has this name, operation or path's end."""
-    drawing = sight_of(tab).cache.drawing(sight_of(tab).scope)
+    drawing = viewport_of(tab).cache.drawing(viewport_of(tab).scope)
     assert drawing is not None
     return next(
         placed
@@ -40,7 +43,7 @@ def node(tab: MapTab, name: str) -> DrawnNode:
 
 def middle(tab: MapTab, name: str) -> QPoint:
     """Return where a node of the opened part is seen."""
-    seen = sight_of(tab).camera.seen(node(tab, name).rect)
+    seen = viewport_of(tab).camera.seen(node(tab, name).rect)
     return QPoint(round(seen.x + seen.width / 2), round(seen.y + seen.height / 2))
 
 
@@ -59,3 +62,11 @@ def wheel(
         False,
     )
     QApplication.sendEvent(canvas, event)
+
+
+def selected(workspace: Workspace) -> str | None:
+    return workspace.selection.place.path
+
+
+def ringed(tab: MapTab) -> set[str]:
+    return {marked.key for marked in canvas_of(tab).marked}

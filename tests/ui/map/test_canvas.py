@@ -1,24 +1,28 @@
 """Moving, zooming, opening and selecting on the map."""
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.part_graphs import WHOLE, Scope
+from bertviewer.charts.theme import DARK, LIGHT
+from bertviewer.core.schema.flow import Flow, Flows, Node
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import apply_appearance
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import activate
 from tests.ui.map.conftest import ShowMap
-from tests.ui.map.map_hands import canvas_of, middle, node, sight_of
-from tests.ui.map.shown import LAYER, ringed, selected
+from tests.ui.map.map_hands import LAYER, canvas_of, middle, node, ringed, selected, viewport_of
 
 
 def test_at_first_the_whole_model_is_seen(tab: MapTab) -> None:
-    sight = sight_of(tab)
+    viewport = viewport_of(tab)
     assert canvas_of(tab).scope == WHOLE
-    seen = sight.camera.seen(sight.cache.bounds(WHOLE))
+    seen = viewport.camera.seen(viewport.cache.bounds(WHOLE))
     assert seen.x >= 0
     assert seen.y >= 0
     assert seen.right <= canvas_of(tab).width()
@@ -102,7 +106,7 @@ def test_home_and_end_go_to_where_data_come_in_and_out(layer: MapTab, qtbot: QtB
         qtbot.keyClick(canvas, key)
         at = canvas.cursor_node
         assert at is not None
-        placed = sight_of(layer).cache.placed(at.scope, at.key)
+        placed = viewport_of(layer).cache.placed(at.scope, at.key)
         assert placed is not None
         assert placed.form == form
 
@@ -132,25 +136,17 @@ def test_pointing_tells_name_class_and_shapes_in_letters_and_numbers(layer: MapT
 
 
 def test_a_theme_is_followed_at_once(layer: MapTab) -> None:
-    from PySide6.QtWidgets import QApplication
-
-    from bertviewer.charts.theme import DARK, LIGHT
-    from bertviewer.ui.theme.appearance import apply_appearance
-
     application = QApplication.instance()
     assert isinstance(application, QApplication)
-    assert sight_of(layer).cache.theme == LIGHT
+    assert viewport_of(layer).cache.theme == LIGHT
     apply_appearance(application, "dark")
-    assert sight_of(layer).cache.theme == DARK
+    assert viewport_of(layer).cache.theme == DARK
     apply_appearance(application, "light")
 
 
 def test_the_menu_has_what_can_be_done_with_a_module(
     layer: MapTab, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from PySide6.QtGui import QContextMenuEvent
-    from PySide6.QtWidgets import QApplication, QMenu
-
     # The offscreen platform cannot give a menu all keys.
     asked: list[QMenu] = []
     monkeypatch.setattr(QMenu, "popup", lambda menu, _place: asked.append(menu))
@@ -167,10 +163,6 @@ def test_the_menu_has_what_can_be_done_with_a_module(
 
 
 def test_names_of_strangers_are_shown_as_they_are(show_map: ShowMap) -> None:
-    from msgspec.structs import replace
-
-    from bertviewer.core.schema.flow import Flow, Flows, Node
-
     architecture = small("bert")
     names = ("<b>bold</b>", "a\x00b", "\u202eevil", "漢字" * 20, "x" * 10_000)
     nodes = tuple(Node(f"n{n}", "module", name, "embeddings", name) for n, name in enumerate(names))
@@ -185,7 +177,7 @@ def test_names_of_strangers_are_shown_as_they_are(show_map: ShowMap) -> None:
 def test_motion_leads_to_what_is_there_at_once_without_it(
     tab: MapTab, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
-    canvas, viewport = canvas_of(tab), sight_of(tab)
+    canvas, viewport = canvas_of(tab), viewport_of(tab)
     canvas.open(Scope(LAYER))
     assert canvas.scope == Scope(LAYER)
     end = viewport.camera
@@ -207,13 +199,13 @@ def test_motion_leads_to_what_is_there_at_once_without_it(
 
 @pytest.mark.parametrize("corner", [(0.01, 0.01), (0.99, 0.01), (0.01, 0.99), (0.99, 0.99)])
 def test_something_is_seen_however_close_or_far(tab: MapTab, corner: tuple[float, float]) -> None:
-    canvas, sight = canvas_of(tab), sight_of(tab)
+    canvas, viewport = canvas_of(tab), viewport_of(tab)
     place = QPointF(canvas.width() * corner[0], canvas.height() * corner[1])
 
     def is_something_seen() -> bool:
-        drawing = sight.cache.drawing(sight.scope)
+        drawing = viewport.cache.drawing(viewport.scope)
         assert drawing is not None
-        seen = [sight.camera.seen(each.rect) for each in drawing.nodes]
+        seen = [viewport.camera.seen(each.rect) for each in drawing.nodes]
         return any(
             box.right > 0 and box.bottom > 0 and box.x < canvas.width() and box.y < canvas.height()
             for box in seen
@@ -224,7 +216,7 @@ def test_something_is_seen_however_close_or_far(tab: MapTab, corner: tuple[float
             canvas.zoom(factor, place)
             assert is_something_seen()
     # All of a small drawing is.
-    whole = sight.camera.seen(sight.cache.bounds(WHOLE))
+    whole = viewport.camera.seen(viewport.cache.bounds(WHOLE))
     assert whole.x >= -1
     assert whole.bottom <= canvas.height() + 1
 

@@ -9,20 +9,19 @@ from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.map.conftest import ShowMap
-from tests.ui.map.map_hands import canvas_of, middle, sight_of, wheel
-from tests.ui.map.shown import LAYER
+from tests.ui.map.map_hands import LAYER, canvas_of, middle, viewport_of, wheel
 
 
 def test_netrons_keys_zoom_and_show_all_of_it(layer: MapTab, qtbot: QtBot) -> None:
     canvas, shift = canvas_of(layer), Qt.KeyboardModifier.ShiftModifier
-    fitted = sight_of(layer).camera
+    fitted = viewport_of(layer).camera
     qtbot.keyClick(canvas, Qt.Key.Key_Up, shift)
-    assert sight_of(layer).camera.scale > fitted.scale
+    assert viewport_of(layer).camera.scale > fitted.scale
     qtbot.keyClick(canvas, Qt.Key.Key_Down, shift)
-    assert sight_of(layer).camera.scale == pytest.approx(fitted.scale)
+    assert viewport_of(layer).camera.scale == pytest.approx(fitted.scale)
     qtbot.keyClick(canvas, Qt.Key.Key_Down, shift)
     qtbot.keyClick(canvas, Qt.Key.Key_Backspace, shift)
-    assert sight_of(layer).camera == fitted
+    assert viewport_of(layer).camera == fitted
     assert canvas.scope == Scope(LAYER)
 
 
@@ -31,14 +30,14 @@ def test_a_long_list_is_read_from_its_beginning(
 ) -> None:
     tab = show_map(small("mamba"))
     workspace.selection.select("layers.0.mixer")
-    sight, canvas = sight_of(tab), canvas_of(tab)
+    viewport, canvas = viewport_of(tab), canvas_of(tab)
     tab.open_path("layers.0.mixer")
     assert canvas.scope == Scope("layers.0.mixer")
-    drawing = sight.cache.drawing(canvas.scope)
+    drawing = viewport.cache.drawing(canvas.scope)
     assert drawing is not None
     assert {placed.form for placed in drawing.nodes} == {"list"}
-    assert sight.camera.scale == 1.0
-    first, last = (sight.camera.seen(drawing.nodes[place].rect) for place in (0, -1))
+    assert viewport.camera.scale == 1.0
+    first, last = (viewport.camera.seen(drawing.nodes[place].rect) for place in (0, -1))
     assert 0 <= first.y < canvas.height() / 4
     assert last.y > canvas.height()
     # The keys go down to its end.
@@ -47,18 +46,18 @@ def test_a_long_list_is_read_from_its_beginning(
         qtbot.keyClick(canvas, Qt.Key.Key_Down)
     assert canvas.cursor_node is not None
     assert canvas.cursor_node.key == drawing.nodes[-1].node.id
-    assert sight.camera.seen(drawing.nodes[-1].rect).bottom <= canvas.height()
+    assert viewport.camera.seen(drawing.nodes[-1].rect).bottom <= canvas.height()
 
 
 def test_the_wheel_zooms_about_the_pointer_with_and_without_control(layer: MapTab) -> None:
-    canvas, sight = canvas_of(layer), sight_of(layer)
+    canvas, viewport = canvas_of(layer), viewport_of(layer)
     place = middle(layer, "query")
     for keys in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier):
-        sight.fit(Scope(LAYER))
-        before, scale = sight.camera.drawn(place.x(), place.y()), sight.camera.scale
+        viewport.fit(Scope(LAYER))
+        before, scale = viewport.camera.drawn(place.x(), place.y()), viewport.camera.scale
         wheel(canvas, place, 2, keys)
-        assert sight.camera.scale > 1.2 * scale
-        assert sight.camera.drawn(place.x(), place.y()) == pytest.approx(before)
+        assert viewport.camera.scale > 1.2 * scale
+        assert viewport.camera.drawn(place.x(), place.y()) == pytest.approx(before)
 
 
 def test_zooming_in_opens_what_fills_the_window_and_zooming_out_leaves_it(tab: MapTab) -> None:
@@ -81,30 +80,30 @@ def test_zooming_in_opens_what_fills_the_window_and_zooming_out_leaves_it(tab: M
     for _ in range(160):
         wheel(canvas, middle_of, -1)
     assert canvas.scope == WHOLE
-    assert sight_of(tab).zoom_level > 0.3
+    assert viewport_of(tab).zoom_level > 0.3
 
 
 def test_between_boxes_there_is_an_end_of_coming_closer(tab: MapTab) -> None:
-    canvas, sight = canvas_of(tab), sight_of(tab)
+    canvas, viewport = canvas_of(tab), viewport_of(tab)
     for _ in range(60):
         wheel(canvas, QPoint(canvas.width() - 5, 5), 1)
     assert canvas.scope == WHOLE
-    assert sight.zoom_level < 4
+    assert viewport.zoom_level < 4
 
 
 def test_what_is_in_a_box_is_seen_in_its_place_before_it_is_opened(tab: MapTab) -> None:
-    canvas, sight = canvas_of(tab), sight_of(tab)
-    assert [level.scope for level in sight.levels()] == [WHOLE]
+    canvas, viewport = canvas_of(tab), viewport_of(tab)
+    assert [level.scope for level in viewport.levels()] == [WHOLE]
     place = middle(tab, "layer 0")
     for _ in range(40):
         wheel(canvas, place, 0.5)
-        inner = [level for level in sight.levels() if level.scope == Scope("encoder.layer.0")]
+        inner = [level for level in viewport.levels() if level.scope == Scope("encoder.layer.0")]
         if inner:
             break
     (level,) = inner
     assert canvas.scope == WHOLE
     assert level.box is not None
-    bounds = level.camera.seen(sight.cache.bounds(level.scope))
+    bounds = level.camera.seen(viewport.cache.bounds(level.scope))
     assert bounds.x >= level.box.x
     assert bounds.right <= level.box.right
     assert bounds.y >= level.box.y
@@ -112,29 +111,29 @@ def test_what_is_in_a_box_is_seen_in_its_place_before_it_is_opened(tab: MapTab) 
 
 
 def test_a_drag_moves_and_fit_brings_all_back(layer: MapTab, qtbot: QtBot) -> None:
-    canvas, sight = canvas_of(layer), sight_of(layer)
-    fitted = sight.camera
+    canvas, viewport = canvas_of(layer), viewport_of(layer)
+    fitted = viewport.camera
     start = QPoint(canvas.width() // 2, 6)
     qtbot.mousePress(canvas, Qt.MouseButton.LeftButton, pos=start)
     qtbot.mouseMove(canvas, start + QPoint(30, 20))
     qtbot.mouseMove(canvas, start + QPoint(60, 45))
     qtbot.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=start + QPoint(60, 45))
-    assert (sight.camera.x, sight.camera.y) != (fitted.x, fitted.y)
-    assert sight.camera.scale == fitted.scale
+    assert (viewport.camera.x, viewport.camera.y) != (fitted.x, fitted.y)
+    assert viewport.camera.scale == fitted.scale
     for key in (Qt.Key.Key_0, Qt.Key.Key_F):
         qtbot.keyClick(canvas, Qt.Key.Key_Plus)
-        assert sight.camera.scale > fitted.scale
+        assert viewport.camera.scale > fitted.scale
         qtbot.keyClick(canvas, key)
-        assert sight.camera == fitted
+        assert viewport.camera == fitted
     qtbot.keyClick(canvas, Qt.Key.Key_Minus)
-    assert sight.camera.scale < fitted.scale
+    assert viewport.camera.scale < fitted.scale
 
 
 def test_what_is_drawn_cannot_be_lost(layer: MapTab) -> None:
-    canvas, sight = canvas_of(layer), sight_of(layer)
+    canvas, viewport = canvas_of(layer), viewport_of(layer)
     for x, y in ((9000, 0), (-9000, 0), (0, 9000), (0, -9000)):
         canvas.pan(QPointF(x, y))
-        seen = sight.camera.seen(sight.cache.bounds(sight.scope))
+        seen = viewport.camera.seen(viewport.cache.bounds(viewport.scope))
         assert seen.right > 0
         assert seen.bottom > 0
         assert seen.x < canvas.width()
@@ -143,7 +142,7 @@ def test_what_is_drawn_cannot_be_lost(layer: MapTab) -> None:
 
 def test_a_resized_window_has_the_same_part_in_it(layer: MapTab) -> None:
     layer.resize(520, 460)
-    sight = sight_of(layer)
-    assert sight.scope == Scope(LAYER)
-    seen = sight.camera.seen(sight.cache.bounds(sight.scope))
+    viewport = viewport_of(layer)
+    assert viewport.scope == Scope(LAYER)
+    seen = viewport.camera.seen(viewport.cache.bounds(viewport.scope))
     assert seen.right <= canvas_of(layer).width() + 0.01

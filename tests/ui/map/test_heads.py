@@ -24,7 +24,7 @@ from bertviewer.ui.shell.main_window import MainWindow
 from tests.core.formulas.formula_models import TINY
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run
-from tests.ui.map.map_hands import canvas_of, middle, node, sight_of, strip_of
+from tests.ui.map.map_hands import canvas_of, middle, node, strip_of, viewport_of
 
 LAYER = "encoder.layer.3"
 
@@ -55,7 +55,7 @@ def test_tiles_are_the_heads_own_attention(tab: MapTab, demo_window: MainWindow)
     cached = watched.cached(demo_window.workspace.jobs.model)
     maps = attention_of(cached, f"{LAYER}.attention.self")
     assert len(images) == len(maps.probabilities) == 12
-    theme = sight_of(tab).cache.theme
+    theme = viewport_of(tab).cache.theme
     levels = 0.0, float(np.max(maps.probabilities))
     for image, head in zip(images, maps.probabilities, strict=True):
         assert (image.height(), image.width()) == head.shape
@@ -67,7 +67,7 @@ def test_a_click_on_a_tile_selects_the_head(
     tab: MapTab, demo_window: MainWindow, qtbot: QtBot
 ) -> None:
     placed = node(tab, "attention")
-    seen = sight_of(tab).camera.seen(placed.tiles[8])
+    seen = viewport_of(tab).camera.seen(placed.tiles[8])
     place = QPoint(round(seen.x + seen.width / 2), round(seen.y + seen.height / 2))
     qtbot.mouseClick(canvas_of(tab), Qt.MouseButton.LeftButton, pos=place)
     selection = demo_window.workspace.selection
@@ -95,7 +95,7 @@ def test_blocks_and_boxes_have_the_statistic_of_the_run(
     assert layer is not None
     assert figures["layer 3"] == f"std {layer.statistics.std:.2f}"
     choose(tab, MapMeasure("statistic", "rms"))
-    tints = sight_of(tab).cache.style.colors(Scope(LAYER))
+    tints = viewport_of(tab).cache.style.colors(Scope(LAYER))
     query = run.activation(f"{LAYER}.attention.self.query")
     assert tints is not None
     assert query is not None

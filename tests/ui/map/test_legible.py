@@ -11,7 +11,7 @@ from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.map.conftest import ShowMap
-from tests.ui.map.map_hands import canvas_of, sight_of
+from tests.ui.map.map_hands import canvas_of, viewport_of
 
 ROOMY, SMALL, LOW = (1000, 700), (590, 290), (640, 230)
 PARTS = {
@@ -23,7 +23,7 @@ PARTS = {
 
 
 def drawing_of(tab: MapTab) -> Drawing:
-    found = sight_of(tab).cache.drawing(sight_of(tab).scope)
+    found = viewport_of(tab).cache.drawing(viewport_of(tab).scope)
     assert found is not None
     return found
 
@@ -36,14 +36,14 @@ def letters(tab: MapTab) -> float:
 def sizes(tab: MapTab, *, is_subscript: bool) -> list[float]:
     """Return how many pixels the letters have."""
     labels = [label for placed in drawing_of(tab).nodes for label in placed.labels]
-    scale = sight_of(tab).camera.scale
+    scale = viewport_of(tab).camera.scale
     return [label.size * scale for label in labels if label.is_subscript == is_subscript]
 
 
 def resize(tab: MapTab, size: tuple[int, int], qtbot: QtBot) -> None:
     tab.resize(*size)
     canvas = canvas_of(tab)
-    qtbot.waitUntil(lambda: (sight_of(tab).width, sight_of(tab).height) == (
+    qtbot.waitUntil(lambda: (viewport_of(tab).width, viewport_of(tab).height) == (
         canvas.width(), canvas.height()
     ))  # fmt: skip
 
@@ -76,7 +76,7 @@ def test_a_subscript_is_clearly_smaller_than_its_letter_and_can_be_read(
         if below.is_subscript
     )
     assert subscript >= TOLERANCE * MIN_SUBSCRIPT
-    assert subscript < 0.75 * name.size * sight_of(tab).camera.scale
+    assert subscript < 0.75 * name.size * viewport_of(tab).camera.scale
 
 
 def test_a_layer_says_more_where_there_is_room(
@@ -97,13 +97,13 @@ def test_of_what_has_no_room_that_is_seen_which_is_selected(
 ) -> None:
     tab = show_map(small("t5"))
     resize(tab, LOW, qtbot)
-    canvas, sight = canvas_of(tab), sight_of(tab)
+    canvas, viewport = canvas_of(tab), viewport_of(tab)
     for part in ("layer.0.SelfAttention.q", "layer.2.DenseReluDense", "layer.0.SelfAttention.k"):
         workspace.selection.select(f"decoder.block.1.{part}")
         assert canvas.scope.path == "decoder.block.1"
-        whole = sight.camera.seen(sight.cache.bounds(canvas.scope))
+        whole = viewport.camera.seen(viewport.cache.bounds(canvas.scope))
         assert whole.height > canvas.height()
-        placed = sight.cache.placed(canvas.scope, canvas.marked[0].key)
+        placed = viewport.cache.placed(canvas.scope, canvas.marked[0].key)
         assert placed is not None
-        seen = sight.camera.seen(placed.rect)
+        seen = viewport.camera.seen(placed.rect)
         assert 0 < seen.y + seen.height / 2 < canvas.height(), part

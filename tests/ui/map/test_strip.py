@@ -1,15 +1,18 @@
 """The strip of a model's blocks."""
 
+from collections.abc import Sequence
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.graph.drawing import Rect
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.map.part_graphs import Scope
 from bertviewer.ui.map.strip import ModelStrip, card_number, fitting_figure
-from bertviewer.ui.map.strip_layout import place_blocks
+from bertviewer.ui.map.strip_layout import PlacedBlock, place_blocks
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import flowing, small
 from tests.ui.map.conftest import ShowMap
@@ -92,8 +95,6 @@ def test_many_layers_are_a_deck_through_which_one_goes(show_map: ShowMap, qtbot:
 
 
 def test_a_name_is_whole_where_the_row_has_room() -> None:
-    from bertviewer.charts.graph.drawing import Rect
-
     blocks = [Block(name, Scope(name), "plain", name) for name in ("patch_embeddings", "stages")]
     for room, is_whole in ((600, True), (120, False)):
         first, last = place_blocks(blocks, Rect(0, 0, room, 40), lambda text: 8.0 * len(text))
@@ -114,38 +115,33 @@ def test_a_figure_keeps_its_number_and_its_unit(figure: str, forms: set[str]) ->
     assert {fitting_figure(figure, QFont(), room) for room in range(200)} == forms
 
 
-def test_blocks_never_stand_beside_the_row() -> None:
-    from bertviewer.charts.graph.drawing import Rect
+ENDS = [Block(f"{name} of a very long name indeed", Scope(name), "plain", name) for name in "ab"]
 
-    ends = [
-        Block(f"{name} of a very long name indeed", Scope(name), "plain", name) for name in "ab"
-    ]
-    for count in (1, 6, 12, 13, 24, 100, 1000):
-        layers = [
-            Block(f"layer {number}", Scope(f"layer.{number}"), "plain", "n", True)
-            for number in range(count)
-        ]
-        for width in (240.0, 420.0, 760.0, 1400.0):
-            blocks = (ends[0], *layers, ends[1])
-            seats = place_blocks(
-                blocks, Rect(0, 0, width, 40), lambda text: 7.0 * len(text), layers[:1]
-            )
-            assert [seat.block for seat in seats] == list(blocks)
-            if count <= 100:
-                assert seats[-1].rect.right <= width + 0.5, (count, width)
+
+def layers(count: int) -> list[Block]:
+    return [Block(f"layer {n}", Scope(f"layer.{n}"), "plain", "n", True) for n in range(count)]
+
+
+def placed_in(blocks: Sequence[Block], width: float) -> tuple[PlacedBlock, ...]:
+    """Place blocks in a row of this width; the first layer is opened."""
+    opened = [block for block in blocks if block.is_layer][:1]
+    return place_blocks(blocks, Rect(0, 0, width, 40), lambda text: 7.0 * len(text), opened)
+
+
+@pytest.mark.parametrize("count", [1, 6, 12, 13, 24, 100, 1000])
+def test_blocks_never_stand_beside_the_row(count: int) -> None:
+    for width in (240.0, 420.0, 760.0, 1400.0):
+        blocks = (ENDS[0], *layers(count), ENDS[1])
+        placed = placed_in(blocks, width)
+        assert [each.block for each in placed] == list(blocks)
+        if count <= 100:
+            assert placed[-1].rect.right <= width + 0.5
 
 
 def test_long_names_give_way_before_layers_become_cards() -> None:
-    from bertviewer.charts.graph.drawing import Rect
-
-    ends = [
-        Block(f"{name} of a very long name indeed", Scope(name), "plain", name) for name in "ab"
-    ]
-    layers = [Block(f"l {n}", Scope(f"l.{n}"), "plain", "n", True) for n in range(12)]
     for width, has_cards in ((520.0, False), (400.0, True)):
-        seats = place_blocks((*ends, *layers), Rect(0, 0, width, 40), lambda text: 7.0 * len(text))
-        assert any(seat.is_card for seat in seats) == has_cards
-        assert seats[-1].rect.right <= width + 0.5
+        placed = placed_in((*ENDS, *layers(12)), width)
+        assert any(each.is_card for each in placed) == has_cards
 
 
 def test_cards_have_their_numbers_as_far_as_there_is_room(

@@ -17,7 +17,7 @@ from bertviewer.ui.state.workspace import Workspace
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import find
 from tests.ui.map.conftest import ShowMap
-from tests.ui.map.map_hands import canvas_of, node, sight_of, strip_of
+from tests.ui.map.map_hands import canvas_of, node, strip_of, viewport_of
 
 
 def test_the_title_says_what_is_opened(show_map: ShowMap, workspace: Workspace) -> None:
@@ -68,7 +68,7 @@ def test_figures_of_another_measure_stand_in_boxes_and_blocks(
         choice.choose(measure)
         choice.chosen.emit(measure)
         assert name in choice.text()
-        tints = sight_of(tab).cache.style.colors(canvas.scope)
+        tints = viewport_of(tab).cache.style.colors(canvas.scope)
         assert tints is not None
         query = tints[node(tab, "query").node.id]
         assert query.figure == figure_text(measure, 600 if measure == PARAMETERS else 16 * 24 * 24)
@@ -131,8 +131,8 @@ def test_a_low_tab_leaves_the_room_to_the_picture(
     qtbot.waitUntil(lambda: strip.height() < high and canvas.height() > 300 * 2 / 3)
     assert not legend.isVisible()
     assert flow.mapTo(tab, QPoint()).x() > strip.geometry().right()
-    sight = sight_of(tab)
-    seen = sight.camera.seen(sight.cache.bounds(canvas.scope))
+    viewport = viewport_of(tab)
+    seen = viewport.camera.seen(viewport.cache.bounds(canvas.scope))
     assert seen.y >= 0
     assert seen.bottom <= canvas.height()
     tab.resize(820, 620)

@@ -15,7 +15,7 @@ from tests.core.opened import derived
 from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import find
 from tests.ui.map.conftest import ShowMap
-from tests.ui.map.map_hands import canvas_of
+from tests.ui.map.map_hands import canvas_of, middle
 
 
 @pytest.fixture
@@ -100,8 +100,6 @@ def test_it_plays_by_itself_and_rests(tab: MapTab, qtbot: QtBot) -> None:
 
 
 def test_a_click_on_the_map_ends_playing(tab: MapTab, qtbot: QtBot) -> None:
-    from tests.ui.map.map_hands import middle
-
     canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapWalkBar")
     qtbot.keyClick(canvas, Qt.Key.Key_Space)
     assert canvas.scope == WHOLE
