@@ -11,7 +11,7 @@ from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.state.pages import Page
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.views.rich_label import RichLabel, rich_html
+from bertviewer.ui.views.links import RichLabel, rich_html
 from tests.core.opened import plain
 
 

@@ -12,8 +12,8 @@ from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.module.inspector import Inspector
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.links import RichLabel
 from bertviewer.ui.views.questions import QuestionLink, Questions
-from bertviewer.ui.views.rich_label import RichLabel
 from tests.core.opened import plain
 from tests.ui.finding import activate, find, is_drawn
 

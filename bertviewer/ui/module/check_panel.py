@@ -10,8 +10,7 @@ from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.util.numbers import deviation_text, with_minus
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
-from bertviewer.ui.views.links import show_step
-from bertviewer.ui.views.rich_label import RichLabel
+from bertviewer.ui.views.links import RichLabel, show_step
 from bertviewer.ui.widgets.buttons import fold_button
 from bertviewer.ui.widgets.labels import heading_label, muted_label
 from bertviewer.ui.widgets.layouts import hbox, named, vbox

@@ -7,7 +7,7 @@ from bertviewer.core.formulas.catalogue import formula_of, formula_of_parts
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.ui.module.check_panel import CheckPanel
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.views.rich_label import RichLabel
+from bertviewer.ui.views.links import RichLabel
 from bertviewer.ui.widgets.formula_view import FormulaView
 from bertviewer.ui.widgets.labels import blank_page, heading_label, muted_label, plain_label
 from bertviewer.ui.widgets.layouts import vbox

@@ -1,10 +1,11 @@
-"""Links that select modules, and functions that show tensors and values."""
+"""Links to modules and tensors, alone and in explanations, and functions that follow them."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 from typing_extensions import override
 
 from bertviewer.charts.labels import shortened, visible
@@ -24,6 +25,10 @@ MAX_LENGTH = 300
 """Characters of a path in a tooltip."""
 MAX_LINKS = 60
 """Further links are counted."""
+_PATH = re.compile(r"[^\W\d]\w*(?:\.\w+)+")
+_ROOT = re.compile(r"\bsqrt\(([^()]*)\)")
+_SYMBOL = re.compile(r"(?<![\w.])([A-Za-z])_([A-Za-z0-9]{1,2})(?![\w.]*\w)")
+"""A letter with a subscript of one or two letters, such as W_Q or d_k. Names have more."""
 _MORE = QT_TRANSLATE_NOOP("PathLink", "and 1 more"), QT_TRANSLATE_NOOP("PathLink", "and {0} more")
 
 
@@ -88,3 +93,57 @@ def links(found: Sequence[Link], workspace: Workspace, after: str = "") -> QWidg
         label.setWordWrap(False)
         layout.addWidget(label)
     return widget
+
+
+def rich_html(text: str, paths: Collection[str] = ()) -> str:
+    """Return a text as HTML, escaped, with subscripts, roots and links.
+
+    ``paths`` are the paths of modules and the names of tensors that become links.
+    """
+    from html import escape  # not needed at the start
+
+    def link(found: re.Match[str]) -> str:
+        path = found.group()
+        return f'<a href="{path}">{path}</a>' if path in paths else path
+
+    html = _ROOT.sub(r"√\1", _PATH.sub(link, escape(text)))
+    html = _SYMBOL.sub(r"<i>\1</i><sub>\2</sub>", html)
+    return f"<p>{html}</p>".replace("\n", "<br>")
+
+
+class RichLabel(QLabel):
+    """Label whose ``text()`` is HTML; a link selects a module or shows a tensor."""
+
+    def __init__(self, text: str, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self.setTextFormat(Qt.TextFormat.RichText)
+        self.setWordWrap(True)
+        self.setMinimumWidth(1)  # a long path does not widen the panel
+        self.linkActivated.connect(self._follow)
+        self.show_text(text)
+
+    def show_text(self, text: str) -> None:
+        """Show a text."""
+        architecture = self._workspace.architecture
+        paths: set[str] = set()
+        if architecture is not None and "." in text:
+            paths = {node.path for node in architecture.modules}
+            paths |= {tensor.name for tensor in architecture.parameters}
+        html = rich_html(text, paths)
+        self.setText(html)
+        self.setAccessibleName(text)
+        flags, has_links = plain_label("").textInteractionFlags(), "<a " in html
+        if has_links:
+            flags |= Qt.TextInteractionFlag.LinksAccessibleByMouse
+            flags |= Qt.TextInteractionFlag.LinksAccessibleByKeyboard
+        self.setTextInteractionFlags(flags)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if has_links else Qt.FocusPolicy.NoFocus)
+
+    def _follow(self, path: str) -> None:
+        architecture = self._workspace.architecture
+        assert architecture is not None
+        if any(tensor.name == path for tensor in architecture.parameters):
+            show_tensor(self._workspace, path)
+        else:
+            self._workspace.selection.select(path)

@@ -10,7 +10,7 @@ from bertviewer.charts.theme import GRID, SMALL
 from bertviewer.core.explain.explanation import Answer
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.views.rich_label import RichLabel
+from bertviewer.ui.views.links import RichLabel
 from bertviewer.ui.widgets.buttons import LinkButton
 from bertviewer.ui.widgets.labels import muted_label, plain_tooltip
 from bertviewer.ui.widgets.layouts import named, vbox

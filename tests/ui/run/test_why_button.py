@@ -14,8 +14,8 @@ from bertviewer.ui.run.explanation import ExplainButton
 from bertviewer.ui.run.run_view import EXPLAINED
 from bertviewer.ui.run.views import VIEWS
 from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.views.links import RichLabel
 from bertviewer.ui.views.questions import Questions
-from bertviewer.ui.views.rich_label import RichLabel
 from tests.ui.finding import activate, bring_view, find, is_drawn
 
 
