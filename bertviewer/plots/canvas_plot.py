@@ -8,7 +8,7 @@ no upright labels and no cut ones; its cosmetic pens do not scale on paper.
 from html import escape
 from typing import Any, Literal
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QSizeF, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QHelpEvent,
@@ -74,6 +74,14 @@ class CanvasPlot(QWidget):
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(600, 480)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(68, 68)
 
     def draw_on(self, painter: QPainter) -> None:
         """Draw the plot in the size of the widget, from the painter's origin."""

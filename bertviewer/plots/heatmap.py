@@ -13,7 +13,7 @@ from typing_extensions import override
 from bertviewer.charts.attention import AllHeadsChart
 from bertviewer.charts.change_grid import MAX_LABEL, MarkedGrid
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.levels import Levels, levels_of
+from bertviewer.charts.levels import ColorIndices, Levels, levels_of
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import NORMAL, Theme
 from bertviewer.charts.translation import translate
@@ -277,10 +277,11 @@ class Heatmap(CanvasPlot):
         self._images = CellImages(self.theme)
 
     @property
-    def _thumbnails(self) -> Mapping[int, "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]"]:
+    def _thumbnails(self) -> Mapping[int, ColorIndices]:
         chart = self.chart
-        is_shown = isinstance(chart, AllHeadsChart) and not chart.is_signed
-        return chart.pictures or {} if isinstance(chart, AllHeadsChart) and is_shown else {}
+        if isinstance(chart, AllHeadsChart) and not chart.is_signed:
+            return chart.pictures or {}
+        return {}
 
     def _axes(self) -> Axes | None:
         if self.chart is None:

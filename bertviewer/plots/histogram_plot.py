@@ -32,6 +32,8 @@ GAP = 0.08
 HEADROOM = 0.04
 PADDING = 0.01
 """The axis extends by this fraction beyond the bins."""
+BEYOND_LEFT, BEYOND_RIGHT = 30.0, 10.0
+"""A label may extend beyond its axis by these pixels: the left axis has room below."""
 _EMPTY = HistogramChart((0.0, 1.0), ())
 
 
@@ -142,8 +144,15 @@ class HistogramPlot(XYPlot):
     def bottom_labels(self, width: float) -> ShownLabels:
         metrics = axis_metrics()
         ticks = NumberTicks(metrics, is_horizontal=True, power=self._power)
-        found = ticks.ticks(*self.x_range(), width + 2) if self._has_values else []
-        labels = tuple((tick.value, tick.text) for tick in found)
+        low, high = self.x_range()
+        found = ticks.ticks(low, high, width + 2) if self._has_values else []
+
+        def is_inside(tick: Tick) -> bool:
+            x = (tick.value - low) / (high - low) * width
+            half = metrics.horizontalAdvance(tick.text) / 2
+            return x - half >= -BEYOND_LEFT and x + half <= width + BEYOND_RIGHT
+
+        labels = tuple((tick.value, tick.text) for tick in found if is_inside(tick))
         return ShownLabels(labels, int(metrics.height()))
 
     @property

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import Bars, HistogramChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT
+from bertviewer.plots.axes import axis_metrics
 from bertviewer.plots.export import svg
 from bertviewer.plots.histogram_plot import HistogramPlot
 from tests.plots.looking import box, click, color, colors, hover, leave, pixel, position
@@ -166,3 +167,11 @@ def test_labels_at_both_ends_are_visible(window: QWidget) -> None:
     assert "0.000" in below
     assert below[0].startswith("−")
     assert set(below) <= set(texts(svg(plot).decode()))
+    for width in range(200, 400, 7):
+        plot.resize(width, 160)
+        layout = plot.layout_of_axes()
+        ends = [
+            layout.x(x) + axis_metrics().horizontalAdvance(text) / 2
+            for x, text in layout.below.labels
+        ]
+        assert max(ends) < width + 3
