@@ -12,7 +12,6 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check import Check, merge_checks
 
 if TYPE_CHECKING:
-
     import numpy as np
     from numpy.typing import NDArray
 
