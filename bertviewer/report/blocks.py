@@ -271,10 +271,12 @@ class Section(Struct, frozen=True):
 
 
 def strings_in(value: object) -> Iterator[str]:
-    """Yield all strings in a span, a text, a block or a section, in order."""
+    """Yield all strings in a block, a section or the data of a document, in order."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, tuple):
+    elif isinstance(value, dict):
+        yield from strings_in(tuple(value.values()))
+    elif isinstance(value, tuple | list):
         for each in value:
             yield from strings_in(each)
     elif isinstance(value, Struct):

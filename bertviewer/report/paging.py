@@ -1,9 +1,11 @@
-"""Pages that are not full: what does not break and would leave much of one empty is moved.
+"""Fills pages: moves or shrinks blocks that would leave much of a page empty.
 
-A figure may shrink a little, so that it fits; a figure and a formula may float to the next page,
-so that what follows them fills this one; where nothing else helps, a formula's notes or some of
-its legend go to the next page. Pages are mended one after the other from the first on, as each
-move changes all after it.
+A figure may shrink a little to fit; a figure or a formula may float to the next page, so that the
+text after it fills this one; as a last resort, the notes or a part of the legend of a formula go to
+the next page. Pages are filled from first to last, because each move changes those after it.
+
+Typst's own floats (``place(auto, float: true)``) were tried for all figures: they stand above the
+heading of their chapter, or below that of the next one, and cannot shrink to fit a page.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,31 +13,31 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-MOST_EMPTY = 0.32
-"""The part of a page that may stay empty at its end."""
-MOST_MOVES = 40
-"""After how many moves a report stays as it is."""
-LEAST_CHANGE = 0.8
-"""A figure that fits at this size is made smaller at once."""
-LEAST_SCALE = 0.6
-"""A figure is not made smaller than this, where floating does not help."""
+MAX_EMPTY = 0.32
+"""Fraction of a page that may stay empty at its end."""
+MAX_MOVES = 40
+"""Maximum number of moves in a report."""
+PREFERRED_SCALE = 0.8
+"""A figure that fits at this scale shrinks rather than floats."""
+MIN_SCALE = 0.6
+"""A figure shrinks to this scale only if floating does not help."""
 
 _MARGIN = 24.0
-"""What stands above a figure and below its caption, in points."""
+"""Space above a figure and below its caption, in points."""
 _CAPTION = 34.0
-"""What its caption takes."""
+"""Height of a caption, in points."""
 
 
-class Move(Struct, frozen=True):
-    """How a block stands: in its place and whole, floating, smaller, or broken before a part."""
+class Placement(Struct, frozen=True):
+    """The placement of a block; by default it is whole and in its place."""
 
     floats: bool = False
     scale: float = 1.0
     breaks: Literal["", "notes", "legend"] = ""
 
 
-class Edges(Struct, frozen=True):
-    """Where a block starts and ends: pages from 1, and points from the page's upper edge."""
+class Extent(Struct, frozen=True):
+    """First and last page of a block, from 1, and its edges in points from the page's top."""
 
     page: int
     top: float
@@ -44,118 +46,125 @@ class Edges(Struct, frozen=True):
 
 
 class Layout(Struct, frozen=True):
-    """Where the blocks of a report stand: the upper and lower edge of each page, and each block."""
+    """Top and bottom of the pages' text, and the extents of all blocks."""
 
     top: float
     bottom: float
-    blocks: Mapping[int, Edges]
+    blocks: Mapping[int, Extent]
 
     @classmethod
-    def of(cls, places: Mapping[str, Any]) -> "Layout":
-        """Read what the template says of the pages it made."""
-        ends = {(block, which): (page, y) for block, which, page, y in places["edges"]}
+    def of(cls, positions: Mapping[str, Any]) -> "Layout":
+        """Read the metadata of the template."""
+        ends = {(block, which): (page, y) for block, which, page, y in positions["edges"]}
         blocks = {
-            block: Edges(*start, *ends[block, "end"])
+            block: Extent(*start, *ends[block, "end"])
             for (block, which), start in ends.items()
             if which == "start" and (block, "end") in ends
         }
-        top, bottom = places["page"]
+        top, bottom = positions["page"]
         return cls(top, bottom, blocks)
 
-    def left(self, page: int) -> float:
-        """Return how much is free at the end of a page, in points; 0 where a block goes on."""
-        if any(edges.page <= page < edges.last_page for edges in self.blocks.values()):
+    def empty_space(self, page: int) -> float:
+        """Return the points that are empty at the end of a page; 0 if a block continues."""
+        if any(extent.page <= page < extent.last_page for extent in self.blocks.values()):
             return 0.0
-        ends = [edges.bottom for edges in self.blocks.values() if edges.last_page == page]
+        ends = [extent.bottom for extent in self.blocks.values() if extent.last_page == page]
         return self.bottom - max(ends, default=self.bottom)
 
 
-def blocks_of(chapters: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Return the blocks of each chapter in their order."""
-
-    def each(section: dict[str, Any]) -> list[dict[str, Any]]:
-        inner = [block for one in section["sections"] for block in each(one)]
-        return [*section["blocks"], *inner]
-
-    return [each(chapter) for chapter in chapters]
-
-
-def fill_pages(chapters: Sequence[dict[str, Any]], places: Callable[[], Mapping[str, Any]]) -> None:
-    """Say in each block how it stands, so that no page stays emptier than it has to.
+def fill_pages(
+    chapters: Sequence[dict[str, Any]], positions: Callable[[], Mapping[str, Any]]
+) -> None:
+    """Set the placement of each block, so that pages are not emptier than necessary.
 
     Args:
-        chapters: as the template reads them; each block gets an ``id`` and its move.
-        places: sets them, and says where each block stands.
+        chapters: data of the template; each block gets an ``id`` and its placement.
+        positions: typesets the chapters and returns the template's metadata.
     """
-    told = blocks_of(chapters)
-    numbers = [number for number, chapter in enumerate(told) for _ in chapter]
-    blocks = [block for chapter in told for block in chapter]
+    by_chapter = [list(_blocks(chapter)) for chapter in chapters]
+    numbers = [number for number, chapter in enumerate(by_chapter) for _ in chapter]
+    blocks = [block for chapter in by_chapter for block in chapter]
     for number, block in enumerate(blocks):
         block["id"] = number
-        _stand(block, Move())
-    tries: dict[int, _Tries] = {}
-    for _ in range(MOST_MOVES):
-        layout = Layout.of(places())
-        for place, left in _misfits(layout, numbers):
-            if place not in tries:
-                tries[place] = _tries(blocks[place]["kind"], layout.blocks[place], left)
-            move = tries[place].next_after(left)
-            if move is not None:
-                _stand(blocks[place], move)
+        _place(block, Placement())
+    trials: dict[int, _Trials] = {}
+    for _ in range(MAX_MOVES):
+        layout = Layout.of(positions())
+        for number, empty in _candidates(layout, numbers):
+            if number not in trials:
+                kind, extent = blocks[number]["kind"], layout.blocks[number]
+                trials[number] = _Trials(_placements(kind, extent, empty))
+            placement = trials[number].next(empty)
+            if placement is not None:
+                _place(blocks[number], placement)
                 break
         else:
             return
 
 
-def _stand(block: dict[str, Any], move: Move) -> None:
-    block |= {"floats": move.floats, "scale": move.scale, "breaks": move.breaks}
+def _blocks(section: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    yield from section["blocks"]
+    for inner in section["sections"]:
+        yield from _blocks(inner)
 
 
-def _misfits(layout: Layout, numbers: Sequence[int]) -> Iterator[tuple[int, float]]:
-    """Yield what did not fit into the rest of too empty a page, and how much that is."""
-    limit = MOST_EMPTY * (layout.bottom - layout.top)
-    pages = {edges.last_page for edges in layout.blocks.values()}
+def _place(block: dict[str, Any], placement: Placement) -> None:
+    block |= {
+        "floats": placement.floats,
+        "scale": placement.scale,
+        "breaks": placement.breaks,
+    }
+
+
+def _candidates(layout: Layout, numbers: Sequence[int]) -> Iterator[tuple[int, float]]:
+    """Yield blocks that did not fit into a page that is too empty, and its empty space.
+
+    They are of the chapter that ends on the page; ``numbers`` are the blocks' chapters.
+    """
+    limit = MAX_EMPTY * (layout.bottom - layout.top)
+    pages = {extent.last_page for extent in layout.blocks.values()}
     for page in sorted(pages - {max(pages, default=0)}):
-        left = layout.left(page)
-        if left <= limit:
+        empty = layout.empty_space(page)
+        if empty <= limit:
             continue
-        ended = max(block for block, edges in layout.blocks.items() if edges.last_page == page)
-        later = [block for block, edges in layout.blocks.items() if edges.page > page]
-        # What floats is told before what is on this page.
-        floating = sorted(block for block in later if block < ended)
-        for block in (min((block for block in later if block > ended), default=ended), *floating):
-            if numbers[block] == numbers[ended]:
-                yield block, left
+        last = max(block for block, extent in layout.blocks.items() if extent.last_page == page)
+        later = [block for block, extent in layout.blocks.items() if extent.page > page]
+        # The blocks before it on later pages are floating.
+        floating = sorted(block for block in later if block < last)
+        following = min((block for block in later if block > last), default=last)
+        for block in (following, *floating):
+            if numbers[block] == numbers[last]:
+                yield block, empty
 
 
-class _Tries:
-    """How a block could stand, and how much of a page each way left."""
+class _Trials:
+    """The placements of a block that were tried, each with the empty space that it left."""
 
-    def __init__(self, moves: Sequence[Move]) -> None:
-        self._ahead = list(moves)
-        self._now = Move()
-        self._seen: list[tuple[float, Move]] = []
+    def __init__(self, placements: Sequence[Placement]) -> None:
+        self._untried = list(placements)
+        self._current = Placement()
+        self._tried: list[tuple[float, Placement]] = []
         self._is_settled = False
 
-    def next_after(self, left: float) -> Move | None:
-        """Return what to try next, at last what left least; nothing once that is known."""
+    def next(self, empty: float) -> Placement | None:
+        """Return the next placement, the best one after all were tried, and then ``None``."""
         if self._is_settled:
             return None
-        self._seen.append((left, self._now))
-        self._is_settled = not self._ahead
-        best = min(self._seen, key=lambda seen: seen[0])[1]
-        before, self._now = self._now, self._ahead.pop(0) if self._ahead else best
-        return None if self._now == before else self._now
+        self._tried.append((empty, self._current))
+        self._is_settled = not self._untried
+        best = min(self._tried, key=lambda tried: tried[0])[1]
+        previous, self._current = self._current, self._untried.pop(0) if self._untried else best
+        return None if self._current == previous else self._current
 
 
-def _tries(kind: str, edges: Edges, left: float) -> _Tries:
-    """Return what can be tried for a block that did not fit into what was left of a page."""
+def _placements(kind: str, extent: Extent, empty: float) -> list[Placement]:
+    """Return what can be tried for a block that does not fit into the empty space of a page."""
     if kind == "formula-block":
-        return _Tries([Move(floats=True), Move(breaks="notes"), Move(breaks="legend")])
+        return [Placement(floats=True), Placement(breaks="notes"), Placement(breaks="legend")]
     if kind != "figure":
-        return _Tries([])
-    height = edges.bottom - edges.top
-    fitting = Move(scale=min((left - _MARGIN - _CAPTION) / max(height - _CAPTION, 1.0), 0.98))
-    smaller = [fitting] if fitting.scale >= LEAST_SCALE else []
-    floating = [Move(floats=True)]
-    return _Tries(smaller + floating if fitting.scale >= LEAST_CHANGE else floating + smaller)
+        return []
+    height = extent.bottom - extent.top
+    scale = min((empty - _MARGIN - _CAPTION) / max(height - _CAPTION, 1.0), 0.98)
+    smaller = [Placement(scale=scale)] if scale >= MIN_SCALE else []
+    floating = [Placement(floats=True)]
+    return smaller + floating if scale >= PREFERRED_SCALE else floating + smaller

@@ -19,6 +19,7 @@ from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import resources_folder
 from bertviewer.core.util.numbers import day_text
+from bertviewer.report.blocks import strings_in
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.options import Paper
 from bertviewer.report.paging import fill_pages
@@ -63,34 +64,65 @@ def formula_svg(
     return svg
 
 
+class TypesetReport:
+    """A report whose pages are filled, as PDF or as images of the same pages.
+
+    Its methods raise ``UserError`` if Typst fails.
+    """
+
+    def __init__(self, document: ReportDocument, paper: Paper = "a4", theme: Theme = PAPER) -> None:
+        data = document.to_json()
+        pictures: dict[str, str] = data.pop("pictures")
+        fonts = choose_fonts("".join((*strings_in(data), *pictures.values())))
+        day = document.front.date
+        data["front"]["shown-date"] = day_text(day)
+        data |= {
+            "paper": {"a4": "a4", "letter": "us-letter"}[paper],
+            "date": {"year": day.year, "month": day.month, "day": day.day},
+            "colors": _colors(theme),
+            "fonts": fonts.families,
+        }
+        self._data = _printable(data, fonts)
+        self._with_system = fonts.with_system
+        self._files = {
+            "main.typ": _template("report.typ"),
+            **{name: _template(name) for name in _PARTS},
+            **{f"{name}.svg": fonts.printable(svg).encode() for name, svg in pictures.items()},
+        }
+        fill_pages(self._data["chapters"], self._positions)
+        self._write_data()
+
+    def pdf(self) -> bytes:
+        """Return PDF/A-2a and PDF/UA-1, tagged, with embedded fonts, reproducible."""
+        standards = ["a-2a", "ua-1"]
+        (pdf,) = self._compiled(format="pdf", pdf_standards=standards)
+        return pdf
+
+    def pages(self) -> tuple[bytes, ...]:
+        """Return the pages as SVG."""
+        return self._compiled(format="svg")
+
+    def _compiled(self, **options: Any) -> tuple[bytes, ...]:
+        with _typst_errors():
+            return compiled(self._files, with_system=self._with_system, **options)
+
+    def _positions(self) -> Any:
+        """Return the positions of all blocks, with their current placements."""
+        self._write_data()
+        with _typst_errors():
+            return query(self._files, "<places>", with_system=self._with_system)
+
+    def _write_data(self) -> None:
+        self._files["data.json"] = json.dumps(self._data, ensure_ascii=False).encode()
+
+
 def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = PAPER) -> bytes:
-    """Return a report as PDF/A-2a and PDF/UA-1, tagged, with embedded fonts, reproducible.
+    """Return a report as PDF.
 
     Raises:
         UserError: Typst fails.
     """
-    files, fonts = _files(document, paper, theme)
-    with _typst_errors():
-        (pdf,) = compiled(
-            files,
-            with_system=fonts.with_system,
-            format="pdf",
-            pdf_standards=["a-2a", "ua-1"],
-        )
-    return pdf
-
-
-def report_pages(
-    document: ReportDocument, paper: Paper = "a4", theme: Theme = PAPER
-) -> tuple[bytes, ...]:
-    """Return the pages of the PDF as SVG, for the preview.
-
-    Raises:
-        UserError: Typst fails.
-    """
-    files, fonts = _files(document, paper, theme)
-    with _typst_errors():
-        return compiled(files, with_system=fonts.with_system, format="svg")
+    return TypesetReport(document, paper, theme).pdf()
 
 
 def drawings_as_pdf(drawings: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
@@ -102,7 +134,7 @@ def drawings_as_pdf(drawings: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
 
 
 def page_png(page: bytes, pixels_per_inch: float) -> bytes:
-    """Return one of ``report_pages`` as PNG."""
+    """Return one of ``TypesetReport.pages`` as PNG."""
     # Typst draws the text of only the first embedded SVG, so they are inlined.
     with _typst_errors():
         return drawing_as(_PICTURE.sub(_inside, page), format="png", ppi=pixels_per_inch)
@@ -122,38 +154,6 @@ def _inside(picture: re.Match[bytes]) -> bytes:
     svg = _LINK.sub(rb"\1p%d-" % picture.start(), svg[svg.index(b"<svg") :])
     root, _, rest = svg.partition(b">")
     return b"<g %b>%b %b>%b</g>" % (picture[1], _SIZE.sub(b"", root), picture[3], rest)
-
-
-def _files(
-    document: ReportDocument, paper: Paper, theme: Theme
-) -> tuple[dict[str, bytes], FontChoice]:
-    """Return the files that Typst reads for a report, and its fonts."""
-    data = document.to_json()
-    pictures: dict[str, str] = data.pop("pictures")
-    fonts = choose_fonts("".join((*_texts(data), *pictures.values())))
-    day = document.front.date
-    data["front"]["shown-date"] = day_text(day)
-    data |= {
-        "paper": {"a4": "a4", "letter": "us-letter"}[paper],
-        "date": {"year": day.year, "month": day.month, "day": day.day},
-        "colors": _colors(theme),
-        "fonts": fonts.families,
-    }
-    data = _printable(data, fonts)
-    files = {
-        "main.typ": _template("report.typ"),
-        **{name: _template(name) for name in _PARTS},
-        **{f"{name}.svg": fonts.printable(svg).encode() for name, svg in pictures.items()},
-    }
-
-    def places() -> Any:
-        files["data.json"] = json.dumps(data, ensure_ascii=False).encode()
-        with _typst_errors():
-            return query(files, "<places>", with_system=fonts.with_system)
-
-    fill_pages(data["chapters"], places)
-    files["data.json"] = json.dumps(data, ensure_ascii=False).encode()
-    return files, fonts
 
 
 @contextmanager
@@ -185,18 +185,6 @@ def _colors(theme: Theme) -> dict[str, str]:
         "first": theme.selection,
         "second": theme.fill("feed-forward"),
     }
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Yield all strings of a document's data."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _texts(one)
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _texts(one)
 
 
 def _printable(value: Any, fonts: FontChoice) -> Any:

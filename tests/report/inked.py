@@ -12,7 +12,7 @@ _NO_INK = 235
 
 
 def inked(page: bytes) -> NDArray[np.bool_]:
-    """Return which pixels of one of ``report_pages`` have ink, row by row."""
+    """Return which pixels of one of ``TypesetReport.pages`` have ink, row by row."""
     renderer = QSvgRenderer(QByteArray(page))
     image = QImage(renderer.defaultSize() * SIZE, QImage.Format.Format_Grayscale8)
     image.fill(Qt.GlobalColor.white)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QImage
 
 from bertviewer.report.blocks import Figure, Section
 from bertviewer.report.document import ReportDocument
-from bertviewer.report.typesetting import page_png, report_pages
+from bertviewer.report.typesetting import TypesetReport, page_png
 from tests.report.reading import with_texts
 
 PICTURE = (
@@ -25,7 +25,7 @@ def red_of(document: ReportDocument, *names: str) -> int:
     figures = tuple(Figure(name, f"figure:{name}", (name,), name) for name in names)
     pictures = {name: PICTURE.format(WIDTHS[name]) for name in names}
     found = with_texts(document, Section("a", "A", figures))
-    page = report_pages(replace(found, pictures=pictures))[2]
+    page = TypesetReport(replace(found, pictures=pictures)).pages()[2]
     image = QImage.fromData(page_png(page, 72)).convertToFormat(QImage.Format.Format_RGB888)
     rows = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), -1)
     pixels = rows[:, : 3 * image.width()].reshape(image.height(), -1, 3).astype(int)

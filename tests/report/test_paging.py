@@ -14,9 +14,9 @@ from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.blocks import Row, Section, Table
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.options import Paper
-from bertviewer.report.paging import Edges, Layout, fill_pages
+from bertviewer.report.paging import Extent, Layout, fill_pages
 from bertviewer.report.subject import Subject
-from bertviewer.report.typesetting import report_pages, report_pdf
+from bertviewer.report.typesetting import TypesetReport, report_pdf
 from tests.report.conftest import document_of
 from tests.report.inked import SIZE, inked
 from tests.report.reading import Report, each, said, squeezed
@@ -41,7 +41,7 @@ def empty_part(page: bytes) -> float:
 
 
 def printed(document: ReportDocument, paper: Paper, report: Report | None = None) -> Printed:
-    pages = report_pages(document, paper)
+    pages = TypesetReport(document, paper).pages()
     read = report or Report.of(report_pdf(document, paper))
     return Printed(document, read, tuple(map(empty_part, pages)))
 
@@ -201,5 +201,5 @@ def test_nothing_of_the_next_chapter_is_moved() -> None:
 
 @pytest.mark.parametrize(("page", "left"), [(1, 60.0), (2, 0.0), (3, 70.0), (4, 0.0)])
 def test_what_is_left_of_a_page(page: int, left: float) -> None:
-    layout = Layout(0.0, 100.0, {0: Edges(1, 0.0, 1, 40.0), 1: Edges(2, 0.0, 3, 30.0)})
-    assert layout.left(page) == left
+    layout = Layout(0.0, 100.0, {0: Extent(1, 0.0, 1, 40.0), 1: Extent(2, 0.0, 3, 30.0)})
+    assert layout.empty_space(page) == left

@@ -22,7 +22,7 @@ from bertviewer.report.blocks import (
     Tokens,
 )
 from bertviewer.report.document import ReportDocument
-from bertviewer.report.typesetting import report_pages, report_pdf
+from bertviewer.report.typesetting import TypesetReport, report_pdf
 from tests.report.inked import SIZE, inked
 from tests.report.reading import Report, squeezed, with_texts
 
@@ -135,7 +135,7 @@ def test_nothing_is_printed_beyond_the_margins(document: ReportDocument) -> None
         facts=(command,),
     )
     margin = round(23 / 25.4 * 72 * SIZE)
-    pages = report_pages(long)
+    pages = TypesetReport(long).pages()
     assert len(pages) > 3
     for page in pages:
         ink = inked(page)
@@ -153,7 +153,9 @@ def test_what_turns_the_words_after_it_is_printed_as_its_code(document: ReportDo
 def test_a_text_from_right_to_left_starts_at_the_right(document: ReportDocument) -> None:
     from_left, from_right = (
         inked(
-            report_pages(with_texts(document, Section("a", "A", (Paragraph((text,), "quote"),))))[2]
+            TypesetReport(
+                with_texts(document, Section("a", "A", (Paragraph((text,), "quote"),)))
+            ).pages()[2]
         )
         for text in ("abc", "אבג")
     )

@@ -33,13 +33,15 @@ def typeset_pages(
     builder: ReportBuilder, options: Options, model: "LoadedModel", progress: Progress
 ) -> Pages:
     """Return the pages of a report that was analysed."""
-    from bertviewer.report.typesetting import report_pages, report_pdf
+    from bertviewer.report.typesetting import TypesetReport
 
     document = builder.document(options, model, progress)
     progress(0, 0, "Typesetting the pages")
-    svgs = report_pages(document, options.paper, options.theme)
+    report = TypesetReport(document, options.paper, options.theme)
     progress(0, 0, "Typesetting the pages")
-    nbytes = len(report_pdf(document, options.paper, options.theme))
+    svgs = report.pages()
+    progress(0, 0, "Typesetting the pages")
+    nbytes = len(report.pdf())
     progress(0, 0, "Typesetting the pages")
     return Pages(svgs, nbytes, tuple(chapter.name for chapter in document.chapters))
 

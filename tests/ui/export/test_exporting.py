@@ -223,7 +223,7 @@ def test_pages_that_cannot_be_made_say_why(
         raise UserError("there is no room for the picture")
 
     monkeypatch.setattr(drawing, "draw_pictures", fail)
-    monkeypatch.setattr(typesetting, "report_pages", fail)
+    monkeypatch.setattr(typesetting.TypesetReport, "pages", fail)
     demo_window.exporting.choose_report()
     dialog = find(demo_window, ReportDialog)
     view = find(dialog, PagesView)
