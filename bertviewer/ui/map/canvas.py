@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
-from msgspec import Struct
 from PySide6.QtCore import QEasingCurve, QEvent, QPointF, QSize, Qt, QVariantAnimation, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from typing_extensions import override
@@ -26,31 +25,14 @@ from bertviewer.ui.map.drawing_cache import DrawingCache
 from bertviewer.ui.map.gestures import Gestures
 from bertviewer.ui.map.hover import HoverView
 from bertviewer.ui.map.map_style import NodeStyle
-from bertviewer.ui.map.painting import HeadImages, NodeRef, paint_levels, paint_names, paint_ring
-from bertviewer.ui.map.viewport import Viewport
+from bertviewer.ui.map.painting import HeadImages, paint_levels, paint_names, paint_ring
+from bertviewer.ui.map.viewport import Hit, NodeRef, Viewport
 from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.theme.appearance import has_motion, theme_of
 
 ANIMATION_TIME = 220
 """Milliseconds."""
 ZOOM_STEP = 1.25
-_SMALL_NODE, _TOLERANCE = 24.0, 4.0
-"""Nodes smaller than this, in units of the drawing, are hit from so many pixels around them."""
-_MIN_OPACITY = 0.5
-"""Opacity from which a nested part is hit."""
-
-
-class Hit(Struct, frozen=True):
-    """A node at a position; ``head`` is that of the tile at the position, if there is one."""
-
-    scope: Scope
-    placed: DrawnNode
-    head: int | None = None
-
-    @property
-    def ref(self) -> NodeRef:
-        """The node."""
-        return NodeRef(self.scope, self.placed.node.id)
 
 
 class FlowCanvas(HoverView[Hit]):
@@ -213,26 +195,7 @@ class FlowCanvas(HoverView[Hit]):
 
     @override
     def item_at(self, position: QPointF) -> Hit | None:
-        """Return the innermost visible node at a position."""
-        if self.viewport is None:
-            return None
-        x, y = position.x(), position.y()
-        for level in reversed(self.viewport.levels()):
-            box = level.box
-            if level.opacity < _MIN_OPACITY:
-                continue
-            if box is not None and not (box.x <= x <= box.right and box.y <= y <= box.bottom):
-                continue
-            drawing = self.viewport.cache.drawing(level.scope)
-            a, b = level.camera.drawn(x, y)
-            for placed in reversed(() if drawing is None else drawing.nodes):
-                rect, extra = placed.rect, 0.0
-                if min(rect.width, rect.height) < _SMALL_NODE:
-                    extra = _TOLERANCE / level.camera.scale
-                is_inside_x = rect.x - extra <= a <= rect.right + extra
-                if is_inside_x and rect.y - extra <= b <= rect.bottom + extra:
-                    return Hit(level.scope, placed, _head_at(placed, a, b))
-        return None
+        return None if self.viewport is None else self.viewport.hit(position.x(), position.y())
 
     @override
     def tooltip(self, item: Hit) -> str:
@@ -434,10 +397,3 @@ class FlowCanvas(HoverView[Hit]):
         if self.scope != self._emitted:
             self._emitted = self.scope
             self.opened.emit(self.scope)
-
-
-def _head_at(placed: DrawnNode, x: float, y: float) -> int | None:
-    for number, tile in enumerate(placed.tiles):
-        if tile.x <= x <= tile.right and tile.y <= y <= tile.bottom:
-            return number
-    return None

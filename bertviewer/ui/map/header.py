@@ -80,7 +80,7 @@ class MeasureButton(MenuButton):
         menu.addSeparator()
         self._statistics = menu.addMenu(self.tr("Run statistic"))
         self._add(self._statistics, STATISTICS)
-        self._differences = menu.addMenu(self.tr("Difference from run A"))
+        self._differences = menu.addMenu(self.tr("Difference from baseline (A)"))
         self._add(self._differences, DIFFERENCES)
         self._add(menu, (CHECK,))
         self._change = named(self.add(None, ""), "measure-change")

@@ -51,9 +51,9 @@ class MapStyle(Struct, frozen=True):
 def map_data(workspace: Workspace) -> MapData:
     """Return what the map can show: runs, checks, and changes between models."""
     runs, comparison = workspace.runs, workspace.comparison
-    run_a = None if runs.baseline is None else runs.baseline.run
+    baseline = None if runs.baseline is None else runs.baseline.run
     other = comparison.title if comparison.changes else ""
-    return MapData(runs.run, run_a, dict(runs.checks), comparison.changes, other)
+    return MapData(runs.run, baseline, dict(runs.checks), comparison.changes, other)
 
 
 def map_style(

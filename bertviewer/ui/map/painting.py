@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
 from PySide6.QtCore import QCoreApplication, QPointF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
@@ -24,13 +23,6 @@ _MIN_RING_OPACITY = 0.35
 
 HeadImages = Mapping[tuple[Scope, str], Sequence[QImage]]
 """The images of heads, by the part and the id of an attention node."""
-
-
-class NodeRef(Struct, frozen=True):
-    """A node of a part by its id."""
-
-    scope: Scope
-    key: str
 
 
 def paint_levels(

@@ -14,12 +14,13 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import LIGHT
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.plots.fonts import grown
-from bertviewer.ui.map.canvas import FlowCanvas, Hit
+from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.card import MapCard
 from bertviewer.ui.map.head_images import HeadImages
 from bertviewer.ui.map.header import MapHeader
 from bertviewer.ui.map.map_style import MapStyle, map_data, map_style
 from bertviewer.ui.map.treemap import Treemap
+from bertviewer.ui.map.viewport import Hit
 from bertviewer.ui.map.walkthrough import Walkthrough
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import theme_of

@@ -24,6 +24,30 @@ _MIN_VISIBLE = 48.0
 """Pixels of a node that stay in the window."""
 _EDGE = 24.0
 """Pixels between a node that is brought into view and the edge of the window."""
+_SMALL_NODE, _TOLERANCE = 24.0, 4.0
+"""Nodes smaller than this, in units of the drawing, are hit from so many pixels around them."""
+_MIN_OPACITY = 0.5
+"""Opacity from which a nested part is hit."""
+
+
+class NodeRef(Struct, frozen=True):
+    """A node of a part by its id."""
+
+    scope: Scope
+    key: str
+
+
+class Hit(Struct, frozen=True):
+    """A node at a position; ``head`` is that of the tile at the position, if there is one."""
+
+    scope: Scope
+    placed: DrawnNode
+    head: int | None = None
+
+    @property
+    def ref(self) -> NodeRef:
+        """The node."""
+        return NodeRef(self.scope, self.placed.node.id)
 
 
 class Level(Struct, frozen=True):
@@ -135,6 +159,25 @@ class Viewport:
         found: list[Level] = []
         self._collect(Level(scope, camera, opacity), focus, found)
         return found
+
+    def hit(self, x: float, y: float) -> Hit | None:
+        """Return the innermost visible node at a position."""
+        for level in reversed(self.levels()):
+            box = level.box
+            if level.opacity < _MIN_OPACITY:
+                continue
+            if box is not None and not (box.x <= x <= box.right and box.y <= y <= box.bottom):
+                continue
+            drawing = self.cache.drawing(level.scope)
+            a, b = level.camera.drawn(x, y)
+            for placed in reversed(() if drawing is None else drawing.nodes):
+                rect, extra = placed.rect, 0.0
+                if min(rect.width, rect.height) < _SMALL_NODE:
+                    extra = _TOLERANCE / level.camera.scale
+                is_inside_x = rect.x - extra <= a <= rect.right + extra
+                if is_inside_x and rect.y - extra <= b <= rect.bottom + extra:
+                    return Hit(level.scope, placed, _head_at(placed, a, b))
+        return None
 
     def _collect(self, level: Level, focus: Scope, found: list[Level]) -> None:
         found.append(level)
@@ -268,3 +311,10 @@ def _missing(begin: float, end: float, size: float, whole: float) -> float:
         return 0.0
     edge = min(_EDGE, (size - (end - begin)) / 2)
     return max(edge - begin, 0.0) + min(size - edge - end, 0.0)
+
+
+def _head_at(placed: DrawnNode, x: float, y: float) -> int | None:
+    for number, tile in enumerate(placed.tiles):
+        if tile.x <= x <= tile.right and tile.y <= y <= tile.bottom:
+            return number
+    return None

@@ -94,7 +94,7 @@ def test_figures_of_a_run_can_be_chosen_only_when_there_is_one(show_map: ShowMap
     assert enabled["Part"]
     assert enabled["Parameters"]
     assert not enabled["Run statistic"]
-    assert not enabled["Difference from run A"]
+    assert not enabled["Difference from baseline (A)"]
     assert not enabled["Check"]
 
 
