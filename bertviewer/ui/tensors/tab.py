@@ -153,19 +153,19 @@ class TensorsTab(QWidget):
 
     def _request_recorded(self) -> str:
         """Request the inputs and outputs of the module; return why there are none."""
-        watched = self._workspace.runs.current
-        activation = None if watched is None else watched.run.activation(self._path)
+        recorded = self._workspace.runs.current
+        activation = None if recorded is None else recorded.run.activation(self._path)
         calls = 0 if activation is None else len(activation.calls)
         title = self.tr("call {0} of {1}")
         offer(self._calls, ((title.format(n, calls), n) for n in range(calls)))
         self._calls.setVisible(calls > 1)
-        if watched is None or watched.capture is None or activation is None:
+        if recorded is None or recorded.capture is None or activation is None:
             self._recorded.cancel()
-            if watched is None:
+            if recorded is None:
                 return ""
             not_called = self.tr("The last run did not call this module, or it returned no tensor.")
-            return FROM_FILE if watched.capture is None else not_called
-        work = partial(_list_tensors, watched, self._path, self._call)
+            return FROM_FILE if recorded.capture is None else not_called
+        work = partial(_list_tensors, recorded, self._path, self._call)
         return self._recorded.error if self._recorded.want(self._recorded_key, work) else ""
 
     def _run_groups(self) -> list[Group]:
@@ -255,16 +255,16 @@ class TensorsTab(QWidget):
             self._inspector.show_subject(subject)
 
     def _subject(self, listed: Listed) -> Subject | None:
-        architecture, watched = self._workspace.architecture, self._workspace.runs.current
+        architecture, recorded = self._workspace.architecture, self._workspace.runs.current
         if architecture is None:
             return None
         if isinstance(listed, TensorInfo):
             return parameter_subject(listed, architecture)
-        if watched is None:
+        if recorded is None:
             return None
         if isinstance(listed, CheckStep):
-            return step_subject(listed, watched, architecture)
-        return run_subject(listed, watched, self._path, self._call, architecture)
+            return step_subject(listed, recorded, architecture)
+        return run_subject(listed, recorded, self._path, self._call, architecture)
 
     def _on_closed(self) -> None:
         self._preference, self._is_closed = None, True
@@ -284,9 +284,9 @@ class TensorsTab(QWidget):
 
 
 def _list_tensors(
-    watched: RecordedRun, path: str, call: int, model: "LoadedModel", progress: Progress
+    recorded: RecordedRun, path: str, call: int, model: "LoadedModel", progress: Progress
 ) -> Recorded:
     # Replaying imports torch, which the worker does when it is needed.
     from bertviewer.core.replay.module_tensors import list_tensors
 
-    return list_tensors(watched.cached(model), path, progress, call=call)
+    return list_tensors(recorded.cached(model), path, progress, call=call)
