@@ -24,7 +24,7 @@ from bertviewer.ui.tensors.heatmap_page import HeatmapPage
 from bertviewer.ui.tensors.plot_pages import HistogramPage
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run, show_tab
-from tests.ui.tensors.tensor_tab import HEATMAP, HISTOGRAM, QUERY, choose, view
+from tests.ui.tensors.tensor_tab import HEATMAP, HISTOGRAM, QUERY, choose, show_view
 
 FOLLOWS = "Loading torch and transformers… Your run will follow."
 
@@ -129,7 +129,7 @@ def test_values_are_read_at_once_and_what_torch_computes_comes_later(
     loaded(opened, may_import, worker, qtbot)
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     choose(opened, worker, qtbot, QUERY)
-    view(opened, worker, qtbot, HISTOGRAM)
+    show_view(opened, worker, qtbot, HISTOGRAM)
     result = find(opened, HistogramPage).request.result
     assert result is not None
     assert result[0].count == 32 * 32
@@ -237,5 +237,5 @@ def test_libraries_that_cannot_be_imported_are_told_and_the_rest_stays(
     show_tab(window, "Tensors")
     choose(window, worker, qtbot, QUERY)
     assert find(window, QTableView, "valuesTable").model().index(0, 0).data()
-    view(window, worker, qtbot, HISTOGRAM)
+    show_view(window, worker, qtbot, HISTOGRAM)
     assert not find(window, HistogramPage).request.error

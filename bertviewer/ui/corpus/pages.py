@@ -1,7 +1,6 @@
-"""Pages of the corpus window: layers, values, heads, outlier features, comparison, details."""
+"""Pages of the corpus window: layers, values, heads, outlier features, and a comparison."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
@@ -24,11 +23,9 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.attention_maps import Measure, RankedHead, ranked_heads
 from bertviewer.core.corpus.comparison import CorpusComparison
 from bertviewer.core.corpus.corpus import FEW_SENTENCES, ClassSums, Corpus, as_run, outlier_rows
-from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.schema.statistics import STATISTIC_NAMES
-from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.statistics.accumulators import DEVIATIONS
 from bertviewer.core.util.numbers import count_text, number_text
 from bertviewer.core.util.text import printable
@@ -36,7 +33,6 @@ from bertviewer.plots.canvas_plot import CanvasPlot
 from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.corpus.fields import CommandField
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.chart_panel import ChartPanel
@@ -44,9 +40,8 @@ from bertviewer.ui.views.choice_box import ChoiceBox
 from bertviewer.ui.views.empty_state import EmptyState
 from bertviewer.ui.views.figure_view import FigureView
 from bertviewer.ui.widgets.buttons import tool_button
-from bertviewer.ui.widgets.facts import Fact, FactGroup, FactsView
 from bertviewer.ui.widgets.labels import muted_label
-from bertviewer.ui.widgets.layouts import STRETCH, hbox, named, scroll_area, split, vbox
+from bertviewer.ui.widgets.layouts import STRETCH, hbox, named, split, vbox
 
 ALL_TOKENS = ""
 _TOKEN_CLASSES = {
@@ -338,78 +333,17 @@ class ComparisonPage(QWidget):
             self._view.show_table(self._choice.currentData())
 
 
-class DetailsPage(QWidget):
-    """The manifest: data, options, skipped lines, model, versions, and the command."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        super().__init__()
-        self._corpus, self._manifest = corpus, corpus.manifest
-        self._files: list[dict[str, Any]] = corpus.manifest.get("data", [])
-        facts = named(FactsView(), "corpusOrigin")
-        groups = (
-            (self.tr("Data"), self._data_facts()),
-            (self.tr("Run"), self._run_facts()),
-            (self.tr("Skipped"), self._skipped_facts()),
-            (self.tr("Model"), self._model_facts()),
-            (self.tr("Versions"), _text_facts(self._manifest.get("versions", {}))),
-        )
-        facts.show_groups([FactGroup(title, [*group]) for title, group in groups])
-        command = CommandField("corpusCommand")
-        command.show_command(str(self._manifest.get("command", "")))
-        command.setVisible(bool(command.text))
-        vbox((scroll_area(facts), 1), command, parent=self, margins=(0, 4, 0, 0), spacing=8)
-
-    def _data_facts(self) -> Iterator[Fact]:
-        for file in self._files:
-            yield (
-                printable(file["name"]),
-                f"{_sentences(file['sentences'])} · SHA-256 {file['sha256']}",
-            )
-
-    def _run_facts(self) -> Iterator[Fact]:
-        manifest, corpus = self._manifest, self._corpus
-        yield self.tr("Sentences"), f"{corpus.sentences:,}"
-        yield self.tr("Tokens"), self.tr("{0}, excluding padding").format(f"{corpus.tokens:,}")
-        if cut := manifest.get("cut"):
-            text = self.tr("{0}, longer than the token limit")
-            yield self.tr("Truncated"), text.format(f"{cut:,}")
-        if unread := manifest.get("unread"):
-            yield self.tr("Rejected"), self.tr("{0}, by the tokenizer").format(f"{unread:,}")
-        if shards := manifest.get("shards"):
-            yield self.tr("Shards"), f"{len(shards):,}"
-        default = CorpusOptions().to_json()
-        changed = (
-            f"{name.replace('_', ' ')} {value}"
-            for name, value in manifest.get("choices", {}).items()
-            if value != default.get(name)
-        )
-        if settings := ", ".join(changed):
-            yield self.tr("Settings"), settings
-
-    def _skipped_facts(self) -> Iterator[Fact]:
-        for file in self._files:
-            listed = file.get("first_left_out", ())
-            for where, problem in listed:
-                yield printable(f"{file['name']}, {where}"), printable(problem)
-            if more := file.get("left_out", 0) - len(listed):
-                yield printable(file["name"]), self.tr("{0} more").format(f"{more:,}")
-
-    def _model_facts(self) -> Iterator[Fact]:
-        source = SourceInfo.from_json(self._manifest["source"])
-        yield self.tr("Name"), printable(source.name)
-        yield self.tr("Task"), find_task(source.task).title
-        for name, digest in _text_facts(self._manifest.get("model", {}).get("files", {})):
-            yield name, f"SHA-256 {digest}"
-
-
 def corpus_text(corpus: Corpus) -> str:
     """Return the number of sentences and tokens, and the names of the files."""
     tokens = translate("CorpusWindow", "{0} token"), translate("CorpusWindow", "{0} tokens")
     files = (printable(str(file["name"])) for file in corpus.manifest.get("data", ()))
-    return " · ".join((_sentences(corpus.sentences), count_text(corpus.tokens, *tokens), *files))
+    return " · ".join(
+        (sentences_text(corpus.sentences), count_text(corpus.tokens, *tokens), *files)
+    )
 
 
-def _sentences(count: int) -> str:
+def sentences_text(count: int) -> str:
+    """Return a number of sentences."""
     texts = translate("CorpusWindow", "{0} sentence"), translate("CorpusWindow", "{0} sentences")
     return count_text(count, *texts)
 
@@ -424,8 +358,3 @@ def _choice(name: str, purpose: str, items: Iterable[tuple[str, object]]) -> Cho
 def _head_text(head: RankedHead) -> str:
     name = translate("HeadsPage", "{0}, head {1}").format(head.layer.name, head.head)
     return f"{name} · {number_text(head.value, 5)}"
-
-
-def _text_facts(texts: Mapping[str, Any]) -> Iterator[Fact]:
-    for name, value in texts.items():
-        yield printable(name), printable(str(value))

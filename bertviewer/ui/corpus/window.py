@@ -1,4 +1,7 @@
-"""Window with the statistics of a corpus."""
+"""Window with the statistics of a corpus, and the details of how it was made."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
@@ -6,25 +9,98 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QTabWidget, QWi
 
 from bertviewer.core.corpus.comparison import CorpusComparison
 from bertviewer.core.corpus.corpus import Corpus
+from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import printable
+from bertviewer.ui.corpus.fields import CommandField
 from bertviewer.ui.corpus.pages import (
     ComparisonPage,
-    DetailsPage,
     HeadsPage,
     LayersPage,
     OutliersPage,
     ValuesPage,
     corpus_text,
+    sentences_text,
 )
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.widgets.facts import Fact, FactGroup, FactsView
 from bertviewer.ui.widgets.labels import Badge, ElidedLabel, plain_tooltip
-from bertviewer.ui.widgets.layouts import hbox, named, vbox
+from bertviewer.ui.widgets.layouts import hbox, named, scroll_area, vbox
 
 SIZE = 1080, 660  # pixels
+
+
+class DetailsPage(QWidget):
+    """The manifest: data, options, skipped lines, model, versions, and the command."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        super().__init__()
+        self._corpus, self._manifest = corpus, corpus.manifest
+        self._files: list[dict[str, Any]] = corpus.manifest.get("data", [])
+        facts = named(FactsView(), "corpusOrigin")
+        groups = (
+            (self.tr("Data"), self._data_facts()),
+            (self.tr("Run"), self._run_facts()),
+            (self.tr("Skipped"), self._skipped_facts()),
+            (self.tr("Model"), self._model_facts()),
+            (self.tr("Versions"), _text_facts(self._manifest.get("versions", {}))),
+        )
+        facts.show_groups([FactGroup(title, [*group]) for title, group in groups])
+        command = CommandField("corpusCommand")
+        command.show_command(str(self._manifest.get("command", "")))
+        command.setVisible(bool(command.text))
+        vbox((scroll_area(facts), 1), command, parent=self, margins=(0, 4, 0, 0), spacing=8)
+
+    def _data_facts(self) -> Iterator[Fact]:
+        for file in self._files:
+            yield (
+                printable(file["name"]),
+                f"{sentences_text(file['sentences'])} · SHA-256 {file['sha256']}",
+            )
+
+    def _run_facts(self) -> Iterator[Fact]:
+        manifest, corpus = self._manifest, self._corpus
+        yield self.tr("Sentences"), f"{corpus.sentences:,}"
+        yield self.tr("Tokens"), self.tr("{0}, excluding padding").format(f"{corpus.tokens:,}")
+        if cut := manifest.get("cut"):
+            text = self.tr("{0}, longer than the token limit")
+            yield self.tr("Truncated"), text.format(f"{cut:,}")
+        if unread := manifest.get("unread"):
+            yield self.tr("Rejected"), self.tr("{0}, by the tokenizer").format(f"{unread:,}")
+        if shards := manifest.get("shards"):
+            yield self.tr("Shards"), f"{len(shards):,}"
+        default = CorpusOptions().to_json()
+        changed = (
+            f"{name.replace('_', ' ')} {value}"
+            for name, value in manifest.get("choices", {}).items()
+            if value != default.get(name)
+        )
+        if settings := ", ".join(changed):
+            yield self.tr("Settings"), settings
+
+    def _skipped_facts(self) -> Iterator[Fact]:
+        for file in self._files:
+            listed = file.get("first_left_out", ())
+            for where, problem in listed:
+                yield printable(f"{file['name']}, {where}"), printable(problem)
+            if more := file.get("left_out", 0) - len(listed):
+                yield printable(file["name"]), self.tr("{0} more").format(f"{more:,}")
+
+    def _model_facts(self) -> Iterator[Fact]:
+        source = SourceInfo.from_json(self._manifest["source"])
+        yield self.tr("Name"), printable(source.name)
+        yield self.tr("Task"), find_task(source.task).title
+        for name, digest in _text_facts(self._manifest.get("model", {}).get("files", {})):
+            yield name, f"SHA-256 {digest}"
+
+
+def _text_facts(texts: Mapping[str, Any]) -> Iterator[Fact]:
+    for name, value in texts.items():
+        yield printable(name), printable(str(value))
 
 
 class CorpusWindow(QDialog):

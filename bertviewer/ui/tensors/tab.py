@@ -61,7 +61,7 @@ class TensorsTab(QWidget):
         self._preference: Preference = None
         self._is_closed = self._is_choosing = False
         self._path = ""
-        self._recorded = Request[Recorded](workspace.jobs, self, needs_torch=False)
+        self._list_request = Request[Recorded](workspace.jobs, self, needs_torch=False)
         self._calls = named(
             QComboBox(),
             "callChoice",
@@ -87,9 +87,9 @@ class TensorsTab(QWidget):
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
         self._inspector.closed.connect(self._on_closed)
         self._calls.currentIndexChanged.connect(self.refresh)
-        self._recorded.finished.connect(self.refresh)
-        self._recorded.late.connect(self._on_late)
-        workspace.runs.run_changed.connect(self._recorded.forget)
+        self._list_request.finished.connect(self.refresh)
+        self._list_request.late.connect(self._on_late)
+        workspace.runs.run_changed.connect(self._list_request.forget)
         workspace.architecture_changed.connect(self._clear)
         workspace.runs.check_changed.connect(self._on_check)
 
@@ -122,7 +122,7 @@ class TensorsTab(QWidget):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self._inspector.cancel()
-        self._recorded.cancel()
+        self._list_request.cancel()
 
     @override
     def showEvent(self, event: QShowEvent) -> None:
@@ -148,25 +148,25 @@ class TensorsTab(QWidget):
     @property
     def _recorded_tensors(self) -> Recorded:
         """Inputs and outputs of the call, as far as they are known."""
-        is_current = self._recorded.key == self._recorded_key
-        return (self._recorded.result or ()) if is_current else ()
+        is_current = self._list_request.key == self._recorded_key
+        return (self._list_request.result or ()) if is_current else ()
 
     def _request_recorded(self) -> str:
         """Request the inputs and outputs of the module; return why there are none."""
-        watched = self._workspace.runs.current
-        activation = None if watched is None else watched.run.activation(self._path)
+        recorded = self._workspace.runs.current
+        activation = None if recorded is None else recorded.run.activation(self._path)
         calls = 0 if activation is None else len(activation.calls)
         title = self.tr("call {0} of {1}")
         offer(self._calls, ((title.format(n, calls), n) for n in range(calls)))
         self._calls.setVisible(calls > 1)
-        if watched is None or watched.capture is None or activation is None:
-            self._recorded.cancel()
-            if watched is None:
+        if recorded is None or recorded.capture is None or activation is None:
+            self._list_request.cancel()
+            if recorded is None:
                 return ""
             not_called = self.tr("The last run did not call this module, or it returned no tensor.")
-            return FROM_FILE if watched.capture is None else not_called
-        work = partial(_list_tensors, watched, self._path, self._call)
-        return self._recorded.error if self._recorded.want(self._recorded_key, work) else ""
+            return FROM_FILE if recorded.capture is None else not_called
+        work = partial(_list_tensors, recorded, self._path, self._call)
+        return self._list_request.error if self._list_request.want(self._recorded_key, work) else ""
 
     def _run_groups(self) -> list[Group]:
         """Return a module's inputs and outputs in the last run, and the steps of its check."""
@@ -196,7 +196,11 @@ class TensorsTab(QWidget):
         """Select the preferred tensor, or else the default one."""
         listed = self._model.listed
         number = preferred_row(self._preference, listed, self._prefix)
-        if number is None and isinstance(self._preference, TensorKey) and self._recorded.is_waiting:
+        if (
+            number is None
+            and isinstance(self._preference, TensorKey)
+            and self._list_request.is_waiting
+        ):
             return
         if number is None and not self._is_closed:
             default = self._default()
@@ -255,16 +259,16 @@ class TensorsTab(QWidget):
             self._inspector.show_subject(subject)
 
     def _subject(self, listed: Listed) -> Subject | None:
-        architecture, watched = self._workspace.architecture, self._workspace.runs.current
+        architecture, recorded = self._workspace.architecture, self._workspace.runs.current
         if architecture is None:
             return None
         if isinstance(listed, TensorInfo):
             return parameter_subject(listed, architecture)
-        if watched is None:
+        if recorded is None:
             return None
         if isinstance(listed, CheckStep):
-            return step_subject(listed, watched, architecture)
-        return run_subject(listed, watched, self._path, self._call, architecture)
+            return step_subject(listed, recorded, architecture)
+        return run_subject(listed, recorded, self._path, self._call, architecture)
 
     def _on_closed(self) -> None:
         self._preference, self._is_closed = None, True
@@ -273,7 +277,7 @@ class TensorsTab(QWidget):
     def _clear(self) -> None:
         """Forget the preference, as the model is another one."""
         self._preference, self._is_closed = None, False
-        self._recorded.forget()
+        self._list_request.forget()
         self._close_inspector()
 
     def _close_inspector(self) -> None:
@@ -284,9 +288,9 @@ class TensorsTab(QWidget):
 
 
 def _list_tensors(
-    watched: RecordedRun, path: str, call: int, model: "LoadedModel", progress: Progress
+    recorded: RecordedRun, path: str, call: int, model: "LoadedModel", progress: Progress
 ) -> Recorded:
     # Replaying imports torch, which the worker does when it is needed.
     from bertviewer.core.replay.module_tensors import list_tensors
 
-    return list_tensors(watched.cached(model), path, progress, call=call)
+    return list_tensors(recorded.cached(model), path, progress, call=call)

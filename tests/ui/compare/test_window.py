@@ -170,35 +170,23 @@ def test_it_says_why_there_are_no_values(worker: Worker, qtbot: QtBot) -> None:
     assert tip == "The values are not in both checkpoints"
 
 
-@pytest.mark.parametrize("width", [1180, 1000])
-def test_all_columns_are_in_sight(worker: Worker, qtbot: QtBot, width: int) -> None:
+def test_a_narrow_window_scrolls_before_names_are_cut(worker: Worker, qtbot: QtBot) -> None:
     window = shown(compared(5), worker, qtbot)
-    window.resize(width, 640)
-    QApplication.processEvents()
     table = table_of(window)
     header = table.horizontalHeader()
-    assert table.horizontalScrollBar().maximum() == 0
-    assert header.length() <= table.viewport().width()
-    for number in range(1, header.count()):
-        needed = max(table.sizeHintForColumn(number), header.sectionSizeHint(number))
-        assert header.sectionSize(number) >= needed, column_title(table, number)
-    assert header.sectionSize(NAME) >= 200
-    assert table.textElideMode() == Qt.TextElideMode.ElideMiddle
+    for width, is_scrolled in ((1180, False), (800, True), (1000, False)):
+        window.resize(width, 640)
+        QApplication.processEvents()
+        assert bool(table.horizontalScrollBar().maximum()) == is_scrolled
+        assert header.sectionSize(NAME) >= 200
+        for number in range(1, header.count()):
+            needed = max(table.sizeHintForColumn(number), header.sectionSizeHint(number))
+            assert header.sectionSize(number) >= needed, column_title(table, number)
+    assert header.length() == table.viewport().width()
     cell = table.model().index(0, NAME)
     assert cell.data(Qt.ItemDataRole.ToolTipRole) == cell.data()
     assert "Norm of the difference" in column_tip(table, RELATIVE)
-
-
-def test_a_narrow_window_scrolls_before_names_are_lost(worker: Worker, qtbot: QtBot) -> None:
-    window = shown(compared(5), worker, qtbot)
-    table = table_of(window)
-    for width, is_scrolled in ((800, True), (1180, False)):
-        window.resize(width, 640)
-        QApplication.processEvents()
-        assert table.columnWidth(NAME) >= 200
-        assert bool(table.horizontalScrollBar().maximum()) == is_scrolled
-    assert table.horizontalHeader().length() == table.viewport().width()
-    # One may still choose another width.
+    # The user may choose another width.
     table.setColumnWidth(STATE, 300)
     assert table.columnWidth(STATE) == 300
 
@@ -241,11 +229,14 @@ def test_a_minus_is_as_wide_as_a_plus(worker: Worker, qtbot: QtBot) -> None:
     assert cosine.data(Qt.ItemDataRole.ToolTipRole) == "-0.25"  # to be typed anywhere
 
 
-def test_a_new_window_takes_the_room_that_there_is(worker: Worker, qtbot: QtBot) -> None:
-    window = shown(compared(1), worker, qtbot)
-    room = window.screen().availableSize()
-    assert window.width() == min(1180, room.width())
-    assert window.height() == min(640, room.height())
+def test_a_filter_keeps_the_selected_row(worker: Worker, qtbot: QtBot) -> None:
+    window = shown(compared(5), worker, qtbot)
+    table_of(window).selectRow(3)
+    field = find(window, QLineEdit, "tensorFilter")
+    qtbot.keyClicks(field, "LayerNorm")
+    assert table_of(window).currentIndex().siblingAtColumn(NAME).data().endswith("LayerNorm.weight")
+    qtbot.keyClicks(field, ".bias")
+    assert not table_of(window).currentIndex().isValid()
 
 
 def test_keys_go_from_tensor_to_tensor(worker: Worker, qtbot: QtBot) -> None:

@@ -19,9 +19,9 @@ def corpus(
     place = tmp_path_factory.mktemp("corpus")
     data = place / "lines.txt"
     data.write_text(LINES, encoding="utf-8")
-    wish = CorpusRequest(
+    request = CorpusRequest(
         (data,), CorpusOptions(), place / "out", "bertviewer corpus demo lines.txt -o out"
     )
-    found = make_corpus(opened_demo, wish, no_progress)
+    found = make_corpus(opened_demo, request, no_progress)
     assert found is not None
     return place / "out", found

@@ -1,4 +1,4 @@
-"""What a person does with a corpus in the window."""
+"""Steps of a user with a corpus."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ LINES = "The bank of the river was steep.\nA sentence.\n\nThe cat sat on the mat
 
 
 def shown(window: MainWindow, folder: Path, qtbot: QtBot) -> CorpusWindow:
-    """Open the folder of a corpus beside its model."""
+    """Open the folder of a corpus whose model is open."""
     window.show()
     window.opening.open_named(str(folder))
     qtbot.waitUntil(lambda: bool(window.findChildren(CorpusWindow)))

@@ -1,4 +1,4 @@
-"""Many sentences are run from the window: chosen, stopped, gone on with."""
+"""Dialog that runs a corpus: options, cancelling, resuming."""
 
 import shlex
 from pathlib import Path
@@ -49,7 +49,7 @@ def state(dialog: CorpusDialog) -> str:
     return find(dialog, QLabel, "corpusState").text()
 
 
-def told(dialog: CorpusDialog) -> str:
+def status(dialog: CorpusDialog) -> str:
     return find(dialog, QLabel, "corpusTold").text()
 
 
@@ -136,7 +136,9 @@ def test_a_run_is_stopped_and_gone_on_with(
         start(dialog).click()
     assert stopped.args == ["corpus"]
     jobs.progressed.disconnect(cancel)
-    assert told(dialog) == "Stopped. To resume, run again with the same files, settings and folder."
+    assert (
+        status(dialog) == "Stopped. To resume, run again with the same files, settings and folder."
+    )
     qtbot.waitUntil(lambda: state(dialog).endswith("The remaining shards will be run."))
     assert state(dialog).startswith("The folder contains an unfinished run: ")
     assert " of 2 shards done, 180 sentences in total from lines.txt." in state(dialog)
@@ -202,7 +204,7 @@ def test_what_fails_is_a_line_in_the_dialog(
     add(dialog, monkeypatch, data)
     data.write_bytes(b"")
     start(dialog).click()
-    qtbot.waitUntil(lambda: told(dialog) == "lines.txt: the file is empty", timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: status(dialog) == "lines.txt: the file is empty", timeout=OPEN_TIMEOUT)
     assert not has_error(demo_window)
     assert dialog.isVisible()
     assert dialog.task.files == (str(data),)

@@ -1,4 +1,4 @@
-"""A corpus beside its model: opened by its folder, and led by what is selected."""
+"""Window of a corpus: its pages follow the selection, and select what is clicked."""
 
 from pathlib import Path
 

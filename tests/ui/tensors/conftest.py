@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.finding import show_tab
-from tests.ui.tensors.tensor_tab import LAYER, open_named, ran
+from tests.ui.tensors.tensor_tab import LAYER, open_named, run_sentence
 
 
 @pytest.fixture
@@ -25,5 +25,5 @@ def ready(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
     """Return the window with the demo, a run, and the tensors of a layer in sight."""
     show_tab(demo_window, "Tensors")
     demo_window.workspace.selection.select(LAYER)
-    ran(demo_window, worker, "the bank by the river", qtbot)
+    run_sentence(demo_window, worker, "the bank by the river", qtbot)
     return demo_window

@@ -36,19 +36,19 @@ def choose(window: MainWindow, worker: Worker, qtbot: QtBot, tensor: str) -> Non
     model = table.model()
     row = next(n for n in range(model.rowCount()) if model.index(n, 0).data() == name)
     table.setCurrentIndex(model.index(row, 0))
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
 
 
-def rest(worker: Worker, qtbot: QtBot) -> None:
+def wait_until_idle(worker: Worker, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: not worker.busy)
 
 
-def view(window: MainWindow, worker: Worker, qtbot: QtBot, number: int) -> None:
+def show_view(window: MainWindow, worker: Worker, qtbot: QtBot, number: int) -> None:
     qtbot.mouseClick(find(window, QToolButton, f"tensorView{number}"), Qt.MouseButton.LeftButton)
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
 
 
-def told(window: MainWindow) -> str:
+def cell_status(window: MainWindow) -> str:
     return find(window, QLabel, "cellValue").text()
 
 
@@ -56,7 +56,7 @@ LAYER = "encoder.layer.2"
 DOWN, ACROSS = Qt.Orientation.Vertical, Qt.Orientation.Horizontal
 
 
-def ran(window: MainWindow, worker: Worker, text: str, qtbot: QtBot) -> None:
+def run_sentence(window: MainWindow, worker: Worker, text: str, qtbot: QtBot) -> None:
     """Run a sentence, and wait until all that shows it is drawn."""
     before = window.workspace.runs.current
     window.set_sentence(text, None)
@@ -69,25 +69,25 @@ def ran(window: MainWindow, worker: Worker, text: str, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
 
 
-def names(window: MainWindow) -> list[str]:
+def listed_names(window: MainWindow) -> list[str]:
     model = find(window, QTableView, "tensorTable").model()
     return [model.index(row, 0).data() for row in range(model.rowCount())]
 
 
-def look(window: MainWindow, qtbot: QtBot, group: str, name: str) -> None:
+def inspect_tensor(window: MainWindow, qtbot: QtBot, group: str, name: str) -> None:
     """Choose a tensor of a group, and wait until its values are there."""
-    qtbot.waitUntil(lambda: group in names(window) and name in names(window))
+    qtbot.waitUntil(lambda: group in listed_names(window) and name in listed_names(window))
     table = find(window, QTableView, "tensorTable")
-    row = names(window).index(name, names(window).index(group))
+    row = listed_names(window).index(name, listed_names(window).index(group))
     table.setCurrentIndex(table.model().index(row, 0))
     # Of a parameter the last two steps stand there.
     short = ".".join(name.split(".")[-2:])
-    qtbot.waitUntil(lambda: shown(window).startswith(short) and has_values(window))
+    qtbot.waitUntil(lambda: short_title(window).startswith(short) and has_values(window))
     # Only one thread may have the model.
     qtbot.waitUntil(lambda: not window.workspace.jobs.has_requests)
 
 
-def shown(window: MainWindow) -> str:
+def short_title(window: MainWindow) -> str:
     """Return what the inspector's title says after what kind of tensor it is."""
     text = find(window, QLabel, "tensorTitle").text()
     for word in ("sentence · ", "Random weights · ", "input ", "verified: "):
@@ -99,7 +99,7 @@ def has_values(window: MainWindow) -> bool:
     return find(window, TensorViews).part is not None
 
 
-def tokens(window: MainWindow) -> list[str]:
+def row_titles(window: MainWindow) -> list[str]:
     model = find(window, QTableView, "valuesTable").model()
     rows = range(model.rowCount())
     return [str(model.headerData(row, DOWN)).strip() for row in rows]
@@ -109,7 +109,7 @@ def cell(window: MainWindow, row: int, column: int) -> str:
     return str(find(window, QTableView, "valuesTable").model().index(row, column).data())
 
 
-def given(window: MainWindow, path: str, call: int = 0) -> np.ndarray:
+def recorded_output(window: MainWindow, path: str, call: int = 0) -> np.ndarray:
     """Return what a module gave in the last run, found without the window; the worker rests."""
     watched, model = window.workspace.runs.current, window.workspace.jobs.model
     assert watched is not None

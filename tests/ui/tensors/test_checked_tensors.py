@@ -1,4 +1,4 @@
-"""What was checked stands beside what was given, and is led to from elsewhere."""
+"""Tensors compared by a check, and the ways that lead to values from other views."""
 
 import pytest
 from PySide6.QtGui import QAction
@@ -24,11 +24,11 @@ from tests.ui.tensors.tensor_tab import (
     ACROSS,
     LAYER,
     cell,
-    given,
     has_values,
-    look,
-    rest,
-    shown,
+    inspect_tensor,
+    recorded_output,
+    short_title,
+    wait_until_idle,
 )
 
 
@@ -39,7 +39,7 @@ def test_a_check_shows_three_numbers_and_goes_to_the_largest_difference(
     workspace.check(LAYER)
     qtbot.waitUntil(lambda: LAYER in workspace.runs.checks)
     group = "Verified: given, recomputed, difference"
-    look(window, qtbot, group, "= next hidden state")
+    inspect_tensor(window, qtbot, group, "= next hidden state")
     step = next(s for s in workspace.runs.checks[LAYER].steps if s.step == "= next hidden state")
     text = find(window, QLabel, "largestDifferenceText").text()
     assert text.startswith(f"Max difference {step.max_abs_error:.3g}".replace("-", "−"))
@@ -53,7 +53,9 @@ def test_a_check_shows_three_numbers_and_goes_to_the_largest_difference(
     feature = column // 3
     assert titles == [f"{feature} {word}" for word in ("given", "recomputed", "difference")]
     assert f"[0, {row}, {feature}] token {row} “" in text
-    assert cell(window, row, column) == cell_text(given(window, LAYER)[row, feature].item())
+    assert cell(window, row, column) == cell_text(
+        recorded_output(window, LAYER)[row, feature].item()
+    )
     assert abs(float(cell(window, row, column + 2).replace("−", "-"))) == pytest.approx(
         step.max_abs_error, rel=1e-3
     )
@@ -92,7 +94,7 @@ def test_the_formula_leads_to_the_numbers_of_the_worst_step(
 
     qtbot.waitUntil(lambda: button().isEnabled())
     button().click()
-    qtbot.waitUntil(lambda: shown(window).startswith("output"))
+    qtbot.waitUntil(lambda: short_title(window).startswith("output"))
     qtbot.waitUntil(lambda: find(window, QWidget, "largestDifferenceText").isVisible())
 
 
@@ -113,8 +115,8 @@ def test_a_hidden_state_leads_to_its_numbers(
     model = find(window, QTableView, "valuesTable").model()
     qtbot.waitUntil(lambda: model.headerData(0, ACROSS) == "2 bank")
     assert model.rowCount() == 384
-    rest(worker, qtbot)
-    assert cell(window, 7, 0) == cell_text(given(window, "encoder.layer.4")[2, 7].item())
+    wait_until_idle(worker, qtbot)
+    assert cell(window, 7, 0) == cell_text(recorded_output(window, "encoder.layer.4")[2, 7].item())
 
 
 def test_an_action_shows_the_values_of_the_selected_module(ready: MainWindow, qtbot: QtBot) -> None:
@@ -122,7 +124,7 @@ def test_an_action_shows_the_values_of_the_selected_module(ready: MainWindow, qt
     show_tab(window, "Map")
     window.workspace.selection.select("pooler")
     find(window, QAction, "showValues").trigger()
-    qtbot.waitUntil(lambda: has_values(window) and shown(window).startswith("output"))
+    qtbot.waitUntil(lambda: has_values(window) and short_title(window).startswith("output"))
     assert find(window, QLabel, "tensorTitle").text() == "output · [1, 384]  float32"
     model = find(window, QTableView, "valuesTable").model()
     assert (model.rowCount(), model.columnCount()) == (384, 1)

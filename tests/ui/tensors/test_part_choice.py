@@ -20,7 +20,7 @@ from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tensors.part_choice import PartChoice
 from tests.core.tensors.made_up import in_memory
 from tests.ui.finding import find
-from tests.ui.tensors.tensor_tab import QUERY, choose, rest
+from tests.ui.tensors.tensor_tab import QUERY, choose, wait_until_idle
 
 
 def test_the_head_is_the_windows_own(
@@ -51,7 +51,7 @@ def test_the_head_is_the_windows_own(
     workspace.selection.go(SelectionKey(head=0))
     assert not worker.busy
     tabs.setCurrentIndex(2)
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
     assert choice.currentText() == "head 0"
     assert model.rowCount() == 8
 

@@ -1,4 +1,4 @@
-"""What a view of a tensor does where there is nothing to see, or not yet."""
+"""Empty, busy, cancelled and failed views of a tensor."""
 
 import shutil
 import threading
@@ -27,11 +27,11 @@ from tests.ui.tensors.tensor_tab import (
     QUERY,
     SPECTRUM,
     VALUES,
+    cell_status,
     choose,
     open_named,
-    rest,
-    told,
-    view,
+    show_view,
+    wait_until_idle,
 )
 
 LEFT = Qt.MouseButton.LeftButton
@@ -73,11 +73,11 @@ def test_what_takes_long_is_begun_only_when_asked_for(
     chosen: MainWindow, worker: Worker, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plot_pages, "MAX_COST", 1000)
-    view(chosen, worker, qtbot, SPECTRUM)
+    show_view(chosen, worker, qtbot, SPECTRUM)
     assert words(chosen).startswith("Computing the singular values of 32 × 32 elements takes about")
     assert find(chosen, SpectrumPlot, "spectrumPlot").chart is None
     press(chosen, qtbot, "Compute anyway")
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
     plot = find(chosen, SpectrumPlot, "spectrumPlot")
     assert plot.chart is not None
     assert plot.isVisible()
@@ -102,10 +102,10 @@ def test_what_is_being_computed_can_be_cancelled(
     qtbot.waitUntil(lambda: bar.maximum() == 10 and bar.value() == 3)
     press(chosen, qtbot, "Cancel")
     assert words(chosen) == "Cancelled."
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
     is_quick.set()
     press(chosen, qtbot, "Compute")
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
     assert find(chosen, QTableView, "normsTable").isVisible()
     assert find(chosen, QTableView, "normsTable").model().rowCount() == 32
 
@@ -116,13 +116,13 @@ def test_a_file_that_is_cut_off_is_told_in_every_view(
     with (folder / "model.safetensors").open("r+b") as file:
         file.truncate(40_000)
     for number in (HEATMAP, SPECTRUM, NORMS):
-        view(chosen, worker, qtbot, number)
+        show_view(chosen, worker, qtbot, number)
         assert f"ends in the middle of {QUERY}" in words(chosen)
     # The values that were in sight are known still; others of the model are not.
-    view(chosen, worker, qtbot, VALUES)
+    show_view(chosen, worker, qtbot, VALUES)
     choose(chosen, worker, qtbot, QUERY.replace("query", "key"))
     assert find(chosen, QTableView, "valuesTable").model().index(0, 0).data() is None
-    assert "ends in the middle of" in told(chosen)
+    assert "ends in the middle of" in cell_status(chosen)
 
 
 def test_the_picture_says_how_many_elements_it_leaves_out(
@@ -133,7 +133,7 @@ def test_the_picture_says_how_many_elements_it_leaves_out(
     save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
     open_named(window, worker, qtbot, str(folder))
     choose(window, worker, qtbot, QUERY)
-    view(window, worker, qtbot, HEATMAP)
+    show_view(window, worker, qtbot, HEATMAP)
     assert "each cell, excluding 2 NaN or Inf" in [
         one.text() for one in window.findChildren(QLabel)
     ]

@@ -35,11 +35,11 @@ from tests.ui.tensors.tensor_tab import (
     NORMS,
     QUERY,
     SPECTRUM,
+    cell_status,
     choose,
     open_named,
-    rest,
-    told,
-    view,
+    show_view,
+    wait_until_idle,
 )
 
 WORDS = "embeddings.word_embeddings.weight"
@@ -58,24 +58,24 @@ def test_all_views_of_a_tensor(
     assert (model.rowCount(), model.columnCount()) == (32, 32)
     assert model.index(7, 9).data() == cell_text(stored[7, 9].item())
     table.setCurrentIndex(model.index(7, 9))
-    assert told(window).startswith(f"[7, 9] = {stored[7, 9]:.7g}".replace("-", "−"))
+    assert cell_status(window).startswith(f"[7, 9] = {stored[7, 9]:.7g}".replace("-", "−"))
 
-    view(window, worker, qtbot, HEATMAP)
+    show_view(window, worker, qtbot, HEATMAP)
     heatmap = find(window, RegionHeatmap, "tensorHeatmap")
     assert heatmap.chart is not None
     assert_array_equal(heatmap.chart.values, stored)
     heatmap.zoomed.emit(0.5, 0.5, 2)
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
     assert_array_equal(heatmap.chart.values, stored[9:23, 9:23])
     heatmap.dragged.emit(0.5, 1.0)
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
     assert heatmap.chart.rows[0] == "0"
     assert heatmap.chart.columns[0] == "2"
     qtbot.mouseClick(find(window, QToolButton, "heatmapAll"), Qt.MouseButton.LeftButton)
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
     assert heatmap.chart.values.shape == (32, 32)
 
-    view(window, worker, qtbot, HISTOGRAM)
+    show_view(window, worker, qtbot, HISTOGRAM)
     bars = find(window, HistogramPlot, "tensorHistogram").chart
     assert bars is not None
     assert_array_equal(bars.series[0].counts, np.histogram(stored, 64)[0])
@@ -83,7 +83,7 @@ def test_all_views_of_a_tensor(
     mean = statistics.index(0, 1).data().replace("−", "-")
     assert float(mean) == pytest.approx(stored.mean(dtype=float), rel=1e-4)
 
-    view(window, worker, qtbot, SPECTRUM)
+    show_view(window, worker, qtbot, SPECTRUM)
     lines = find(window, SpectrumPlot, "spectrumPlot").chart
     assert lines is not None
     expected = np.linalg.svd(stored.astype(float), compute_uv=False)
@@ -93,7 +93,7 @@ def test_all_views_of_a_tensor(
     assert figures["rank"].data() == "32 of 32"
     assert float(figures["largest"].data()) == pytest.approx(expected[0], rel=1e-6)
 
-    view(window, worker, qtbot, NORMS)
+    show_view(window, worker, qtbot, NORMS)
     norms = find(window, QTableView, "normsTable").model()
     largest = int(np.linalg.norm(stored, axis=1).argmax())
     norms.sort(2, Qt.SortOrder.DescendingOrder)
@@ -107,19 +107,19 @@ def test_a_head_is_a_slice_in_every_view_and_stays_chosen_in_the_next_layer(
     every = load_file(tiny_bert_folder / "model.safetensors")
     choose(window, worker, qtbot, QUERY)
     find(window, QComboBox, "headChoice").setCurrentText("head 2")
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
     model = find(window, QTableView, "valuesTable").model()
     assert (model.rowCount(), model.columnCount()) == (8, 32)
     assert " · [8, 32] of [32, 32] " in find(window, QLabel, "tensorTitle").text()
     assert model.headerData(0, Qt.Orientation.Vertical) == "16"
     assert model.index(3, 5).data() == cell_text(every[QUERY][19, 5].item())
-    view(window, worker, qtbot, SPECTRUM)
+    show_view(window, worker, qtbot, SPECTRUM)
     chart = find(window, SpectrumPlot, "spectrumPlot").chart
     assert chart is not None
     assert len(chart.lines[0].values) == 8
     # The same tensor in another layer, the same head of it.
     window.workspace.selection.select("encoder.layer.0.attention.self.query")
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
     chart = find(window, SpectrumPlot, "spectrumPlot").chart
     assert chart is not None
     other = every["encoder.layer.0.attention.self.query.weight"][16:24].astype(float)
@@ -149,7 +149,7 @@ def test_a_module_opens_with_its_largest_tensor_until_that_is_closed(
     choose(window, worker, qtbot, "pooler.dense.bias")
     window.workspace.selection.select("embeddings.LayerNorm")
     qtbot.waitUntil(lambda: title.text().startswith("LayerNorm.bias"))
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
 
 
 def test_a_view_can_be_chosen_before_the_values_came(
@@ -157,7 +157,7 @@ def test_a_view_can_be_chosen_before_the_values_came(
 ) -> None:
     tiny_window.workspace.selection.select(QUERY.rpartition(".")[0])
     find(tiny_window, QTableView, "tensorTable").selectRow(0)
-    view(tiny_window, worker, qtbot, HEATMAP)
+    show_view(tiny_window, worker, qtbot, HEATMAP)
     assert find(tiny_window, QToolButton, f"tensorView{HEATMAP}").isChecked()
     assert find(tiny_window, RegionHeatmap).isVisible()
 
@@ -175,16 +175,16 @@ def test_rows_of_the_vocabulary_are_found_by_their_tokens(
     edit.setText("cat")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     assert table.currentIndex().row() == row
-    assert told(window).startswith(f"cat  [{row}, 0] = ")
+    assert cell_status(window).startswith(f"cat  [{row}, 0] = ")
     edit.setText("12")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     assert table.currentIndex().row() == 12
     edit.setText("200")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert told(window) == "No row 200: rows range from 0 to 199"
+    assert cell_status(window) == "No row 200: rows range from 0 to 199"
     edit.setText("nothing")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert told(window) == "No token starts with nothing"
+    assert cell_status(window) == "No token starts with nothing"
     assert any(label.text() == "1 tensor, 6,400 elements" for label in window.findChildren(QLabel))
 
 
@@ -213,7 +213,7 @@ def test_values_are_copied_and_saved(
     assert window.statusBar().currentMessage() == f"Saved to {tmp_path / 'query.npy'}"
     button.save(tmp_path / "missing" / "query.npy")
     assert "no such folder:" in shown_error(window).text()
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
 
 
 def test_a_vector_says_what_it_is_not(
@@ -225,7 +225,7 @@ def test_a_vector_says_what_it_is_not(
     assert (model.rowCount(), model.columnCount()) == (32, 1)
     assert model.index(31, 0).data() == "1.000000"
     for number, words in ((HEATMAP, "A vector has no heatmap"), (SPECTRUM, "one singular value")):
-        view(window, worker, qtbot, number)
+        show_view(window, worker, qtbot, number)
         shown = [
             label.text()
             for label in window.findChildren(QLabel, "tensorNotice")
@@ -253,7 +253,7 @@ def test_a_model_without_weights_has_values_once_they_are_drawn(
     qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: is_drawn(window))
     qtbot.waitUntil(lambda: views.part is not None)
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
     assert find(window, QLabel, "tensorTitle").text().startswith("Random weights · query.weight")
     assert find(window, QTableView, "valuesTable").model().rowCount() == 32
 
@@ -265,8 +265,8 @@ def test_another_model_chooses_anew(
     assert find(tiny_window, Inspector).isVisible()
     with qtbot.waitSignal(tiny_window.workspace.architecture_changed):
         tiny_window.open_source(parse_source(str(tiny_bert_folder), "masked-lm"))
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)
     title = find(tiny_window, QLabel, "tensorTitle")
     qtbot.waitUntil(lambda: title.text().startswith("word_embeddings.weight"))
     assert find(tiny_window, QTableView, "valuesTable").model().rowCount() == 200
-    rest(worker, qtbot)
+    wait_until_idle(worker, qtbot)

@@ -65,7 +65,7 @@ def test_a_text_is_found_in_the_source(demo_window: MainWindow, qtbot: QtBot) ->
     assert view.textCursor().selectedText() == "class LayerNorm"
 
 
-def test_what_is_selected_is_looked_for(qtbot: QtBot) -> None:
+def test_the_selected_text_is_searched(qtbot: QtBot) -> None:
     view = SourceView()
     bar = FindBar(view)
     for widget in (view, bar):
@@ -110,7 +110,7 @@ def marked_lines(view: SourceView) -> list[int]:
     return [mark.cursor.block().blockNumber() for mark in marks]
 
 
-def test_only_matches_in_sight_are_marked(page: QWidget, qtbot: QtBot) -> None:
+def test_only_visible_matches_are_highlighted(page: QWidget, qtbot: QtBot) -> None:
     view, bar = found_in("word and word\n" * 5_000, page)
     find(bar, QLineEdit, "findField").setText("word")
     assert find(bar, QLabel, "findCount").text() == "1 of 10,000"
@@ -137,7 +137,7 @@ def test_only_matches_in_sight_are_marked(page: QWidget, qtbot: QtBot) -> None:
     assert view.extraSelections() == []
 
 
-def test_what_changed_out_of_sight_is_marked_anew(page: QWidget) -> None:
+def test_a_text_that_changed_while_hidden_is_searched_again(page: QWidget) -> None:
     view, bar = found_in("word\n" * 100, page)
     find(bar, QLineEdit, "findField").setText("word")
     page.hide()
@@ -154,7 +154,7 @@ def test_what_changed_out_of_sight_is_marked_anew(page: QWidget) -> None:
     assert view.textCursor().blockNumber() == 1
 
 
-def test_places_are_counted_as_qt_counts(page: QWidget) -> None:
+def test_positions_are_utf_16_code_units(page: QWidget) -> None:
     view, bar = found_in("# \N{GRINNING FACE} Wört\nwÖrt = 'a.b'  # a+b\n", page)
     field = find(bar, QLineEdit, "findField")
     for words, first, count in (("wört", "Wört", 2), ("a.b", "a.b", 1), ("\U0001f600", "😀", 1)):
