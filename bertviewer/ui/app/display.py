@@ -63,8 +63,8 @@ def _probe() -> None:
     except subprocess.TimeoutExpired as error:
         raise UserError(f"the display does not answer; {_INSTEAD}") from error
     if tried.returncode:
-        said = tried.stderr.decode(errors="replace").strip().splitlines()
-        reason = f" ({said[0]})" if said else ""
+        lines = tried.stderr.decode(errors="replace").strip().splitlines()
+        reason = f" ({lines[0]})" if lines else ""
         raise UserError(f"Qt cannot open a window here{reason}; {_INSTEAD}")
 
 

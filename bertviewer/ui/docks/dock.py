@@ -65,7 +65,7 @@ class Dock(QDockWidget):
 
 
 class PaneTitle(QWidget):
-    """Caption of a pane, a widget of its own, and buttons to undock, maximize and close it.
+    """Caption of a pane, an extra widget, and buttons to undock, maximize and close it.
 
     The mouse moves the pane by the rest of it: nothing here handles that press.
     """

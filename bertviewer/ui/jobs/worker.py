@@ -118,7 +118,7 @@ class Job(Struct, eq=False):
 
 
 class Worker(QObject):
-    """Runs jobs one at a time in a thread of its own; their callbacks run in the GUI thread.
+    """Runs jobs one at a time in its thread; their callbacks run in the GUI thread.
 
     Signals:
         progressed: done, total and label of the running job.
@@ -236,7 +236,7 @@ class Worker(QObject):
         return report
 
     def _on_reported(self, job: Job, done: int, total: int, label: str) -> None:
-        # A report from before the job was cancelled says nothing about the one that follows.
+        # Not a report from before the job was cancelled.
         if job is self._current and not job.is_stopping and not self._stopped:
             self.progressed.emit(done, total, label)
 

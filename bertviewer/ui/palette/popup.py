@@ -118,7 +118,7 @@ class PalettePopup(CardPopup):
         view = named(QListView(), "paletteHits", accessible_name=self.tr("Results"))
         view.setModel(self._hits)
         view.setItemDelegate(HitDelegate(view))
-        view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keys stay with the field
+        view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the focus stays in the field
         view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         view.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         view.setMouseTracking(True)

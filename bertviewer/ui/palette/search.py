@@ -86,8 +86,8 @@ class Search:
 
     def _rank(self, words: tuple[str, ...], hit: Hit) -> tuple[bool, bool, int, int]:
         """Return the sort key: whole names first, then matches within the name."""
-        said = hit.match.places[-1] if hit.match.places else -1
-        return not self._is_named(hit, words), said >= len(name_of(hit.text)), *hit.rank
+        last = hit.match.places[-1] if hit.match.places else -1
+        return not self._is_named(hit, words), last >= len(name_of(hit.text)), *hit.rank
 
     def _is_named(self, hit: Hit, words: tuple[str, ...]) -> bool:
         """Return whether the query is a hit's whole name, or "how many" and the name."""

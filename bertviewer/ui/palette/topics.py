@@ -147,8 +147,8 @@ def _costs(
     )
     about = translate("palette", "{0}, {1} of all multiply-adds (FLOPs)")
     for name, part in zip(names, parts if len(parts) > 1 else (), strict=False):
-        said = about.format(part.label or architecture.root.class_name, f"{part.macs / whole:.1%}")
-        yield Topic(name, said, partial(_show_formula, workspace, part.path))
+        text = about.format(part.label or architecture.root.class_name, f"{part.macs / whole:.1%}")
+        yield Topic(name, text, partial(_show_formula, workspace, part.path))
     for path in attention_paths(architecture)[:1]:
         cost = head_cost(architecture, path, values)
         if cost is None:

@@ -124,12 +124,12 @@ class Status(QStatusBar):
         self._write_error.setVisible(bool(path))
 
     def _on_cancelled(self, activity: str) -> None:
-        if activity == "corpus":
-            text = self.tr(
+        messages = {
+            "corpus": self.tr(
                 "Corpus run stopped. To resume, run again with the same files and folder."
-            )
-            self.showMessage(text, MESSAGE_TIME)
-        elif activity == "export":
-            self.showMessage(self.tr("Export cancelled. No report was written."), MESSAGE_TIME)
-        elif activity == "save":
-            self.showMessage(self.tr("Saving cancelled. No file was written."), MESSAGE_TIME)
+            ),
+            "export": self.tr("Export cancelled. No report was written."),
+            "save": self.tr("Saving cancelled. No file was written."),
+        }
+        if activity in messages:
+            self.showMessage(messages[activity], MESSAGE_TIME)

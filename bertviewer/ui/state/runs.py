@@ -125,7 +125,7 @@ class ModelComparison(QObject):
 
     Signals:
         changed: another comparison, or none.
-        window_requested: the window of the comparison is to be shown.
+        window_requested: the user wants to see the window of the comparison.
 
     Attributes:
         comparison: how the two models differ, ``None`` without one.

@@ -48,8 +48,8 @@ class Workspace(QObject):
         weights_arrived: the weights of a Hugging Face model are downloaded.
 
     Requests:
-        page_requested: a page is to be shown; carries the ``Page``, and the ``PageSubject`` or
-            ``None``.
+        page_requested: the user wants to see a page; carries the ``Page``, and the ``PageSubject``
+            or ``None``.
     """
 
     architecture_changed = Signal(object)
