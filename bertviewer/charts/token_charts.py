@@ -61,13 +61,12 @@ def state_chart(
     **options: Any,
 ) -> LineChart:
     """Return lines over the hidden states, or the first ``count`` of them."""
-    ticks = axis_labels(run)[:count]
     return LineChart(
         tuple(lines),
         translate("charts", "Layer"),
         y_title,
-        ticks,
-        tick_names=state_ticks(run)[: len(ticks) if count is not None else None],
+        axis_labels(run)[:count],
+        tick_names=state_ticks(run)[:count],
         bounds=bounds,
         **options,
     )

@@ -1,4 +1,4 @@
-"""Attention as charts, against the numbers put in."""
+"""Charts and arcs of attention."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Two models as a grid of changes: where tensors stand, and what cells say."""
+"""Changes of tensors between two models: rows, columns and cells."""
 
 import numpy as np
 import pytest

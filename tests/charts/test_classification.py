@@ -1,4 +1,4 @@
-"""Tables of what a classifier says."""
+"""Tables and charts of classification heads."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A corpus as charts: bars count exactly, what no head has is left out, outliers by state."""
+"""Charts of a corpus."""
 
 import numpy as np
 import pytest

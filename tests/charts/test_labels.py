@@ -1,4 +1,4 @@
-"""What tokens are called, also those that run from right to left."""
+"""Labels of tokens, hidden states and counts."""
 
 import pytest
 from msgspec.structs import replace

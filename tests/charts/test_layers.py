@@ -1,4 +1,4 @@
-"""The lines of the layer plot, against the run's own figures."""
+"""Statistics layer by layer, over all tokens and by classes of tokens."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Tables of predictions: the figures are those of the core, and of torch."""
+"""Tables and charts of vocabulary heads."""
 
 import numpy as np
 import pytest

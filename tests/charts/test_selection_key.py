@@ -1,4 +1,4 @@
-"""None"""
+"""Which keys a selection matches."""
 
 import pytest
 

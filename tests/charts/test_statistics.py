@@ -1,4 +1,4 @@
-"""The table of what a module gave."""
+"""Tables of statistics, and histograms of one run and two."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The data of a chart as CSV."""
+"""Tables: exact values in exports, rounded on display."""
 
 import csv
 import io

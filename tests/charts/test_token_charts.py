@@ -1,4 +1,4 @@
-"""A run's token norms as a chart, against the run itself."""
+"""Charts of tokens in hidden states: norms, paths, similarities and features."""
 
 from itertools import pairwise
 

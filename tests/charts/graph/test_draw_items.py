@@ -1,4 +1,4 @@
-"""Colours: every text can be read on what it stands on."""
+"""Colours, SVG and Graphviz source of drawings."""
 
 from xml.etree import ElementTree
 

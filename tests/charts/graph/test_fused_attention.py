@@ -1,4 +1,4 @@
-"""torch's own attention, drawn as every other one."""
+"""torch's fused attention, expanded."""
 
 import pytest
 from msgspec.structs import replace

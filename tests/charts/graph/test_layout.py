@@ -1,4 +1,4 @@
-"""The layout: what has to be true of every drawing, and how well-known layers stand."""
+"""Layout: invariants of every drawing, and the positions of nodes of well-known layers."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What is written on nodes."""
+"""Labels of nodes."""
 
 from bertviewer.charts.graph.node_labels import elided, node_labels
 from bertviewer.core.schema.flow import Edge, Node

@@ -1,4 +1,4 @@
-"""Arrow keys along a flow."""
+"""Keyboard navigation between nodes, and the camera."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which part of a model opens into which, for small models of many families."""
+"""Graphs of a model's parts."""
 
 import pytest
 

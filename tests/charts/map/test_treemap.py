@@ -1,4 +1,4 @@
-"""Nested rectangles: places, sizes, order."""
+"""Nested rectangles: positions, sizes, order."""
 
 from itertools import pairwise
 
