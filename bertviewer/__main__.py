@@ -1,4 +1,4 @@
-"""The installed command, ``python -m bertviewer`` and ``python main.py`` are all the same."""
+"""The program: the installed command, ``python -m bertviewer`` and ``python main.py``."""
 
 import signal
 
@@ -6,7 +6,7 @@ import signal
 def main() -> int:
     """Run the program and return its exit status.
 
-    Ctrl+C amid its imports ends it by the signal, where Python would print a traceback.
+    Ctrl+C during its imports ends it by the signal; Python would print a traceback.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

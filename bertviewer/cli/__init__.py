@@ -1,1 +1,4 @@
-"""The command line: its arguments, and the commands that need no window."""
+"""The command line, without the window.
+
+``arguments.py`` parses it, ``commands.py`` runs the commands, ``formats.py`` has their outputs.
+"""

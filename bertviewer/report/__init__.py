@@ -1,1 +1,5 @@
-"""What is on paper: the document as plain data, its typesetting, its formats."""
+"""Reports: chapters of blocks, built from a model and its runs, and written in five formats.
+
+Start with ``builder.py``: it takes ``ReportInputs`` and ``Options``, and uses ``analysis.py``,
+``draft.py`` with the chapters, ``drawing.py`` and ``formats/``. ``*_text.py`` are for terminals.
+"""
