@@ -84,6 +84,8 @@ def examine(
     architecture, source = opened.architecture, opened.source
     if costs:
         return _examine_costs(opened, fresh, f"{model_type}{draw}")
+    if not fresh:
+        opened.with_formulas()  # whatever it raises is a finding
     found = derive(architecture.config, builder(source))
     seconds = time.perf_counter() - start
     counts = {node.path: node.parameters for node in architecture.modules}

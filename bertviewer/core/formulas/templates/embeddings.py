@@ -171,6 +171,12 @@ _MEANINGS = {
 }
 
 
+def _last_axes(node: Node, count: int) -> Node:
+    """Return a node with the last axes of its shape."""
+    symbols = None if node.symbolic_shape is None else node.symbolic_shape[-count:]
+    return replace(node, shape=node.shape[-count:], symbolic_shape=symbols)
+
+
 def _patches(view: ModuleView) -> Match | None:
     """Patches of an image mapped linearly, with learnt vectors (Dosovitskiy et al. 2021, 3.1)."""
     graph = view.graph
@@ -205,8 +211,8 @@ def _patches(view: ModuleView) -> Match | None:
     width, channels, high, wide = shape
     *_, down, across = step.node.shape
     rows = replace(step.node, shape=(1, down * across, width), symbolic_shape=None)
-    given = {node.id: replace(node, shape=node.shape[-1:]) for node in learnt}
-    given |= {node.id: replace(node, shape=node.shape[-2:]) for node in tables}
+    given = {node.id: _last_axes(node, 1) for node in learnt}
+    given |= {node.id: _last_axes(node, 2) for node in tables}
     steps = [replace(each, node=rows) if each is step else each for each in graph.steps]
     drawn = replace(
         graph,
@@ -239,7 +245,12 @@ def _looked_up(view: ModuleView, graph: ModuleGraph, step: Step) -> list[Node]:
     """Return the position tables whose rows a step adds, as parameter nodes."""
     made = [maker for operand in step.tensors if (maker := graph.maker(operand)) is not None]
     return [
-        replace(each.node, kind="parameter", shape=view.parameter_shape(operand.parameter))
+        replace(
+            each.node,
+            kind="parameter",
+            shape=view.parameter_shape(operand.parameter),
+            symbolic_shape=None,
+        )
         for each in made
         if each.operation == "embedding" and index_kind(each, view) == "position"
         for operand in each.operands
