@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
+from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QDialog,
@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from bertviewer.core.hub.cache import CachedModel
-from bertviewer.core.sources.model_source import HubName, parse_hub_name
+from bertviewer.core.sources.model_source import parse_hub_name
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
 from bertviewer.core.util.text import as_sentence
@@ -26,42 +26,6 @@ from bertviewer.ui.widgets.tables import Column, Row, TableModel, make_sortable,
 
 SHORT = 12
 """Characters of an abbreviated commit."""
-
-
-class CachedTableModel(TableModel):
-    """One row for each downloaded model and commit, the newest first."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        columns = (
-            Column(self.tr("Model")),
-            Column(self.tr("Revision")),
-            Column(self.tr("Weights")),
-            Column(self.tr("Size"), is_number=True),
-            Column(self.tr("Downloaded")),
-        )
-        super().__init__(columns, parent)
-        self._models: tuple[CachedModel, ...] = ()
-
-    def set_models(self, models: Sequence[CachedModel]) -> None:
-        """Show these models."""
-        self._models = tuple(models)
-        self.set_rows([self._row(model) for model in models])
-
-    def name(self, row: int) -> HubName:
-        """Return the name of the model in a row, fixed to its commit."""
-        return self._models[self.number(row)].name
-
-    def _row(self, model: CachedModel) -> Row:
-        commit = model.name.revision[:SHORT]
-        branches = ", ".join(model.branches)
-        cells = (
-            model.name.repo,
-            f"{branches} ({commit})" if branches else commit,
-            self.tr("yes") if model.has_weights else self.tr("not yet"),
-            f"{model.nbytes / 1e6:,.1f} MB",
-            f"{datetime.fromtimestamp(model.modified):%Y-%m-%d %H:%M}",
-        )
-        return Row(cells, hint=str(model.name))
 
 
 class HubDialog(QDialog):
@@ -87,8 +51,16 @@ class HubDialog(QDialog):
         self._name.setClearButtonEnabled(True)
         self._message = named(plain_label(""), "hubMessage")
         self._message.setWordWrap(True)
-        self._models = CachedTableModel(self)
-        self._table = make_table(self._models, "hubModels", self.tr("Downloaded models"))
+        columns = (
+            Column(self.tr("Model")),
+            Column(self.tr("Revision")),
+            Column(self.tr("Weights")),
+            Column(self.tr("Size"), is_number=True),
+            Column(self.tr("Downloaded")),
+        )
+        self._models: tuple[CachedModel, ...] = ()
+        self._model = TableModel(columns, self)
+        self._table = make_table(self._model, "hubModels", self.tr("Downloaded models"))
         make_sortable(self._table)
         # Nothing moves while the table is hidden.
         policy = self._table.sizePolicy()
@@ -141,8 +113,21 @@ class HubDialog(QDialog):
         self._worker.stop(0)
         super().done(result)
 
+    def _row(self, model: CachedModel) -> Row:
+        commit = model.name.revision[:SHORT]
+        branches = ", ".join(model.branches)
+        cells = (
+            model.name.repo,
+            f"{branches} ({commit})" if branches else commit,
+            self.tr("yes") if model.has_weights else self.tr("not yet"),
+            f"{model.nbytes / 1e6:,.1f} MB",
+            f"{datetime.fromtimestamp(model.modified):%Y-%m-%d %H:%M}",
+        )
+        return Row(cells, hint=str(model.name))
+
     def _on_models(self, models: Sequence[CachedModel]) -> None:
-        self._models.set_models(models)
+        self._models = tuple(models)
+        self._model.set_rows([self._row(model) for model in models])
         self._heading.setText(
             self.tr("Downloaded models, available offline:")
             if models
@@ -163,7 +148,7 @@ class HubDialog(QDialog):
 
     def _on_row(self, index: QModelIndex) -> None:
         if index.isValid():
-            name: HubName = self._models.name(index.row())
+            name = self._models[self._model.number(index.row())].name
             self._name.setText(f"{name.repo}@{name.revision}")
             self._open.setEnabled(True)
             self._explain()

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 from bertviewer.core.schema.check import Check, CheckStep
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.util.numbers import deviation_text, with_minus
+from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
 from bertviewer.ui.views.links import RichLabel, show_step
@@ -129,66 +130,55 @@ class CheckPanel(QWidget):
 
 
 class _StepTable:
-    """A table that is as high as its rows, up to a limit."""
+    """Table of steps, as high as its rows up to a limit.
+
+    Failures have a sign, a word and a colour.
+    """
 
     def __init__(self, name: str, accessible_name: str) -> None:
-        self.model = CheckTableModel()
-        self.view = make_table(self.model, name, accessible_name)
-        self.model.setParent(self.view)
+        columns = (
+            Column(translate("check", "Step")),
+            Column(translate("check", "Max |Δ|"), is_number=True),
+            Column(translate("check", "Tolerance"), is_number=True),
+            Column(translate("check", "Result")),
+        )
+        self._model = TableModel(columns)
+        self._steps: tuple[CheckStep, ...] = ()
+        self.view = make_table(self._model, name, accessible_name)
+        self._model.setParent(self.view)
         make_sortable(self.view)
         self.view.setFrameShape(QFrame.Shape.StyledPanel)
 
     @property
     def selected(self) -> CheckStep | None:
         """The step of the current row."""
-        return self.model.step(self.view.currentIndex().row())
-
-    def set_steps(self, steps: Sequence[CheckStep], path: str) -> None:
-        """Show other steps of the module at ``path``."""
-        self.model.set_steps(steps, path)
-        height = min(len(steps), MAX_ROWS) * self.view.verticalHeader().defaultSectionSize()
-        header = self.view.horizontalHeader().sizeHint().height()
-        self.view.setFixedHeight(height + header + 2 * self.view.frameWidth())
-
-
-class CheckTableModel(TableModel):
-    """One row for each step; failures have a sign, a word and a colour."""
-
-    def __init__(self) -> None:
-        super().__init__(())
-        self._columns = (
-            Column(self.tr("Step")),
-            Column(self.tr("Max |Δ|"), is_number=True),
-            Column(self.tr("Tolerance"), is_number=True),
-            Column(self.tr("Result")),
-        )
-        self._steps: tuple[CheckStep, ...] = ()
+        row = self.view.currentIndex().row()
+        return None if row < 0 else self._steps[self._model.number(row)]
 
     def set_steps(self, steps: Sequence[CheckStep], path: str) -> None:
         """Show other steps, with their paths relative to ``path``."""
         self._steps = tuple(steps)
-        self.set_rows(
-            [
-                Row(
-                    (
-                        _step_name(step, path),
-                        with_minus(deviation_text(step.max_abs_error)),
-                        with_minus(deviation_text(step.tolerance)),
-                        self.tr("✓ equal") if step.ok else self.tr("✗ different"),
-                    ),
-                    hint=step.path,
-                    is_bold=not step.ok,
-                    path=None if step.path == path else step.path,
-                    is_link=step.path != path,
-                    color=None if step.ok else WARNING,
-                )
-                for step in steps
-            ]
-        )
-
-    def step(self, row: int) -> CheckStep | None:
-        """Return the step of a row, ``None`` for -1."""
-        return self._steps[self.number(row)] if 0 <= row < len(self._steps) else None
+        equal, different = translate("check", "✓ equal"), translate("check", "✗ different")
+        rows = [
+            Row(
+                (
+                    _step_name(step, path),
+                    with_minus(deviation_text(step.max_abs_error)),
+                    with_minus(deviation_text(step.tolerance)),
+                    equal if step.ok else different,
+                ),
+                hint=step.path,
+                is_bold=not step.ok,
+                path=None if step.path == path else step.path,
+                is_link=step.path != path,
+                color=None if step.ok else WARNING,
+            )
+            for step in steps
+        ]
+        self._model.set_rows(rows)
+        height = min(len(steps), MAX_ROWS) * self.view.verticalHeader().defaultSectionSize()
+        header = self.view.horizontalHeader().sizeHint().height()
+        self.view.setFixedHeight(height + header + 2 * self.view.frameWidth())
 
 
 def _step_name(step: CheckStep, path: str) -> str:
