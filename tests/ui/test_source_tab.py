@@ -21,7 +21,7 @@ from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.theme.appearance import DARK_NAME, LIGHT_NAME
 from bertviewer.ui.widgets.find_bar import FindBar
 from tests.ui.finding import find
-from tests.ui.run.made_up import made_up_tree
+from tests.ui.run.view_harness import made_up_tree
 from tests.ui.source_in_sight import CODE, source_tab
 
 

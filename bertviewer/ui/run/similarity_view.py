@@ -230,7 +230,7 @@ class PairPanel(QWidget):
         self._words: tuple[WordPair, ...] = ()
         self._token: int | None = None  # the selected token that was shown last
         self._is_new_run = self._is_new_comparison = True
-        word = self.tr("The same word in both sentences, or in run A and this run")
+        word = self.tr("The same word in both sentences, or in the baseline and this run")
         self._mode = SegmentedControl(
             (
                 tool_button(TOKENS, self.tr("Tokens"), self.tr("Two tokens of this run")),

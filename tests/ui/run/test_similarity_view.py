@@ -19,46 +19,46 @@ from bertviewer.ui.views.chart_panel import ChartPanel
 from tests.charts.runs import LAYERS, made_up
 from tests.core.analysis.runs import demo_run, plain_cosine
 from tests.ui.finding import bring_view, find, is_drawn
-from tests.ui.run.made_up import Sight
+from tests.ui.run.view_harness import ViewHarness
 
 TEXT, OTHER = "the bank by the river was closed", "the old bank by the sea was closed"
 
 
-def line(sight: Sight) -> Line:
-    chart = find(sight.view, LinePlot, "pairPath").chart
+def line(harness: ViewHarness) -> Line:
+    chart = find(harness.view, LinePlot, "pairPath").chart
     assert chart is not None
     return chart.lines[0]
 
 
-def choice(sight: Sight, name: str) -> QComboBox:
-    return find(sight.view, QComboBox, name)
+def choice(harness: ViewHarness, name: str) -> QComboBox:
+    return find(harness.view, QComboBox, name)
 
 
-def choose(sight: Sight, name: str, index: int) -> None:
+def choose(harness: ViewHarness, name: str, index: int) -> None:
     """Choose an entry as a person does."""
-    choice(sight, name).setCurrentIndex(index)
-    choice(sight, name).activated.emit(index)
-    sight.draw()
+    choice(harness, name).setCurrentIndex(index)
+    choice(harness, name).activated.emit(index)
+    harness.draw()
 
 
-def messages(sight: Sight) -> list[str]:
-    labels = sight.view.findChildren(QLabel, "chartMessage")
+def messages(harness: ViewHarness) -> list[str]:
+    labels = harness.view.findChildren(QLabel, "chartMessage")
     return [label.text() for label in labels if label.isVisible()]
 
 
 @pytest.fixture
-def sight(worker: Worker, qtbot: QtBot) -> Sight:
-    return Sight(SimilarityView(Workspace(worker)), qtbot)
+def harness(worker: Worker, qtbot: QtBot) -> ViewHarness:
+    return ViewHarness(SimilarityView(Workspace(worker)), qtbot)
 
 
-def grid(sight: Sight) -> GridChart:
-    chart = find(sight.view, TokenMatrix, "similarityGrid").chart
+def grid(harness: ViewHarness) -> GridChart:
+    chart = find(harness.view, TokenMatrix, "similarityGrid").chart
     assert chart is not None
     return chart
 
 
-def slider(sight: Sight) -> QSlider:
-    return find(sight.view, QSlider, "stateChoice")
+def slider(harness: ViewHarness) -> QSlider:
+    return find(harness.view, QSlider, "stateChoice")
 
 
 def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
@@ -94,213 +94,213 @@ def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot:
     assert find(window, QSlider, "stateChoice").value() == 6
 
 
-def test_the_last_state_comes_first_and_the_selected_module_leads(sight: Sight) -> None:
+def test_the_last_state_comes_first_and_the_selected_module_leads(harness: ViewHarness) -> None:
     run = made_up(TEXT)
-    sight.run(run)
-    assert slider(sight).value() == LAYERS
-    assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[LAYERS]))
+    harness.run(run)
+    assert slider(harness).value() == LAYERS
+    assert np.array_equal(grid(harness).values, cosine_matrix(run.hidden_states[LAYERS]))
     for path, state in (("layer.1.attention", 2), ("embeddings", 0), ("pooler", 0), ("layer.0", 1)):
-        sight.workspace.selection.go(SelectionKey(path))
-        sight.draw()
-        assert slider(sight).value() == state, path
-        assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[state]))
+        harness.workspace.selection.go(SelectionKey(path))
+        harness.draw()
+        assert slider(harness).value() == state, path
+        assert np.array_equal(grid(harness).values, cosine_matrix(run.hidden_states[state]))
 
 
-def test_the_slider_selects_the_module(sight: Sight) -> None:
+def test_the_slider_selects_the_module(harness: ViewHarness) -> None:
     run = made_up(TEXT)
-    sight.run(run)
-    slider(sight).setValue(2)
-    sight.draw()
-    assert sight.workspace.selection.place.path == "layer.1"
-    assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[2]))
-    assert find(sight.view, QLabel, "stateName").text() == "layer 1"
-    slider(sight).setValue(0)
-    sight.draw()
-    assert sight.workspace.selection.place.path == "embeddings"
-    assert find(sight.view, QLabel, "stateName").text() == "embeddings"
+    harness.run(run)
+    slider(harness).setValue(2)
+    harness.draw()
+    assert harness.workspace.selection.place.path == "layer.1"
+    assert np.array_equal(grid(harness).values, cosine_matrix(run.hidden_states[2]))
+    assert find(harness.view, QLabel, "stateName").text() == "layer 1"
+    slider(harness).setValue(0)
+    harness.draw()
+    assert harness.workspace.selection.place.path == "embeddings"
+    assert find(harness.view, QLabel, "stateName").text() == "embeddings"
 
 
-def test_a_layer_that_gives_all_states_lets_the_slider_choose(sight: Sight) -> None:
+def test_a_layer_that_gives_all_states_lets_the_slider_choose(harness: ViewHarness) -> None:
     run = made_up(TEXT)
     run = replace(run, state_paths=(("embeddings",), *(("layer.0",),) * LAYERS))
-    sight.run(run)
+    harness.run(run)
     for state in (2, 1):
-        slider(sight).setValue(state)
-        sight.draw()
-        assert sight.workspace.selection.place.path == "layer.0"
-        assert slider(sight).value() == state
-        assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[state]))
+        slider(harness).setValue(state)
+        harness.draw()
+        assert harness.workspace.selection.place.path == "layer.0"
+        assert slider(harness).value() == state
+        assert np.array_equal(grid(harness).values, cosine_matrix(run.hidden_states[state]))
 
 
-def test_a_state_of_which_no_module_is_known_can_be_chosen(sight: Sight) -> None:
+def test_a_state_of_which_no_module_is_known_can_be_chosen(harness: ViewHarness) -> None:
     run = replace(made_up(TEXT), state_paths=())
-    sight.run(run)
-    sight.workspace.selection.go(SelectionKey("layer.1"))
-    slider(sight).setValue(1)
-    sight.draw()
-    assert sight.workspace.selection.place.path == "layer.1"
-    assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[1]))
+    harness.run(run)
+    harness.workspace.selection.go(SelectionKey("layer.1"))
+    slider(harness).setValue(1)
+    harness.draw()
+    assert harness.workspace.selection.place.path == "layer.1"
+    assert np.array_equal(grid(harness).values, cosine_matrix(run.hidden_states[1]))
 
 
-def test_colours_as_they_are_chosen(sight: Sight) -> None:
-    sight.run(made_up(TEXT))
-    assert grid(sight).levels == (-1.0, 1.0)
-    find(sight.view, QCheckBox, "wholeRange").click()
-    sight.draw()
-    assert grid(sight).levels == (float(grid(sight).values.min()), 1.0)
+def test_colours_as_they_are_chosen(harness: ViewHarness) -> None:
+    harness.run(made_up(TEXT))
+    assert grid(harness).levels == (-1.0, 1.0)
+    find(harness.view, QCheckBox, "wholeRange").click()
+    harness.draw()
+    assert grid(harness).levels == (float(grid(harness).values.min()), 1.0)
 
 
-def test_a_click_on_a_cell_shows_its_two_tokens(sight: Sight) -> None:
+def test_a_click_on_a_cell_shows_its_two_tokens(harness: ViewHarness) -> None:
     run = made_up(TEXT)
-    sight.run(run)
-    plot = find(sight.view, TokenMatrix, "similarityGrid")
+    harness.run(run)
+    plot = find(harness.view, TokenMatrix, "similarityGrid")
 
     def click(row: int, column: int) -> None:
         plot.paired.emit(row, column)
-        plot.clicked.emit(grid(sight).key(row, column))
-        sight.draw()
+        plot.clicked.emit(grid(harness).key(row, column))
+        harness.draw()
 
     click(2, 5)
-    assert sight.workspace.selection.token == 5
-    assert choice(sight, "otherToken").currentText() == "bank (2)"
-    assert line(sight).label == "river (5) – bank (2)"
-    assert line(sight).values == token_pair_path(run, 5, 2)
+    assert harness.workspace.selection.token == 5
+    assert choice(harness, "otherToken").currentText() == "bank (2)"
+    assert line(harness).label == "river (5) – bank (2)"
+    assert line(harness).values == token_pair_path(run, 5, 2)
     click(7, 5)  # the selected column again
-    assert line(sight).values == token_pair_path(run, 5, 7)
+    assert line(harness).values == token_pair_path(run, 5, 7)
     click(1, 1)  # one token is no pair
-    assert line(sight).values == token_pair_path(run, 1, 7)
+    assert line(harness).values == token_pair_path(run, 1, 7)
     click(7, 7)
-    assert line(sight).values == token_pair_path(run, 7, 1)
+    assert line(harness).values == token_pair_path(run, 7, 1)
 
 
-def test_the_most_similar_token_is_the_first_choice(sight: Sight) -> None:
+def test_the_most_similar_token_is_the_first_choice(harness: ViewHarness) -> None:
     run = made_up(TEXT)
-    sight.run(run)
+    harness.run(run)
     last = run.hidden_states[-1]
     best = max((n for n in range(9) if n != 1), key=lambda n: plain_cosine(last[1], last[n]))
-    assert choice(sight, "otherToken").currentIndex() == best
-    choose(sight, "otherToken", 6)
-    assert line(sight).values == token_pair_path(run, 1, 6)
+    assert choice(harness, "otherToken").currentIndex() == best
+    choose(harness, "otherToken", 6)
+    assert line(harness).values == token_pair_path(run, 1, 6)
     # To select the other one swaps the two.
-    sight.workspace.selection.go(SelectionKey(token=6))
-    sight.draw()
-    assert line(sight).values == token_pair_path(run, 6, 1)
+    harness.workspace.selection.go(SelectionKey(token=6))
+    harness.draw()
+    assert line(harness).values == token_pair_path(run, 6, 1)
 
 
-def test_run_a_beside_it(sight: Sight) -> None:
+def test_run_a_beside_it(harness: ViewHarness) -> None:
     a, b = made_up(TEXT), made_up(OTHER, seed=1)
-    sight.keep(a)
-    sight.run(b)
-    sight.workspace.selection.go(SelectionKey(token=3))
-    choose(sight, "otherToken", 8)
-    plot = find(sight.view, TokenMatrix, "similarityGrid")
-    (panel,) = [p for p in sight.view.findChildren(ChartPanel) if p.plot is plot]
+    harness.keep(a)
+    harness.run(b)
+    harness.workspace.selection.go(SelectionKey(token=3))
+    choose(harness, "otherToken", 8)
+    plot = find(harness.view, TokenMatrix, "similarityGrid")
+    (panel,) = [p for p in harness.view.findChildren(ChartPanel) if p.plot is plot]
     of_b, of_a = panel.charts
     assert isinstance(of_b, GridChart)
     assert isinstance(of_a, GridChart)
     assert np.array_equal(of_b.values, cosine_matrix(b.hidden_states[-1]))
     assert np.array_equal(of_a.values, cosine_matrix(a.hidden_states[-1]))
-    chart = find(sight.view, LinePlot, "pairPath").chart
+    chart = find(harness.view, LinePlot, "pairPath").chart
     assert chart is not None
     label = "bank (3, A 2) – closed (8, A 7)"
     assert [one.label for one in chart.lines] == [f"B · {label}", f"A · {label}"]
     assert chart.lines[1].values == token_pair_path(a, 2, 7)
 
 
-def test_the_difference_is_of_the_same_tokens(sight: Sight) -> None:
+def test_the_difference_is_of_the_same_tokens(harness: ViewHarness) -> None:
     a, b = made_up(TEXT), made_up(OTHER, seed=1)
-    sight.keep(a)
-    sight.workspace.runs.compare("difference")
-    sight.run(b)
+    harness.keep(a)
+    harness.workspace.runs.compare("difference")
+    harness.run(b)
     mine, other = (cosine_matrix(run.hidden_states[-1]) for run in (b, a))
-    values = grid(sight).values
+    values = grid(harness).values
     assert values[3, 8] == pytest.approx(mine[3, 8] - other[2, 7])
     assert values[8, 3] == pytest.approx(values[3, 8])
     # "old" and "sea" are not in A.
     assert np.isnan(values[[2, 6]]).all()
     assert np.isnan(values[:, [2, 6]]).all()
     assert np.isfinite(np.delete(np.delete(values, [2, 6], 0), [2, 6], 1)).all()
-    assert not find(sight.view, QCheckBox, "wholeRange").isEnabled()
-    sight.workspace.selection.go(SelectionKey(token=6))
-    sight.draw()
-    assert messages(sight) == ["These tokens are not in A."]
+    assert not find(harness.view, QCheckBox, "wholeRange").isEnabled()
+    harness.workspace.selection.go(SelectionKey(token=6))
+    harness.draw()
+    assert messages(harness) == ["These tokens are not in A."]
 
 
-def test_how_runs_are_compared_does_not_change_the_other_token(sight: Sight) -> None:
-    sight.keep(made_up(TEXT))
-    sight.run(made_up(OTHER, seed=1))
-    choose(sight, "otherToken", 5)
-    sight.workspace.runs.compare("difference")
-    sight.draw()
-    assert choice(sight, "otherToken").currentIndex() == 5
+def test_how_runs_are_compared_does_not_change_the_other_token(harness: ViewHarness) -> None:
+    harness.keep(made_up(TEXT))
+    harness.run(made_up(OTHER, seed=1))
+    choose(harness, "otherToken", 5)
+    harness.workspace.runs.compare("difference")
+    harness.draw()
+    assert choice(harness, "otherToken").currentIndex() == 5
 
 
-def test_without_states_it_says_so(sight: Sight) -> None:
+def test_without_states_it_says_so(harness: ViewHarness) -> None:
     run = made_up(TEXT)
-    sight.run(replace(run, hidden_states=()))
-    assert messages(sight) == ["This model has no hidden states of equal size to compare."]
-    assert not slider(sight).isVisible()
-    sight.run(run)
-    assert messages(sight) == []
-    assert slider(sight).isVisible()
+    harness.run(replace(run, hidden_states=()))
+    assert messages(harness) == ["This model has no hidden states of equal size to compare."]
+    assert not slider(harness).isVisible()
+    harness.run(run)
+    assert messages(harness) == []
+    assert slider(harness).isVisible()
 
 
-def test_states_that_are_not_finite(sight: Sight) -> None:
+def test_states_that_are_not_finite(harness: ViewHarness) -> None:
     run = made_up(TEXT)
     first, second, *others = run.hidden_states
     broken = replace(run, hidden_states=(first, second, *(one * np.nan for one in others)))
-    sight.run(broken)
-    (told,) = messages(sight)
+    harness.run(broken)
+    (told,) = messages(harness)
     assert "No cosine is defined here" in told
     # The other token is chosen where there is something to choose by.
     best = max((n for n in range(9) if n != 1), key=lambda n: plain_cosine(second[1], second[n]))
-    assert choice(sight, "otherToken").currentIndex() == best
-    slider(sight).setValue(1)
-    sight.draw()
-    assert messages(sight) == []
-    assert np.array_equal(grid(sight).values, cosine_matrix(second))
+    assert choice(harness, "otherToken").currentIndex() == best
+    slider(harness).setValue(1)
+    harness.draw()
+    assert messages(harness) == []
+    assert np.array_equal(grid(harness).values, cosine_matrix(second))
 
 
-def press(sight: Sight, name: str) -> None:
-    find(sight.view, QToolButton, name).click()
-    sight.draw()
+def press(harness: ViewHarness, name: str) -> None:
+    find(harness.view, QToolButton, name).click()
+    harness.draw()
 
 
-def test_one_word_in_both_sentences(sight: Sight) -> None:
+def test_one_word_in_both_sentences(harness: ViewHarness) -> None:
     run = made_up(TEXT, "a river has a bank")
-    sight.run(run)
-    press(sight, "sameWord")
-    words = choice(sight, "sameWords")
+    harness.run(run)
+    press(harness, "sameWord")
+    words = choice(harness, "sameWords")
     assert [words.itemText(n) for n in range(words.count())] == ["bank (2 ↔ 13)", "river (5 ↔ 10)"]
-    choose(sight, "sameWords", 1)
-    assert sight.workspace.selection.token == 5
-    assert line(sight).values == token_pair_path(run, 5, 10)
+    choose(harness, "sameWords", 1)
+    assert harness.workspace.selection.token == 5
+    assert line(harness).values == token_pair_path(run, 5, 10)
     # A token of the second sentence is as good.
-    sight.workspace.selection.go(SelectionKey(token=13))
-    sight.draw()
-    assert line(sight).values == token_pair_path(run, 2, 13)
+    harness.workspace.selection.go(SelectionKey(token=13))
+    harness.draw()
+    assert line(harness).values == token_pair_path(run, 2, 13)
 
 
-def test_another_token_of_the_same_text_means_the_same_word(sight: Sight) -> None:
+def test_another_token_of_the_same_text_means_the_same_word(harness: ViewHarness) -> None:
     run = made_up("a bank or another bank", "no bank")
-    sight.run(run)
-    press(sight, "sameWord")
-    sight.workspace.selection.go(SelectionKey(token=5))  # has no partner of its own
-    sight.draw()
-    assert line(sight).values == token_pair_path(run, 2, 8)
+    harness.run(run)
+    press(harness, "sameWord")
+    harness.workspace.selection.go(SelectionKey(token=5))  # has no partner of its own
+    harness.draw()
+    assert line(harness).values == token_pair_path(run, 2, 8)
 
 
-def test_one_word_in_both_runs(sight: Sight) -> None:
+def test_one_word_in_both_runs(harness: ViewHarness) -> None:
     a, b = made_up(TEXT), made_up(OTHER, seed=1)
-    sight.keep(a)
-    sight.run(b)
-    press(sight, "sameWord")
-    words = choice(sight, "sameWords")
+    harness.keep(a)
+    harness.run(b)
+    press(harness, "sameWord")
+    words = choice(harness, "sameWords")
     texts = [words.itemText(n) for n in range(words.count())]
     assert "bank (3 ↔ A 2)" in texts
-    choose(sight, "sameWords", texts.index("bank (3 ↔ A 2)"))
-    assert line(sight).values == token_pair_path(b, 3, 2, a)
-    assert line(sight).style == "solid"
+    choose(harness, "sameWords", texts.index("bank (3 ↔ A 2)"))
+    assert line(harness).values == token_pair_path(b, 3, 2, a)
+    assert line(harness).style == "solid"
 
 
 @pytest.mark.parametrize(
@@ -310,30 +310,32 @@ def test_one_word_in_both_runs(sight: Sight) -> None:
         ("a bank", "no river", "The two sentences have no word in common."),
     ],
 )
-def test_no_word_in_both_sentences(sight: Sight, text: str, pair: str, beginning: str) -> None:
-    sight.run(made_up(text, pair))
-    press(sight, "sameWord")
-    (message,) = messages(sight)
+def test_no_word_in_both_sentences(
+    harness: ViewHarness, text: str, pair: str, beginning: str
+) -> None:
+    harness.run(made_up(text, pair))
+    press(harness, "sameWord")
+    (message,) = messages(harness)
     assert message.startswith(beginning)
-    assert choice(sight, "sameWords").isHidden()
-    press(sight, "twoTokens")
-    assert messages(sight) == []
+    assert choice(harness, "sameWords").isHidden()
+    press(harness, "twoTokens")
+    assert messages(harness) == []
 
 
-def test_no_word_in_both_runs(sight: Sight) -> None:
-    sight.keep(made_up("a bank"))
-    sight.run(made_up("no river"))
-    press(sight, "sameWord")
-    assert messages(sight) == ["A and B have no word in common."]
+def test_no_word_in_both_runs(harness: ViewHarness) -> None:
+    harness.keep(made_up("a bank"))
+    harness.run(made_up("no river"))
+    press(harness, "sameWord")
+    assert messages(harness) == ["A and B have no word in common."]
 
 
-def test_a_pair_that_nothing_separates(sight: Sight) -> None:
+def test_a_pair_that_nothing_separates(harness: ViewHarness) -> None:
     run = made_up("a bank", "a bank")
     # As of GPT-2: one segment, and the tokenizer knows which text a token is of.
     tokens = (replace(t, segment=0, sentence=t.segment) for t in run.tokens if t.text != "[SEP]")
     run = replace(run, tokens=tuple(tokens))
     run = replace(run, hidden_states=tuple(state[:5] for state in run.hidden_states))
-    sight.run(run)
-    press(sight, "sameWord")
-    words = choice(sight, "sameWords")
+    harness.run(run)
+    press(harness, "sameWord")
+    words = choice(harness, "sameWords")
     assert [words.itemText(n) for n in range(words.count())] == ["a (1 ↔ 3)", "bank (2 ↔ 4)"]

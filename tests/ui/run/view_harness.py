@@ -1,4 +1,4 @@
-"""A view that shows runs that no model made, and their tree: quick to test views with."""
+"""Harness that shows made-up runs in a view without a model."""
 
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from tests.charts.runs import LAYERS
 
 
 def made_up_tree() -> TreeRow:
-    """Return the tree of the modules that such a run names, each layer with a part."""
+    """Return the module tree of a made-up run, with a part in each layer."""
     layers = tuple(_row(f"layer.{n}", _row(f"layer.{n}.attention")) for n in range(LAYERS))
     return _row("", _row("embeddings"), _row("layer", *layers), _row("pooler"))
 
@@ -26,8 +26,8 @@ def _row(path: str, *children: TreeRow) -> TreeRow:
     return TreeRow(node, (), children, None)
 
 
-class Sight:
-    """A view that is looked at: it is drawn when the last run, or what is selected, changes."""
+class ViewHarness:
+    """A visible view that is refreshed when runs or the selection change."""
 
     def __init__(self, view: RunView[Any], qtbot: QtBot) -> None:
         self.view, self._qtbot = view, qtbot
@@ -45,16 +45,16 @@ class Sight:
         view.show()
 
     def run(self, run: ActivationRun) -> None:
-        """Make a run the last one."""
+        """Set the current run."""
         self.workspace.show_run(Ran(RecordedRun(run, cast(Any, None)), None))
         self.draw()
 
     def keep(self, run: ActivationRun) -> None:
-        """Make a run the last one, and keep it as run A."""
+        """Set the current run and the baseline."""
         self.run(run)
         self.workspace.runs.keep()
         self.draw()
 
     def draw(self) -> None:
-        """Let all that waits for its turn have it."""
+        """Process all deferred calls."""
         self._qtbot.waitUntil(lambda: not self.workspace.deferred.pending)
