@@ -216,7 +216,7 @@ def action_table(window: Window) -> tuple[Entry, ...]:
                needs=(MODEL, IDLE)),
         Action("cancel", run, translate("actions", "&Cancel"),
                workspace.jobs.cancel, ("Ctrl+.",), needs=(BUSY,)),
-        Action("keepAsA", run, translate("actions", "&Pin as baseline (A)"),
+        Action("keepAsA", run, translate("actions", "&Set as baseline (A)"),
                workspace.runs.keep, ("Ctrl+Shift+K",),
                translate("actions", "Compare later runs (B) with this run"), (RAN,)),
         Choice("device", run, translate("actions", "&Device"), lists.devices,

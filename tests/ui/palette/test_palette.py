@@ -99,9 +99,9 @@ def test_tokens_of_the_run(demo_window: MainWindow, type_in: Type, qtbot: QtBot)
 def test_commands_show_their_keys_and_why_not(
     demo_window: MainWindow, type_in: Type, qtbot: QtBot
 ) -> None:
-    type_in(">pin")
+    type_in(">set as baseline")
     row = rows(demo_window)[1]
-    assert row.text.startswith("Pin as baseline (A)")
+    assert row.text.startswith("Set as baseline (A)")
     assert row.item is not None
     assert (row.item.keys, row.item.disabled_reason) == (
         "Ctrl+Shift+K",
