@@ -10,7 +10,7 @@ from tests.ui.program import START, run_python
 
 LOOK = """
 from PySide6.QtWidgets import QMessageBox
-from bertviewer.ui.widgets.error_bar import ErrorBar
+from bertviewer.ui.widgets.messages import ErrorBar
 def hook(window, worker):
     def look():
         for box in window.findChildren(QMessageBox):
