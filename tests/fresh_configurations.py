@@ -20,7 +20,7 @@ _NAMES = re.compile(
 )
 
 
-# As long as a depth by chance only: an index says which layer, and is none of its own.
+# A list of indexes has the length of a depth only by chance: its entries name layers.
 _INDICES = re.compile(r"(^|_)(ids|idx|indices|indexes)$")
 
 

@@ -1,7 +1,7 @@
 """Draws figures of scripts in a helper process, so that the script does not load Qt.
 
 Plots are widgets, which need a ``QApplication`` and its thread. A script may run in any thread, and
-may have an application of its own, or create one later, as notebooks do.
+may have its own application, or create one later, as notebooks do.
 """
 
 import pickle

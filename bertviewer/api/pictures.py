@@ -78,7 +78,7 @@ def _with_warning(picture: "Picture", source: SourceInfo, architecture: Architec
     short = warning.short
     match picture.drawn:
         case LineChart() as chart:
-            # Lines of another quantity than the title's have a title of their own.
+            # Lines of another quantity get their own title.
             lines = tuple(
                 replace(line, measure=line.measure and f"{line.measure}, {short}")
                 for line in chart.lines

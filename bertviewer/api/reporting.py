@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ReportPlan(Struct, frozen=True, eq=False):
-    """A report that can be written as far as it is known before a model is open."""
+    """The checked options of a report, before a model is open."""
 
     path: Path
     form: ReportFormat
@@ -106,7 +106,7 @@ def write_report(
 
 
 def _comparison(left: "LoadedModel", right: "LoadedModel", progress: Progress) -> "Comparison":
-    """Compare two models as they are before any run."""
+    """Compare two models in the state before any run."""
     from bertviewer.core.comparison.compare_models import compare_models
     from bertviewer.core.loading.opening import open_model
 

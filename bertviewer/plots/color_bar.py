@@ -178,13 +178,13 @@ class ColorBar:
         widest = max(digits, key=self._metrics.horizontalAdvance)
         all_widest = str.maketrans(dict.fromkeys(digits, widest))
         texts = (self._reserved, self._masked, *(text.translate(all_widest) for _, text in labels))
-        beside = self._before + WIDTH + self._space
-        beside += max(map(self._metrics.horizontalAdvance, texts))
-        return beside + self._metrics.height() + self._space if self.title else beside
+        width = self._before + WIDTH + self._space
+        width += max(map(self._metrics.horizontalAdvance, texts))
+        return width + self._metrics.height() + self._space if self.title else width
 
-    def draw(self, painter: QPainter, beside: QRectF, height: float) -> None:
+    def draw(self, painter: QPainter, area: QRectF, height: float) -> None:
         """Draw the bar to the right of a rectangle in a plot of this height."""
-        bar = QRectF(beside.right() + self._before, beside.top(), WIDTH, beside.height())
+        bar = QRectF(area.right() + self._before, area.top(), WIDTH, area.height())
         painter.setFont(self._font)
         if self._masked:
             self._draw_masked(painter, bar)
@@ -201,13 +201,13 @@ class ColorBar:
                 QRectF(bar.right() + self._space, y, LABEL_ROOM, high), _RIGHT_OF, text
             )
         if self.title:
-            self._draw_title(painter, beside, height)
+            self._draw_title(painter, area, height)
 
-    def _draw_title(self, painter: QPainter, beside: QRectF, height: float) -> None:
+    def _draw_title(self, painter: QPainter, area: QRectF, height: float) -> None:
         length = min(self._metrics.horizontalAdvance(self.title) + 1, height)
-        middle = min(max(beside.center().y(), length / 2), height - length / 2)
+        middle = min(max(area.center().y(), length / 2), height - length / 2)
         painter.save()
-        painter.translate(beside.right() + self.width(height) - self._metrics.height(), middle)
+        painter.translate(area.right() + self.width(height) - self._metrics.height(), middle)
         painter.rotate(-90)
         text = self._metrics.elidedText(self.title, Qt.TextElideMode.ElideMiddle, length)
         line = QRectF(-length / 2, 0, length, self._metrics.height())
@@ -220,5 +220,5 @@ class ColorBar:
         painter.setPen(QPen(QColor(self._theme.muted), 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(swatch)
-        beside = QRectF(swatch.right() + self._space, swatch.top(), LABEL_ROOM, swatch.height())
-        painter.drawText(beside, _RIGHT_OF, self._masked)
+        label = QRectF(swatch.right() + self._space, swatch.top(), LABEL_ROOM, swatch.height())
+        painter.drawText(label, _RIGHT_OF, self._masked)

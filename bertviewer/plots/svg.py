@@ -1,6 +1,6 @@
 """SVG of what is painted, for files, reports and web pages.
 
-QSvgGenerator's files of eight plots were 2.4 to 5.5 times as large; it splits texts of several
+QSvgGenerator's files of eight plots were 2.7 to 5.5 times as large; it splits texts of several
 directions, and loses clips and the weights of variable fonts.
 """
 

@@ -1,4 +1,4 @@
-"""A path as a person reads it, and what stands siblings each part of it."""
+"""Parts of the selected path, and the siblings in the menu of each."""
 
 import pytest
 

@@ -43,7 +43,7 @@ DIFFERENCES = tuple(MapMeasure("difference", name) for name in STATISTIC_NAMES)
 
 
 def figure_text(measure: MapMeasure, value: float | None) -> str:
-    """Return a value as it is written in a node, "" for none."""
+    """Return the text of a value in a node, "" for none."""
     if value is None:
         return ""
     if measure.kind in COUNTED:
@@ -113,7 +113,7 @@ class MapValues:
                 return None
 
     def of_block(self, measure: MapMeasure, block: Block, calls: int = 1) -> float | None:
-        """Return the value of a block of the strip; of its own call if the module has several."""
+        """Return the value of a block of the strip, for its call if the module has several."""
         if measure.kind in ("part", "parameters") and block.part.call:
             return None  # a shared layer is stored once
         return self.of_module(measure, block.path, block.part.call if calls > 1 else None)

@@ -62,7 +62,7 @@ class EtaEstimator:
         self._start: tuple[float, int] | None = None
 
     def update(self, done: int, total: int) -> str:
-        """Return rate and remaining time, "" as long as they are unknown."""
+        """Return rate and remaining time, "" while they are unknown."""
         now = self._clock()
         if self._start is None or done < self._start[1]:
             self._start = now, done
@@ -165,7 +165,7 @@ class CorpusDialog(QDialog):
         return button
 
     def _connect(self) -> None:
-        scheduler = self._workspace.jobs
+        jobs = self._workspace.jobs
         self._form.changed.connect(self._on_changed)
         self._form.folder_changed.connect(
             lambda: self._folder.read(self.task.folder, is_typing=True)
@@ -173,9 +173,9 @@ class CorpusDialog(QDialog):
         self._form.advanced_toggled.connect(self._fit_height)
         self._folder.state_changed.connect(self._on_folder_state)
         self._folder.options_wanted.connect(self._take_over)
-        scheduler.activity_changed.connect(self._update)
-        scheduler.progressed.connect(self._on_progress)
-        scheduler.cancelled.connect(self._on_cancelled)
+        jobs.activity_changed.connect(self._update)
+        jobs.progressed.connect(self._on_progress)
+        jobs.cancelled.connect(self._on_cancelled)
 
     def _on_folder_state(self) -> None:
         if self._folder.is_new_folder:

@@ -122,7 +122,7 @@ class ReportDialog(QDialog):
         super().done(result)
 
     def _connect(self) -> None:
-        workspace, scheduler = self._workspace, self._workspace.jobs
+        workspace, jobs = self._workspace, self._workspace.jobs
         self._form.changed.connect(self._update_preview)
         self._form.typed.connect(self._typing.start)
         self._preview.changed.connect(self._on_pages)
@@ -134,9 +134,9 @@ class ReportDialog(QDialog):
             *(workspace.runs.run_changed, workspace.runs.check_changed),
         ):
             signal.connect(self._update_inputs)
-        scheduler.activity_changed.connect(self._update)
-        scheduler.progressed.connect(self._on_progress)
-        scheduler.cancelled.connect(self._on_cancelled)
+        jobs.activity_changed.connect(self._update)
+        jobs.progressed.connect(self._on_progress)
+        jobs.cancelled.connect(self._on_cancelled)
         workspace.exported.connect(self._on_exported)
 
     def _lay_out(self) -> None:

@@ -203,9 +203,6 @@ class TokenView(RunView[object]):
             self._pins.remove(token)
         self.refresh()
 
-    def _forget_pins(self) -> None:
-        self._pins.clear()
-
     def _on_unpin(self) -> None:
         self._pins.clear()
         self.refresh()

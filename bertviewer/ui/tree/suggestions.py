@@ -143,7 +143,7 @@ class FilterSuggestions:
 
 
 def _of(item: TreeItem, key: FilterKey) -> Iterator[str]:
-    """Yield the value of a single module as it is typed; paths only down to the layers."""
+    """Yield the filter value of one module, as a user types it; paths only down to the layers."""
     is_listed = key.kind in ("text", "shape") or key.name == "layer"
     if not is_listed or item.row.is_folded or (key.name == "path" and item.depth > 2):
         return

@@ -1,4 +1,4 @@
-"""A window is never larger than its screen, whatever stands in it."""
+"""A window is never larger than its screen, whatever it contains."""
 
 from pytestqt.qtbot import QtBot
 
