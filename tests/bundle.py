@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from bertviewer import __version__
 from bertviewer.core.building.backend import torch, transformers
 from tests.notices import listed
-from tests.subprocesses import output_of
+from tests.tools.subprocesses import output_of
 
 ROOT = Path(__file__).parents[1]
 WINDOW_SECONDS = 20.0  # long enough to load torch and the default model behind the window

@@ -31,8 +31,8 @@ from bertviewer.core.saving import disk_cache
 from bertviewer.core.saving.disk_cache import JsonStore
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
-from tests.left_behind import let_things_end, new, qt_application, qt_things, threads
-from tests.patient_bot import PatientBot
+from tests.tools.left_behind import let_things_end, new, qt_application, qt_things, threads
+from tests.tools.patient_bot import PatientBot
 
 # How long an example takes says how busy the machine is. The same examples each time: a change is
 # judged by what it changes. `--hypothesis-profile=default` looks for others.
@@ -93,6 +93,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write what the program draws now into tests/golden, instead of comparing",
     )
     parser.addoption(
+        "--update-images", action="store_true", help="write reference images, do not compare"
+    )
+    parser.addoption(
         "--late",
         action="store_true",
         help="have the worker, and what waits for a turn of the event loop, come late in tests/ui: "
@@ -109,6 +112,22 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         if request.config.getoption("--overwrite-golden"):
             path.write_text(text, encoding="utf-8")
         assert text == path.read_text(encoding="utf-8")
+
+    return compare
+
+
+@pytest.fixture
+def image(request: pytest.FixtureRequest) -> Callable[[str, Any], None]:
+    """Give a function that compares a widget or QImage with the reference image of that name.
+
+    Reference images are in the folder ``images`` next to the test.
+    """
+
+    def compare(name: str, picture: Any) -> None:
+        from tests.tools.images import compare_image
+
+        file = request.path.parent / "images" / f"{name}.png"
+        compare_image(file, picture, update=request.config.getoption("--update-images"))
 
     return compare
 

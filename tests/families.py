@@ -23,13 +23,13 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from tests.checked_models import CheckFinding, examine_check
-from tests.checked_models import summary as check_summary
-from tests.examined import Finding, examine
-from tests.fresh import CONFIGURATIONS
-from tests.small_models import model_types, small_configuration
-from tests.traced_models import TraceFinding, examine_trace
-from tests.traced_models import summary as trace_summary
+from tests.tools.checked_models import CheckFinding, examine_check
+from tests.tools.checked_models import summary as check_summary
+from tests.tools.examined import Finding, examine
+from tests.tools.fresh import CONFIGURATIONS
+from tests.tools.small_models import model_types, small_configuration
+from tests.tools.traced_models import TraceFinding, examine_trace
+from tests.tools.traced_models import summary as trace_summary
 
 PROCESSES = 2
 SECONDS = 120

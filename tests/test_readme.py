@@ -11,7 +11,7 @@ import pytest
 
 from bertviewer.cli.arguments import EXAMPLES, parse
 from bertviewer.ui.help.guide_sections import CONTENTS, anchor_of, guide_sections
-from tests.subprocesses import output_of
+from tests.tools.subprocesses import output_of
 
 ROOT = Path(__file__).parents[1]
 README, GUIDE = ROOT / "README.md", ROOT / "resources" / "help"

@@ -19,7 +19,7 @@ from bertviewer import __version__
 from bertviewer.core.sources.presets import DEMO_PACKAGE, preset_names
 from bertviewer.core.statistics.row_statistics import is_compiled
 from bertviewer.core.util.files import resources_folder
-from tests.subprocesses import output_of
+from tests.tools.subprocesses import output_of
 
 ROOT = Path(__file__).parents[1]
 CONSTRAINTS = ROOT / "packaging" / "constraints.txt"

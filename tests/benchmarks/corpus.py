@@ -34,7 +34,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.progress import no_progress
 from tests.conftest import TINY_WORDS, write_tiny_bert
-from tests.resident_memory import resident_memory
+from tests.tools.resident_memory import resident_memory
 
 SENTENCES = 1000
 MANY = 10_000

@@ -28,7 +28,7 @@ from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.util.progress import no_progress
 from tests.conftest import TINY_WORDS
-from tests.resident_memory import most_memory, resident_memory
+from tests.tools.resident_memory import most_memory, resident_memory
 
 SENTENCE = Sentence("The cat sat on the mat.")
 ROUNDS = 7

@@ -29,7 +29,7 @@ from bertviewer.report.formats.formats import FORMATS
 from bertviewer.report.options import Options, today
 from bertviewer.report.run_details import RunContext
 from bertviewer.report.subject import Subject
-from tests.resident_memory import resident_memory
+from tests.tools.resident_memory import resident_memory
 
 SENTENCE = Sentence("The bank by the river was closed, so she walked to the other bank.")
 ROUNDS = 3

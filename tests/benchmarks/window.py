@@ -13,7 +13,7 @@ from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.benchmarks.lively import gap, opened_window, run, turn, wait
-from tests.resident_memory import resident_memory
+from tests.tools.resident_memory import resident_memory
 
 CANCELS = 40
 RUNS = 50

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.subprocesses import output_of
+from tests.tools.subprocesses import output_of
 
 FOLDER = Path(__file__).parents[2]
 CODE = """

@@ -9,7 +9,7 @@ from bertviewer import __version__
 from bertviewer.core.sources.presets import PRESETS
 from tests.cli.commands import SENTENCE, bertviewer, output_of
 from tests.cli.conftest import Printed
-from tests.pdf_text import text_of
+from tests.tools.pdf_text import text_of
 
 
 def test_report_is_a_pdf_with_the_sentence_in_it(printed: Printed, elsewhere: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.subprocesses import output_of
+from tests.tools.subprocesses import output_of
 
 ROOT = Path(__file__).parents[2]
 ACTS = ("--acts", "60", "--seed", "17", "--gap", "60")

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bertviewer.report.blocks import Row, Section, Table, Text, strings_in
 from bertviewer.report.document import ReportDocument
-from tests.pdf_text import page_texts
+from tests.tools.pdf_text import page_texts
 
 Found = TypeVar("Found")
 

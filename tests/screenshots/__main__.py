@@ -19,7 +19,7 @@ from bertviewer.core.util.files import resources_folder
 from tests.screenshots.chapter import Chapter
 from tests.screenshots.gallery import CHAPTERS, README
 from tests.screenshots.sheet import write_sheet
-from tests.xvfb import virtual_display, window_manager
+from tests.tools.xvfb import virtual_display, window_manager
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -23,7 +23,7 @@ from bertviewer.ui.jobs.worker import Job, Worker
 from bertviewer.ui.module.inspector_page import InspectorPage
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.conftest import know_what_comes_with_the_program
-from tests.patient_bot import PATIENCE
+from tests.tools.patient_bot import PATIENCE
 
 OPEN_TIMEOUT = PATIENCE  # milliseconds; the first one imports torch and transformers
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.ui.program import START
-from tests.xvfb import virtual_display, window_manager
+from tests.tools.xvfb import virtual_display, window_manager
 
 ROOT = Path(__file__).parents[2]
 State = dict[str, Any]

@@ -4,7 +4,7 @@ import pytest
 
 from bertviewer.core.util.errors import UserError
 from bertviewer.ui.app.display import checked_display, x_connection
-from tests.xvfb import AVAILABLE, virtual_display
+from tests.tools.xvfb import AVAILABLE, virtual_display
 
 NOBODYS = ":54321"
 """A display that no server has."""

@@ -20,7 +20,7 @@ from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.module.inspector import Inspector
 from bertviewer.ui.run.sentence_bar import HEIGHT, SentenceBar
 from bertviewer.ui.shell.main_window import MainWindow
-from tests.patient_bot import PATIENCE
+from tests.tools.patient_bot import PATIENCE
 from tests.ui.finding import bring_view, find, has_error, last_run
 
 LONG = "word " * 500

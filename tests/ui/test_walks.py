@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.ui.person import Person, State, person_before
-from tests.xvfb import MANAGED
+from tests.tools.xvfb import MANAGED
 
 pytestmark = pytest.mark.skipif(
     not MANAGED or shutil.which("xdotool") is None, reason="needs Xvfb, xdotool and openbox"

@@ -208,19 +208,26 @@ class Worker(QObject):
             self._waiting.remove(job)
             self._current = job
             self.busy_changed.emit(True)
-            self._inbox.put(job)
+            self._dispatch(job)
+
+    def _dispatch(self, job: Job) -> None:
+        """Have the thread run a job."""
+        self._inbox.put(job)
 
     def _work(self) -> None:
         while (job := self._inbox.get()) is not None:
-            result: Any = None
-            error: BaseException | None = None
-            try:
-                job.check()
-                result = job.work(self._reporter(job))
-            except BaseException as raised:  # noqa: BLE001 - Rust libraries panic past Exception
-                error = raised
-            if not self._stopped:
-                self._ended.emit(job, result, error)
+            self._run(job)
+
+    def _run(self, job: Job) -> None:
+        result: Any = None
+        error: BaseException | None = None
+        try:
+            job.check()
+            result = job.work(self._reporter(job))
+        except BaseException as raised:  # noqa: BLE001 - Rust libraries panic past Exception
+            error = raised
+        if not self._stopped:
+            self._ended.emit(job, result, error)
 
     def _reporter(self, job: Job) -> Progress:
         last = 0.0

@@ -7,7 +7,7 @@ import pytest
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.building.configurations import build_config, plain_config
 from bertviewer.core.building.unused_keys import UnusedKeys, find_unused_keys
-from tests.small_models import small_configuration
+from tests.tools.small_models import small_configuration
 
 # transformers still reads it, and says what it is called now.
 pytestmark = pytest.mark.filterwarnings("ignore:`rope_scaling` is deprecated:FutureWarning")

@@ -7,7 +7,7 @@ import pytest
 from tests.core.formulas.flow_models import with_flows
 from tests.core.formulas.formula_models import TINY
 from tests.core.formulas.found_formulas import formula_at
-from tests.small_models import small_configuration
+from tests.tools.small_models import small_configuration
 
 LOOKED_UP = 'W_"word")'
 

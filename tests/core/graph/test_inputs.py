@@ -20,7 +20,7 @@ from bertviewer.core.graph.inputs.signature import (
     special_token_ids,
     text_inputs,
 )
-from tests.small_models import configurations
+from tests.tools.small_models import configurations
 
 LENGTHS = {"B": 2, "S": 16, "S_d": 12}
 

@@ -12,7 +12,7 @@ from bertviewer.core.graph.inputs.signature import TEXT
 from bertviewer.core.graph.trace import Trace
 from bertviewer.core.graph.tracing_models import TracedModel, trace_model
 from bertviewer.core.sources.model_source import ModelSource, find_task
-from tests.small_models import configurations
+from tests.tools.small_models import configurations
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "canine": (TEXT,),

@@ -20,7 +20,7 @@ from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.loading.tiny_models import opened
-from tests.resident_memory import resident_memory
+from tests.tools.resident_memory import resident_memory
 
 
 @pytest.fixture

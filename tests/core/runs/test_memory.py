@@ -14,7 +14,7 @@ from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.model_source import ModelSource
 from tests.core.checks.small_models import SENTENCE, small_model
-from tests.resident_memory import resident_memory
+from tests.tools.resident_memory import resident_memory
 
 MAX_GROWTH = 20_000_000
 LONG = Sentence("a long sentence " * 200, cut=True)

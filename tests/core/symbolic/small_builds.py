@@ -8,7 +8,7 @@ import torch
 from bertviewer.core.expressions.evaluation import all_met, evaluate
 from bertviewer.core.symbolic.counts import Derivation
 from bertviewer.core.symbolic.models import Build
-from tests.fresh import try_formulas
+from tests.tools.fresh import try_formulas
 
 
 def rows_of(rows: Callable[..., int], *keys: str) -> Build:

@@ -15,7 +15,7 @@ from bertviewer.core.expressions.evaluation import all_met, names_in_conditions
 from bertviewer.core.schema.costs import Costs
 from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.symbolic.costs import derive_costs
-from tests.fresh import try_costs
+from tests.tools.fresh import try_costs
 
 SMALL = {"hidden_size": 48, "num_attention_heads": 4, "intermediate_size": 40, "vocab_size": 60}
 FAMILIES: Mapping[str, Mapping[str, Any]] = {

@@ -21,7 +21,7 @@ from bertviewer.core.sources.model_source import find_task
 from bertviewer.core.sources.presets import find_preset
 from bertviewer.core.symbolic.costs import derive_costs
 from bertviewer.core.util.errors import Cancelled
-from tests.small_models import shallow
+from tests.tools.small_models import shallow
 
 # No fit and no proof uses these.
 UNSEEN = {

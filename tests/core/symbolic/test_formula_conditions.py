@@ -11,7 +11,7 @@ from bertviewer.core.symbolic import solver
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.symbolic.models import changed_configs
 from tests.core.symbolic.small_builds import LAYERS, root, rows_of
-from tests.fresh import try_formulas
+from tests.tools.fresh import try_formulas
 
 
 def test_patches_that_do_not_divide_the_image() -> None:

@@ -13,7 +13,7 @@ from tests.core.symbolic.small_builds import (
     root,
     size_of,
 )
-from tests.fresh import try_formulas
+from tests.tools.fresh import try_formulas
 
 
 @pytest.mark.parametrize(

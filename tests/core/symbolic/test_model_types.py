@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.examined import Finding, examine
-from tests.small_models import model_types, small_configuration
+from tests.tools.examined import Finding, examine
+from tests.tools.small_models import model_types, small_configuration
 
 SAMPLE = """
 albert bart bert big_bird bitnet bloom canine codegen convbert ctrl deberta-v2 distilbert electra

@@ -14,7 +14,7 @@ from bertviewer.core.util.progress import no_progress
 from bertviewer.ui.corpus.window import CorpusWindow
 from bertviewer.ui.export.dialog import ReportDialog
 from bertviewer.ui.shell.main_window import MainWindow
-from tests.pdf_text import text_of
+from tests.tools.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.export.reporting import answer, chapter, open_report, pages, wait_for_pages
 from tests.ui.finding import find

@@ -19,7 +19,7 @@ from bertviewer.ui.export.pages_view import PagesView
 from bertviewer.ui.export.preview import Preview
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
-from tests.pdf_text import text_of
+from tests.tools.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.export.reporting import SENTENCE, answer, open_report, outcome, run
 from tests.ui.finding import find, has_error, shown_error

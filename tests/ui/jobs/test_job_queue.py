@@ -11,7 +11,7 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
 from bertviewer.ui.jobs.job_queue import JobQueue, ModelWork, Request
 from bertviewer.ui.jobs.worker import Priority, Worker
-from tests.patient_bot import PATIENCE
+from tests.tools.patient_bot import PATIENCE
 
 MODEL = cast(LoadedModel, "the model")
 """Nothing here looks into it."""

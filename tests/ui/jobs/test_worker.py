@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.util.progress import Progress
 from bertviewer.ui.jobs.worker import Worker
-from tests.patient_bot import PATIENCE
+from tests.tools.patient_bot import PATIENCE
 
 
 def spin(progress: Progress) -> None:

@@ -27,7 +27,7 @@ from bertviewer.ui.jobs.model_jobs import Ran
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.run_view import RunCache
 from bertviewer.ui.shell.main_window import MainWindow
-from tests.pdf_text import text_of
+from tests.tools.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run
 from tests.ui.run.layers_window import TEXT, choose, panels, run, settle, shown_grid, shown_lines

@@ -16,7 +16,7 @@ from bertviewer.ui.settings.settings import note_start, recent_names, remember
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.shell.session import SETTING, Session, SessionState
 from bertviewer.ui.tree.header import COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING
-from tests.subprocesses import output_of
+from tests.tools.subprocesses import output_of
 from tests.ui.finding import find
 from tests.ui.shell.starts import another
 

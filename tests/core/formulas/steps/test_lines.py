@@ -21,7 +21,7 @@ from bertviewer.core.util.serialization import encode_floats
 from tests.core.formulas.flow_models import traced, with_flows
 from tests.core.formulas.found_formulas import formula_at, node_at, values
 from tests.core.graph.readers import config_of
-from tests.small_models import configurations
+from tests.tools.small_models import configurations
 
 
 def read_off(name: str, path: str, **changes: Any) -> Formula:

@@ -21,7 +21,7 @@ from bertviewer.core.symbolic.costs import derive_costs
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.serialization import encode_floats
-from tests.fresh import try_costs, try_formulas
+from tests.tools.fresh import try_costs, try_formulas
 
 
 class Finding(Struct, frozen=True):

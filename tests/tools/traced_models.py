@@ -20,7 +20,7 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.serialization import encode_floats
-from tests.small_models import configurations
+from tests.tools.small_models import configurations
 
 
 class TraceFinding(Struct, frozen=True):

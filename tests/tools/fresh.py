@@ -18,7 +18,7 @@ from bertviewer.core.schema.costs import Costs
 from bertviewer.core.symbolic.counts import Derivation
 from bertviewer.core.symbolic.forward_pass import read_forward
 from bertviewer.core.symbolic.models import Build
-from tests.fresh_configurations import configurations
+from tests.tools.fresh_configurations import configurations
 
 CONFIGURATIONS = 10
 _LONGEST = 700

@@ -19,7 +19,7 @@ from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.serialization import encode_floats
-from tests.small_models import small_configuration
+from tests.tools.small_models import small_configuration
 
 SENTENCE = Sentence("the cat sat on the mat", "and so on")
 DTYPES = ("float32", "bfloat16", "float16")

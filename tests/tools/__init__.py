@@ -1,0 +1,1 @@
+"""Modules that tests and commands share: small models, other processes, reference images."""

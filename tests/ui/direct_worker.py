@@ -1,0 +1,22 @@
+"""Worker without a thread, for tests of views."""
+
+from functools import partial
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+from typing_extensions import override
+
+from bertviewer.ui.jobs.worker import Job, Worker
+
+
+class DirectWorker(Worker):
+    """Runs each job in the GUI thread, in the next turn of the event loop."""
+
+    @override
+    def _dispatch(self, job: Job) -> None:
+        QTimer.singleShot(0, self, partial(self._run, job))
+
+    def finish(self) -> None:
+        """Process events until no job is running or waiting."""
+        while self.busy:
+            QApplication.processEvents()
