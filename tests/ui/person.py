@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.ui.program import START
 from tests.tools.xvfb import virtual_display, window_manager
+from tests.ui.program import START
 
 ROOT = Path(__file__).parents[2]
 State = dict[str, Any]

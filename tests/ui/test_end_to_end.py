@@ -31,8 +31,8 @@ from bertviewer.ui.module.formula_tab import FormulaTab
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.tree.columns import CLASS, MODULE, OUTPUT_SHAPE
 from bertviewer.ui.widgets.formula_view import FormulaView
-from tests.tools.pdf_text import text_of
 from tests.plots.looking import box, pixel
+from tests.tools.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, has_error, is_drawn, last_run, show_tab, shown_error
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.person import Person, State, person_before
 from tests.tools.xvfb import MANAGED
+from tests.ui.person import Person, State, person_before
 
 pytestmark = pytest.mark.skipif(
     not MANAGED or shutil.which("xdotool") is None, reason="needs Xvfb, xdotool and openbox"
