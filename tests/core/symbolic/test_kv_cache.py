@@ -7,7 +7,7 @@ import pytest
 
 import bertviewer
 from bertviewer.core.schema.cost_texts import kv_cache_text
-from tests.tools.kv_caches import derived, examine, tiny_config
+from tests.kv_caches import derived, examine, tiny_config
 
 
 @pytest.mark.parametrize(

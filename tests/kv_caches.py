@@ -1,4 +1,4 @@
-"""``python -m tests.tools.kv_caches``: compares formulas of cache memory with transformers' real caches.
+"""``python -m tests.kv_caches``: compares formulas of cache memory with transformers' real caches.
 
 Small random models of many types read a prompt and generate a few tokens; the bytes of all floating
 point tensors that their cache then holds have to be those of the formula, for several lengths,
@@ -179,7 +179,7 @@ def _generated(
 
 def main(arguments: list[str] | None = None) -> int:
     """Examine the named types, or all, and print a line for each."""
-    parser = argparse.ArgumentParser(prog="python -m tests.tools.kv_caches", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.kv_caches", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="model types; all if none")
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
