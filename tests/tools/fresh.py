@@ -89,7 +89,7 @@ def try_formulas(
                 known[text] = eval(codes[text], {"__builtins__": {}}, dict(values))
             return known[text]
 
-        for path, true in _counts(model).items():
+        for path, true in parameter_counts(model).items():
             if path not in proven:
                 continue
             domain = domains.get(path)
@@ -195,8 +195,8 @@ def _values(config: Mapping[str, Any], symbols: Iterable[Symbol]) -> dict[str, i
     return values
 
 
-def _counts(model: torch.nn.Module) -> dict[str, int]:
-    """Count every module's parameters by a loop of its own, a tied one at its first name."""
+def parameter_counts(model: torch.nn.Module) -> dict[str, int]:
+    """Return the number of every module's parameters, a tied one at its first name."""
     counts = {path: 0 for path, _ in model.named_modules()}
     for name, parameter in model.named_parameters():
         size = 1

@@ -57,4 +57,4 @@ def _blocks(image: QImage) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     pixels: Pixels = np.frombuffer(plain.constBits(), np.uint8).reshape(height, width, 4)[..., :3]
     filled = np.pad(pixels, ((0, -height % BLOCK), (0, -width % BLOCK), (0, 0)), mode="edge")
     squares = filled.reshape(-(-height // BLOCK), BLOCK, -(-width // BLOCK), BLOCK, 3)
-    return squares.mean(axis=(1, 3))
+    return np.asarray(squares.mean(axis=(1, 3)), np.float64)

@@ -1,33 +1,28 @@
-"""How much memory this process has, to see whether it grows."""
+"""Memory that this process has, now and at most."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
-STATM = Path("/proc/self/statm")
+from bertviewer.core.util import memory
 
 
 def resident_memory() -> int:
-    """Return the bytes of this process that are in memory; 0 where the system does not say."""
-    try:
-        fields = STATM.read_text(encoding="ascii").split()
-    except OSError:
-        return 0
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+    """Return this process's resident set size in bytes; 0 if unknown."""
+    return memory.resident_memory() or 0
 
 
 class Most(Struct):
-    """The most bytes that were in memory at once; 0 where the system does not say."""
+    """Peak resident set size in bytes; 0 if unknown."""
 
     bytes: int = 0
 
 
 @contextmanager
 def most_memory() -> Iterator[Most]:
-    """Find out the most memory that this process has inside the ``with``."""
+    """Measure the peak resident set size inside the ``with``."""
     most = Most()
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")

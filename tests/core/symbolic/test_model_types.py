@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.examined import Finding, examine
-from tests.tools.small_models import model_types, small_configuration
+from tests.families.counting import CountFinding, examine
+from tests.tools.small_models import model_types
 
 SAMPLE = """
 albert bart bert big_bird bitnet bloom canine codegen convbert ctrl deberta-v2 distilbert electra
@@ -25,15 +25,15 @@ ENOUGH = 0.95
 
 
 @pytest.fixture(scope="module")
-def findings(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finding, ...]:
+def findings(tmp_path_factory: pytest.TempPathFactory) -> tuple[CountFinding, ...]:
     """Open, count and explain every type of the sample."""
     folder = tmp_path_factory.mktemp("model-types")
     return tuple(_examine(name, folder) for name in SAMPLE)
 
 
-def _examine(name: str, folder: Path) -> Finding:
+def _examine(name: str, folder: Path) -> CountFinding:
     (folder / name).mkdir()
-    return examine(small_configuration(name), folder / name)
+    return examine(name, folder / name)
 
 
 def test_the_sample_is_broad() -> None:
@@ -41,12 +41,12 @@ def test_the_sample_is_broad() -> None:
     assert set(SAMPLE) <= set(model_types())
 
 
-def test_all_open_and_count_exactly(findings: tuple[Finding, ...]) -> None:
+def test_all_open_and_count_exactly(findings: tuple[CountFinding, ...]) -> None:
     assert [(f.model_type, f.error) for f in findings if f.error] == []
     assert [f.model_type for f in findings if not f.exact] == []
 
 
-def test_nearly_all_have_proven_formulas(findings: tuple[Finding, ...]) -> None:
+def test_nearly_all_have_proven_formulas(findings: tuple[CountFinding, ...]) -> None:
     without = [finding for finding in findings if not finding.is_whole]
     for finding in without:
         # Shown by pytest -s, and whenever this fails.

@@ -1,34 +1,27 @@
-"""What becomes of one model type when a forward pass of it is traced."""
+"""Whether a forward pass of a model type is traced, and every module explained and drawn."""
 
-import json
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
+from typing_extensions import override
 
 from bertviewer.charts.graph.dot import dot_of
 from bertviewer.charts.graph.layout import draw
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.tracing_models import LENGTHS, TracedModel, trace_model
-from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.serialization import encode_floats
+from tests.families.finding import Finding, open_configuration, share
 from tests.tools.small_models import configurations
 
 
-class TraceFinding(Struct, frozen=True):
-    """What became of one model type.
+class TraceFinding(Finding, frozen=True):
+    """A traced forward pass of one model type.
 
     Attributes:
-        model_type: its name.
-        error: why it does not open, empty if it does.
         stopped: where and why its pass stopped, empty if it did not.
         device: ``meta`` without numbers, ``cpu`` with random ones.
         kinds: what it was given: text, image, sound, time series.
@@ -43,8 +36,6 @@ class TraceFinding(Struct, frozen=True):
         faults: what went wrong where a flow was read, written as a formula or drawn.
     """
 
-    model_type: str
-    error: str = ""
     stopped: str = ""
     device: str = ""
     kinds: tuple[str, ...] = ()
@@ -64,8 +55,13 @@ class TraceFinding(Struct, frozen=True):
         return not self.error and not self.stopped
 
     @property
+    @override
+    def has_faults(self) -> bool:
+        return bool(self.faults)
+
+    @property
+    @override
     def row(self) -> str:
-        """The finding in a line."""
         if self.error:
             return f"{self.model_type:32} does not open: {self.error[:160]}"
         mark = "whole" if self.is_whole else "PART" if self.calls else "NOT"
@@ -77,7 +73,7 @@ class TraceFinding(Struct, frozen=True):
         ).rstrip()
 
 
-def examine_trace(model_type: str, folder: Path) -> TraceFinding:
+def examine(model_type: str, folder: Path) -> TraceFinding:
     """Open a type as the program does and trace it; with more layers if it needs them.
 
     Args:
@@ -91,7 +87,7 @@ def examine_trace(model_type: str, folder: Path) -> TraceFinding:
     found: list[TraceFinding] = []
     for layers, config in enumerate(configurations(model_type)):
         try:
-            opened = _opened(config, folder)
+            opened = open_configuration(config, folder)
             traced = trace_model(opened.source, opened.architecture.config)
         except UserError as error:
             words = " ".join(str(error).replace(str(folder), "").split())
@@ -106,12 +102,6 @@ def examine_trace(model_type: str, folder: Path) -> TraceFinding:
         reversed(found),
         key=lambda finding: (finding.is_whole, not finding.error, finding.operations),
     )
-
-
-def _opened(config: Mapping[str, Any], folder: Path) -> LoadedModel:
-    path = folder / "config.json"
-    path.write_text(json.dumps(encode_floats(config), default=str), encoding="utf-8")
-    return open_model(parse_source(str(path)))
 
 
 def _with_readings(
@@ -159,8 +149,8 @@ def _finding(model_type: str, traced: TracedModel, layers: int, seconds: float) 
     )
 
 
-def summary(findings: list[TraceFinding]) -> str:
-    """Say how many types are traced, whole and in part, and why the others are not."""
+def summary(findings: Sequence[TraceFinding]) -> str:
+    """Return how many types are traced, whole and in part, and why the others are not."""
     opened = [finding for finding in findings if not finding.error]
     whole = [finding for finding in opened if finding.is_whole]
     part = [finding for finding in opened if not finding.is_whole and finding.calls]
@@ -168,8 +158,8 @@ def summary(findings: list[TraceFinding]) -> str:
     lines = [
         "",
         f"{len(findings)} types, {len(opened)} open: {len(whole)} of them are traced whole"
-        f"{_share(len(whole), len(opened))}, {on_meta} without numbers; {len(part)} in part"
-        f"{_share(len(part), len(opened))}",
+        f"{share(len(whole), len(opened))}, {on_meta} without numbers; {len(part)} in part"
+        f"{share(len(part), len(opened))}",
         f"{sum(finding.calls for finding in opened):,} calls, "
         f"{sum(finding.operations for finding in opened):,} operations",
     ]
@@ -177,7 +167,7 @@ def summary(findings: list[TraceFinding]) -> str:
         formulas = sum(finding.formulas for finding in opened)
         flows = sum(finding.flows for finding in opened)
         lines.append(
-            f"{formulas:,} of {modules:,} modules have a formula{_share(formulas, modules)}; "
+            f"{formulas:,} of {modules:,} modules have a formula{share(formulas, modules)}; "
             f"{flows:,} kinds of them are drawn"
         )
     lines += [f"  {f.model_type}: {fault[:200]}" for f in opened for fault in f.faults]
@@ -186,7 +176,3 @@ def summary(findings: list[TraceFinding]) -> str:
     lines += ["", "Not opened:"]
     lines += [f"  {f.model_type}: {f.error[:200]}" for f in findings if f.error]
     return "\n".join(lines)
-
-
-def _share(part: int, whole: int) -> str:
-    return f" ({part / whole:.1%})" if whole else ""

@@ -1,24 +1,21 @@
 """Whether checks of small models with random weights find faults where there are none."""
 
-import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from typing_extensions import override
 
 from bertviewer.core.building.backend import torch
 from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.util.serialization import encode_floats
+from tests.families.finding import Finding, open_configuration
 from tests.tools.small_models import small_configuration
 
 SENTENCE = Sentence("the cat sat on the mat", "and so on")
@@ -55,28 +52,29 @@ _ATTEMPTS: tuple[Mapping[str, int], ...] = (
 )
 
 
-class CheckFinding(Struct, frozen=True):
-    """What became of one model type.
+class CheckFinding(Finding, frozen=True):
+    """Checks of runs of one model type.
 
     Attributes:
-        model_type: its name.
-        error: why it cannot be opened or run on a sentence, empty if it can.
         steps: how many steps were checked, in all dtypes.
         failed: the steps that failed, each with its dtype.
         unchecked: the reasons for which modules were not checked, with their numbers.
         seconds: for all.
     """
 
-    model_type: str
-    error: str = ""
     steps: int = 0
     failed: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
     seconds: float = 0.0
 
     @property
+    @override
+    def has_faults(self) -> bool:
+        return bool(self.failed)
+
+    @property
+    @override
     def row(self) -> str:
-        """One line for people to read."""
         if self.error:
             return f"{self.model_type:32} is not run: {self.error[:150]}"
         lines = [
@@ -88,7 +86,7 @@ class CheckFinding(Struct, frozen=True):
         return "\n".join(lines)
 
 
-def examine_check(model_type: str, folder: Path) -> CheckFinding:
+def examine(model_type: str, folder: Path) -> CheckFinding:
     """Run a small model of a type on a sentence in every dtype, and check all its modules.
 
     Raises:
@@ -119,7 +117,7 @@ def examine_check(model_type: str, folder: Path) -> CheckFinding:
     return CheckFinding(model_type, error)
 
 
-def summary(findings: list[CheckFinding]) -> str:
+def summary(findings: Sequence[CheckFinding]) -> str:
     """Return how many types were checked, and how many have crosses."""
     checked = [finding for finding in findings if not finding.error]
     return (
@@ -161,9 +159,7 @@ def _narrow(config: Mapping[str, Any], limits: Mapping[str, int]) -> dict[str, A
 
 
 def _opened(config: Mapping[str, Any], folder: Path) -> LoadedModel:
-    path = folder / "config.json"
-    path.write_text(json.dumps(encode_floats(config), default=str), encoding="utf-8")
-    model = open_model(parse_source(str(path)))
+    model = open_configuration(config, folder)
     if model.architecture.root.parameters > MAX_PARAMETERS:
         raise ValueError(f"{model.architecture.root.parameters:,} parameters are too many")
     return model

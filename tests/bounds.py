@@ -1,4 +1,4 @@
-"""``python -m tests.tools.bounds FILE``: does deriving formulas stay within its limits?
+"""``python -m tests.bounds FILE``: does deriving formulas stay within its limits?
 
 Each model type of transformers is opened with its default configuration and derived in a process
 of its own, then 200 configurations with one huge number. A line of JSON for each goes to FILE;
@@ -168,7 +168,7 @@ def is_cut(row: dict[str, Any]) -> bool:
 
 def main(arguments: list[str] | None = None) -> int:
     """Derive all, or those whose names are given."""
-    parser = argparse.ArgumentParser(prog="python -m tests.tools.bounds", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.bounds", description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("names", nargs="*", help="model types to do first")
     parser.add_argument("--only", action="store_true", help="do no others")
