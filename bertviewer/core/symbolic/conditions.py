@@ -120,11 +120,13 @@ class ConditionCandidates(Struct, frozen=True):
         parts |= {name for name, symbol in symbols.items() if dimension_kind(symbol) == "heads"}
 
         def is_near(whole: str, part: str) -> bool:
-            is_size = whole in used and dimension_kind(symbols[whole]) != "layers" and whole != part
+            is_size = dimension_kind(symbols[whole]) != "layers" and whole != part
             is_like = is_size and config_part(symbols[whole]) == config_part(symbols[part])
             return is_like and values[whole] % values[part] == 0
 
-        for whole in dict.fromkeys((*divisors, *sorted(used))):
+        # A width that has to keep its value is in no formula, but is still divided by the heads.
+        widths = (name for name, symbol in symbols.items() if is_width(symbol))
+        for whole in dict.fromkeys((*divisors, *sorted(used), *widths)):
             known = parts & divisors.get(whole, frozenset())
             near = {part for part in parts - known if is_near(whole, part)}
             for part in (*sorted(known), *sorted(near)):

@@ -143,7 +143,9 @@ class Perturbations(Struct, frozen=True):
         name, value = variable.name, self.observed.values[variable.name]
         symbol = variable.symbols[0]
         if len(variable.symbols) > 1:
-            return [value * 2, value * 3]
+            # Small ones may be factors of widths, which some blocks have to keep.
+            small = [1, value + 1] if value <= SMALL else []
+            return [value * 2, value * 3, *small]
         if self.observed.is_depth(variable.symbols[0]):
             return [value + 1, value - 1, 2 * value + 3 if standard_name(symbol) else value + 3]
         if standard_name(symbol) == "K":

@@ -12,9 +12,9 @@ import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from math import gcd
+from math import gcd, lcm
 
-from bertviewer.core.expressions.evaluation import names_in, names_in_conditions
+from bertviewer.core.expressions.evaluation import evaluate, names_in, names_in_conditions
 from bertviewer.core.expressions.polynomials import Polynomial
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.symbolic.conditions import (
@@ -319,23 +319,53 @@ class Solver:
                 self._compare(probe.changed)
 
     def _require_tried_multiples(self) -> None:
-        """Require a number without other conditions to be a multiple as in all models so far.
+        """Require a size to be a multiple of a number, as in all models that prove a formula.
 
-        Models may round numbers to multiples, and large models are tried with few changes.
+        Models may round sizes to multiples, and large models are tried with few changes.
         """
         for variable in self._observed.variables:
             symbol = variable.name
-            tried = gcd(*(probe.values[symbol] for probe in self._probes))
             is_size = variable.kind in ("width", "size") and len(variable.symbols) == 1
             if not is_size or symbol in self._unconditional or self._candidates.is_depth(symbol):
                 continue
-            if self._perturbations.step(symbol) % tried == 0:
+            if any(self._multiples(symbol).values()):
+                self._compare({symbol: self._observed.values[symbol] + 1})
+            for name, multiple in self._multiples(symbol).items():
+                if multiple:
+                    self._require(name, (f"{symbol} % {multiple} == 0",))
+
+    def _multiples(self, symbol: str) -> dict[str, int]:
+        """Return the number of which a size was always a multiple, by formula with the size.
+
+        It is 0 where nothing has to be required: sizes had no common factor, or conditions that are
+        known already imply it.
+        """
+        known: dict[object, int] = {}
+        found: dict[str, int] = {}
+        for name, formula in self.formulas.items():
+            if symbol not in _names(formula):
                 continue
-            for name, formula in self.formulas.items():
-                known = self.conditions.get(name, ())
-                is_known = any(symbol in names_in_conditions(text) for text in known)
-                if symbol in _names(formula) and not is_known:
-                    self._require(name, (f"{symbol} % {tried} == 0",))
+            conditions = tuple(self.conditions.get(name, ()))
+            key = formula, conditions
+            if key not in known:
+                right = [probe for probe in self._probes if self._is_right(name, probe)]
+                tried = gcd(*(probe.values[symbol] for probe in right))
+                known[key] = 0 if self._implies(conditions, symbol, tried) else tried
+            found[name] = known[key]
+        return found
+
+    def _implies(self, conditions: Iterable[str], symbol: str, multiple: int) -> bool:
+        """Return whether conditions make a symbol a multiple of a number, or fix its value."""
+        values, implied = self._observed.values, self._perturbations.step(symbol)
+        for text in conditions:
+            whole, _, part = text.removesuffix(" == 0").partition(" % ")
+            if whole == symbol and part:
+                implied = lcm(implied, evaluate(part, values))
+            elif text.startswith(f"{symbol} == ") and text.rpartition(" ")[2].isdigit():
+                return True
+            elif symbol in names_in_conditions(text) and " == " in text and not part:
+                return True  # in proportion to another
+        return implied % multiple == 0
 
     def _require_untried_divisions(self) -> None:
         """Require known divisions to be exact if the limit of builds left no room to try others."""
