@@ -62,7 +62,7 @@ LONGEST = (
     "tests/fuzz/",
     "tests/test_wheel.py",
     "tests/test_no_network.py",
-    "tests/ui/test_walks.py",
+    "tests/ui/journeys/test_desktop.py",
     "tests/core/tokenization/test_helper.py",
 )
 """Files that take far longer than others.

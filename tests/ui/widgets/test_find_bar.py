@@ -18,7 +18,7 @@ from bertviewer.ui.module.source_view import SourceView
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.widgets.find_bar import CURRENT, OTHERS, FindBar
 from tests.ui.finding import find
-from tests.ui.source_in_sight import CODE, source_tab
+from tests.ui.module.source_in_sight import CODE, source_tab
 
 
 def test_a_text_is_found_in_the_source(demo_window: MainWindow, qtbot: QtBot) -> None:

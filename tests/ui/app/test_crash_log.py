@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.program import START, run_python
+from tests.ui.app.program import START, run_python
 
 LOOK = """
 from PySide6.QtWidgets import QMessageBox

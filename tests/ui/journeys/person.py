@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.tools.xvfb import virtual_display, window_manager
-from tests.ui.program import START
+from tests.ui.app.program import START
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 State = dict[str, Any]
-"""What ``tests.ui.watching`` says of a window."""
+"""What ``tests.ui.journeys.watching`` says of a window."""
 
 PATIENCE_SECONDS = 300
 STILL_SECONDS = 0.2

@@ -21,8 +21,8 @@ from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.theme.appearance import DARK_NAME, LIGHT_NAME
 from bertviewer.ui.widgets.find_bar import FindBar
 from tests.ui.finding import find
+from tests.ui.module.source_in_sight import CODE, source_tab
 from tests.ui.run.view_harness import made_up_tree
-from tests.ui.source_in_sight import CODE, source_tab
 
 
 def luminance(color: QColor) -> float:

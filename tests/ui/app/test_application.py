@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bertviewer.app import ERROR
-from tests.ui.program import START, TIMEOUT, run_python
+from tests.ui.app.program import START, TIMEOUT, run_python
 
 HEAVY = ("torch", "transformers", "numpy", "pyqtgraph", "typst", "sympy", "scipy", "tokenizers")
 """What takes longer to import than the window may take to come."""
@@ -109,7 +109,7 @@ def test_no_display_is_one_line(tmp_path: Path, display: dict[str, str]) -> None
     done = subprocess.run(
         [sys.executable, "-m", "bertviewer"],
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)} | display,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         timeout=TIMEOUT,

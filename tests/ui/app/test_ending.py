@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.program import START, run_python
+from tests.ui.app.program import START, run_python
 
 
 @pytest.mark.parametrize("moment", ["painted", "importing", "running", "stuck"])

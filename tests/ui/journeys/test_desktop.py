@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.tools.xvfb import MANAGED
-from tests.ui.person import Person, State, person_before
+from tests.ui.journeys.person import Person, State, person_before
 
 pytestmark = pytest.mark.skipif(
     not MANAGED or shutil.which("xdotool") is None, reason="needs Xvfb, xdotool and openbox"
 )
 
 CODE = """
-from tests.ui.watching import watch
+from tests.ui.journeys.watching import watch
 def hook(window, worker):
     watch(window)
 sys.argv[1:] = []

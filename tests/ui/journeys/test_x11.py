@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.xvfb import AVAILABLE
-from tests.ui.person import person_at
+from tests.ui.journeys.person import person_at
 
 pytestmark = pytest.mark.skipif(
     not AVAILABLE or shutil.which("xdotool") is None, reason="needs Xvfb and xdotool"
