@@ -171,7 +171,7 @@ def test_the_steps_of_a_layer_and_its_attention() -> None:
     ],
 )
 def test_heads_are_compared_before_the_projection(family: str, path: str, heads: int) -> None:
-    sizes = {"d_model": 24, "d_kv": 8, "d_ff": 40, "num_heads": 3, "vocab_size": 97}
+    sizes: dict[str, Any] = {"d_model": 24, "d_kv": 8, "d_ff": 40, "num_heads": 3, "vocab_size": 97}
     local = {**sizes, "num_layers": 1, "num_decoder_layers": 1, "local_radius": 1}
     model = small_model(family, **(local if family == "longt5" else {}))
     steps = steps_at(check_run(model, run(model)), path)

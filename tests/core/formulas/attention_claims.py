@@ -37,8 +37,8 @@ def difference_of_heads(case: Case) -> int:
 def _parameters_of_more_heads(case: Case) -> int:
     config = case.model.config
     keys = [key for key in HEADS if key in case.values] or [k for k in SIDES if k in case.values]
-    sizes = {key: getattr(config, key, None) for key in (*WIDTHS, "head_dim", "d_kv")}
-    sizes = {key: size for key, size in sizes.items() if isinstance(size, int)}
+    found = {key: getattr(config, key, None) for key in (*WIDTHS, "head_dim", "d_kv")}
+    sizes = {key: size for key, size in found.items() if isinstance(size, int)}
     width = next(sizes[key] for key in WIDTHS if key in sizes)
     now = case.values[keys[0]]
     more = next(n for n in range(now + 1, width + 1) if width % n == 0 and width // n % 2 == 0)
@@ -376,7 +376,7 @@ def _(it: Note) -> bool:
         if it.case.family == "mpnet":  # its code reads 32 rows of any table
             return bool(it.config.relative_attention_num_buckets != 32)
         sides = 1 if it.module.is_decoder else 2
-        return back[0] < it.config.relative_attention_num_buckets // sides
+        return bool(back[0] < it.config.relative_attention_num_buckets // sides)
     furthest = FURTHEST.search(details)
     described = TWO_WAYS.match(details) or ONE_WAY.match(details)
     assert furthest is not None

@@ -138,7 +138,7 @@ claim(
 def _(it: Note) -> bool:
     row = it.module.weight[1]
     first, middle = row[0].item(), row[len(row) // 2].item()
-    return abs(first - math.sin(1)) < 1e-6 and abs(middle - math.cos(1)) < 1e-6
+    return bool(abs(first - math.sin(1)) < 1e-6 and abs(middle - math.cos(1)) < 1e-6)
 
 
 @claims(r"Padding tokens give rows of zeros")

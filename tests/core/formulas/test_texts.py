@@ -29,7 +29,7 @@ GPT_NEO = {
     **{"vocab_size": 97, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "window_size": 5},
     "attention_types": [[["global", "local"], 1]],
 }
-CROSS = {"is_decoder": True, "add_cross_attention": True}
+CROSS: dict[str, Any] = {"is_decoder": True, "add_cross_attention": True}
 Model = tuple[str, str, dict[str, Any]]
 
 
@@ -358,7 +358,10 @@ def test_global_tokens_are_not_a_position_table(tokens: int) -> None:
 
 
 def test_an_encoder_of_unknown_attention_is_not_a_decoder() -> None:
-    lengths = {"max_encoder_position_embeddings": 64, "max_decoder_position_embeddings": 64}
+    lengths: dict[str, Any] = {
+        "max_encoder_position_embeddings": 64,
+        "max_decoder_position_embeddings": 64,
+    }
     led = architecture_of("led", **TINY["bart"], **lengths, attention_window=[8, 8])
     encoder, decoder = (formula_at(led, path) for path in ("encoder", "decoder"))
     assert encoder.title == "Encoder with its embeddings"
