@@ -84,16 +84,13 @@ def test_modules_and_counts_are_those_of_the_model(family: Family) -> None:
     architecture = family.model.architecture
     module = family.model.module(random_weights=True)
     parameters = dict(module.named_parameters())  # a shared tensor has its first name only
+    assert [node.path for node in architecture.modules] == [it for it, _ in module.named_modules()]
     for node in architecture.modules:
-        below = [
-            name for name in parameters if f"{node.path}." in (".", name[: len(node.path) + 1])
-        ]
-        assert node.parameters == sum(parameters[name].numel() for name in below), node.path
+        prefix = f"{node.path}." if node.path else ""
+        below = [tensor for name, tensor in parameters.items() if name.startswith(prefix)]
+        assert node.parameters == sum(tensor.numel() for tensor in below), node.path
         kind = getattr(sys.modules[node.class_module], node.class_name)
         assert type(module.get_submodule(node.path)) is kind, node.path
-    assert [node.path for node in architecture.modules] == [
-        path for path, _ in module.named_modules()
-    ]
 
 
 def test_trace_and_flows_are_consistent(family: Family) -> None:

@@ -39,6 +39,9 @@ def variant(family: str, task: str = "base", /, **changes: Any) -> Model:
 
 MODELS: dict[str, Model] = {
     "bert of one layer and one head": variant("bert", num_hidden_layers=1, num_attention_heads=1),
+    "bert without dropout": variant(
+        "bert", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    ),
     "bert as a decoder": variant("bert", is_decoder=True),
     "bert as a decoder with cross-attention": variant("bert", **CROSS),
     "albert with two groups": variant("albert", num_hidden_groups=2, num_hidden_layers=4),
@@ -113,6 +116,8 @@ TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
         "umt5": ("encoder.block.0.layer.0.SelfAttention",),
         "mt5": ("decoder.block.0.layer.1",),
         "bart": ("decoder.layers.0.self_attn", "decoder.layers.1.encoder_attn"),
+        # It is not called, and has the formula of the self-attention.
+        "bart causal-lm": ("model.decoder.layers.0.encoder_attn",),
         "pegasus causal-lm": ("model.decoder.layers.0.encoder_attn",),
         "llama": ("layers.0.self_attn", "rotary_emb"),
         "mistral": ("layers.0.self_attn",),
@@ -166,6 +171,7 @@ TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
         "gptj": ("h.0",),
         "modernbert": ("layers.0", "layers.1", "layers.0.mlp"),
         "albert with two groups": ("encoder.albert_layer_groups.0",),
+        "bert without dropout": ("encoder.layer.0",),
         "transformer-base": ("transformer.decoder.layers.0",),
         "mobilebert": ("encoder.layer.0",),
         "fnet": ("encoder.layer.0.fourier.output",),
@@ -235,6 +241,7 @@ TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
         "bert as a decoder": ("",),
         "bert pretraining": ("",),
         "bart causal-lm": ("",),
+        "bart masked-lm": ("",),
         "t5": ("",),
         "t5 pretraining": ("",),
         "llama": ("",),
@@ -318,20 +325,6 @@ def test_texts_of_templates(group: str, golden: Callable[[str, str], None]) -> N
 
 def test_steps_of_the_code(golden: Callable[[str, str], None]) -> None:
     golden("formulas-steps.txt", texts_of(STEPS, steps_at))
-
-
-@pytest.mark.parametrize("family", ["bart", "mbart", "pegasus"])
-def test_a_decoder_explains_cross_attention_that_it_does_not_call(family: str) -> None:
-    path = "model.decoder.layers.0"
-    decoder = architecture_of(family, "causal-lm", **TINY["bart"])
-    cross, called = (
-        formula_at(decoder, f"{path}.{name}") for name in ("encoder_attn", "self_attn")
-    )
-    assert cross.title == "Multi-head cross-attention"
-    assert "does not call this module. The formula is that of “self_attn”" in cross.notes[0]
-    assert "does not call" not in " ".join(called.notes)
-    assert cross.maths[0] == called.maths[0]
-    assert "K = X'  W_K^top" in cross.maths[1]
 
 
 # BigBird's code attends to the encoder in both of its attentions.

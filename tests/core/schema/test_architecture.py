@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import SCHEMA, Architecture
 from bertviewer.core.schema.costs import bytes_by_dtype
-from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import preset_names
 from tests.core.opened import derived, plain
 
@@ -45,7 +43,7 @@ def test_formulas_in_the_document_are_python() -> None:
 
 
 def test_document_of_bert_base() -> None:
-    document = through_json(open_model(parse_source("bert-base-uncased")).architecture)
+    document = through_json(plain("bert-base-uncased"))
     assert list(document) == [
         *("schema", "source", "config", "unused", "symbols", "totals", "shares", "kv_cache"),
         *("modules", "parameters", "compute"),

@@ -50,10 +50,10 @@ def test_an_unknown_dtype() -> None:
 
 
 def test_without_a_formula_the_text_has_the_number_of_the_flow() -> None:
-    architecture = derived("bert-base-uncased")
+    architecture = derived("bert-base-uncased", "masked-lm")
     assert architecture.flows is not None
     unknown = replace(architecture, costs=Costs((), {}, (), reason="it was not looked for"))
-    query = "encoder.layer.3.attention.self.query"
+    query = "bert.encoder.layer.3.attention.self.query"
     assert why_no_formula(architecture, "") == ""
     assert why_no_formula(unknown, query) == (
         f"it was not looked for; its data flow has {16 * 768 * 768:,} for B = 1, S = 16"

@@ -4,13 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer.core.expressions.symbols import Symbol
-from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.count_steps import CountTerm, count_steps, readable, steps_of
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.sources.model_source import ModelSource
-from tests.core.opened import plain
+from tests.core.opened import derived, plain
 
 NODE = ModuleNode("", "Model", 0, 0, 0, 0, 1.0, None, {}, "0", None)
 
@@ -78,8 +76,8 @@ def test_no_lines(formula: str) -> None:
     assert lines_of(formula, 768 * 768, D=768) is None
 
 
-def test_every_formula_of_the_demo(demo_source: ModelSource) -> None:
-    architecture = open_model(demo_source).with_formulas()
+def test_every_formula_of_bert_base() -> None:
+    architecture = derived("bert-base-uncased", "masked-lm")
     steps = {node.path: count_steps(node, architecture) for node in architecture.modules}
     for node in architecture.modules:
         found = steps[node.path]
@@ -88,11 +86,11 @@ def test_every_formula_of_the_demo(demo_source: ModelSource) -> None:
             assert found.result == sum(term.value for term in found.terms) == node.parameters
             assert " ".join(term.symbols for term in found.terms) == found.symbols
             assert " ".join(term.numbers for term in found.terms) == found.numbers
-    layer = steps["encoder.layer.3"]
+    layer = steps["bert.encoder.layer.3"]
     assert layer is not None
     assert layer.symbols == "4·D² + 2·D·I + 9·D + I"
-    assert layer.numbers == "4·384² + 2·384·1536 + 9·384 + 1536"
-    assert layer.result == 1_774_464
+    assert layer.numbers == "4·768² + 2·768·3072 + 9·768 + 3072"
+    assert layer.result == 7_087_872
 
 
 def test_no_lines_before_formulas_are_derived() -> None:
