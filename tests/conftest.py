@@ -57,6 +57,7 @@ GRACE_SECONDS = 60.0
 
 
 LONGEST = (
+    "tests/core/test_families.py",
     "tests/core/symbolic/test_model_types.py",
     "tests/core/loading/test_bundled.py",
     "tests/fuzz/",

@@ -118,13 +118,10 @@ def _own() -> dict[str, dict[str, Any]]:
 
 def _configurations() -> dict[str, dict[str, Any]]:
     """Return the tiny configurations by model type."""
-    from tests.core.checks.small_models import WITHOUT_FORMULAS
-    from tests.core.formulas.formula_models import TINY
-    from tests.core.graph.readers import config_of
+    from tests.core.formulas.formula_models import OTHERS, TINY
     from tests.core.walkthrough.small_walkthroughs import SMALL
 
-    others = {name: config_of(name) for name in ("gemma2", "cohere2")}
-    found = {**SMALL, **WITHOUT_FORMULAS, **others, **TINY, **_own()}
+    found = {**SMALL, **OTHERS, **TINY, **_own()}
     del found["funnel"]  # how much is derived of it depends on the time that the machine takes
     return found
 

@@ -6,7 +6,7 @@ one level above the ATen operations.
 
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
@@ -49,6 +49,7 @@ class CallTracer:
         self._values: list[Value] = []
         self._operations: list[Operation] = []
         self._calls: list[Call | None] = []
+        self._above: list[int | None] = []
         self._open: list[OpenCall] = []
         self._times: dict[str, int] = {}
         self.unknown: dict[int, str] = {}
@@ -87,9 +88,15 @@ class CallTracer:
         kept = [call for call in self._calls if call is not None]
         if len(kept) < len(self._calls):
             ended = (number for number, call in enumerate(self._calls) if call is not None)
-            places: dict[int | None, int] = {number: place for place, number in enumerate(ended)}
-            kept = [replace(call, above=places.get(call.above)) for call in kept]
+            places = {number: place for place, number in enumerate(ended)}
+            kept = [replace(call, above=self._ended_above(call.above, places)) for call in kept]
         return Trace(tuple(self._values), tuple(self._operations), tuple(kept), stopped)
+
+    def _ended_above(self, number: int | None, places: Mapping[int, int]) -> int | None:
+        """Return the place of the innermost enclosing call that ended, ``None`` for none."""
+        while number is not None and number not in places:
+            number = self._above[number]
+        return None if number is None else places[number]
 
     def _enter(self, path: str, kind: type[nn.Module], arguments: Arguments) -> OpenCall:
         times = self._times.get(path, 0)
@@ -101,6 +108,7 @@ class CallTracer:
         call = Call(path, kind.__name__, start, start, above, inputs, (), times)
         opened = len(self._calls), call
         self._calls.append(None)
+        self._above.append(above)
         self._open.append(opened)
         return opened
 

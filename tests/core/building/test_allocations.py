@@ -1,4 +1,4 @@
-"""What an operation allocates is estimated before it does."""
+"""Operations that would exceed the memory limit are refused before they allocate."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ def _convolution() -> None:
         _convolution,
     ],
 )
-def test_an_operation_that_would_exceed_the_limit_is_refused(work: Callable[[], None]) -> None:
+def test_an_operation_beyond_the_limit_is_refused(work: Callable[[], None]) -> None:
     with (
         limited(no_progress, memory=MEMORY),
         AllocationGuard(),
@@ -44,11 +44,12 @@ def test_an_operation_that_would_exceed_the_limit_is_refused(work: Callable[[], 
     [
         lambda: torch.ones(10**6),
         lambda: torch.ones(10**12, device="meta"),
+        lambda: torch.ones(10**9, device="meta") * torch.tensor(2.0),
         lambda: torch.ones(5_000).view(50, 100).expand(10**6, 50, 100),
         lambda: torch.ones(4_000, 3) @ torch.ones(3, 4_000),
         lambda: torch.ones(10**6).nonzero(),
     ],
 )
-def test_what_stays_within_it_is_carried_out(work: Callable[[], torch.Tensor]) -> None:
+def test_an_operation_within_the_limit_is_executed(work: Callable[[], torch.Tensor]) -> None:
     with limited(no_progress, memory=MEMORY), AllocationGuard():
         assert work().numel()

@@ -1,4 +1,4 @@
-"""Configurations that transformers builds, and those that it does not."""
+"""Models that transformers builds from configurations, and those that it refuses."""
 
 import json
 import threading
@@ -11,13 +11,15 @@ import transformers
 
 from bertviewer.core.building.backend import seeded
 from bertviewer.core.building.configurations import build_config
-from bertviewer.core.building.models import auto_class, build_random, task_names
+from bertviewer.core.building.models import auto_class, build_on_meta, build_random, task_names
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.model_source import TASKS, find_task
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
 
-TINY = {
+BASE = find_task("base")
+TINY: dict[str, Any] = {
     "model_type": "bert",
     "vocab_size": 50,
     "hidden_size": 8,
@@ -30,19 +32,18 @@ TINY = {
 @pytest.mark.parametrize(
     "config",
     [
-        {"model_type": "albert", "num_hidden_groups": 20, "inner_group_num": 20, "hidden_size": 8},
+        {
+            **{"model_type": "albert", "num_hidden_groups": 20, "inner_group_num": 20},
+            **{"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 20},
+        },
         {"model_type": "resnet", "depths": [900, 1, 1, 1]},
     ],
-    ids=lambda config: config["model_type"],
+    ids=lambda config: str(config["model_type"]),
 )
-def test_numbers_of_layers_that_multiply(
-    config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_modules(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bertviewer.core.building.models.MAX_MODULES", 1000)
-    more = {"num_attention_heads": 2, "num_hidden_layers": 20} if "hidden_size" in config else {}
-    (tmp_path / "config.json").write_text(json.dumps({**config, **more}))
     with pytest.raises(UserError, match="more than 1,000 modules, too many to show"):
-        open_model(parse_source(str(tmp_path)))
+        build_on_meta(build_config(config, "it"), BASE, "it")
 
 
 @pytest.mark.parametrize(
@@ -67,14 +68,14 @@ def test_numbers_of_layers_that_multiply(
             {"model_type": "llama", "per_layer_config": {"0": {"num_key_value_heads": 1}}},
             "'num_key_value_heads' is a per-layer attribute and may vary across layers.",
         ),
-        # Its class refuses to give what differs between layers.
+        # Its class refuses to return an attribute that differs between layers.
         (
             {"model_type": "diffusion_gemma_text", "per_layer_config": {"0": {"head_dim": 8}}},
             "no model class that can be opened",
         ),
     ],
 )
-def test_what_cannot_be_built_is_one_line(
+def test_a_refused_configuration_has_a_message_of_one_line(
     tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     path = tmp_path / "config.json"
@@ -85,30 +86,57 @@ def test_what_cannot_be_built_is_one_line(
     assert "\n" not in str(raised.value)
 
 
-def test_weights_that_cannot_be_drawn_are_one_line() -> None:
+def test_weights_that_cannot_be_drawn() -> None:
     # On the meta device nothing is drawn, so such a model can be opened.
     config = build_config(TINY | {"initializer_range": -1.0}, "tiny")
     with pytest.raises(UserError, match=r"^tiny: no random weights can be drawn: n"):
-        build_random(config, find_task("base"), "tiny")
+        build_random(config, BASE, "tiny")
 
 
-def test_random_weights_come_from_the_seed_alone() -> None:
-    config, task = build_config(TINY, "tiny"), find_task("base")
+def test_random_weights_depend_on_the_seed_alone() -> None:
+    config = build_config(TINY, "tiny")
     torch.manual_seed(123)
     expected = torch.rand(3)
     torch.manual_seed(123)
-    first = build_random(config, task, "tiny").state_dict()
+    first = build_random(config, BASE, "tiny").state_dict()
     assert torch.equal(torch.rand(3), expected)
-    second = build_random(config, task, "tiny").state_dict()
-    other = build_random(config, task, "tiny", seed=1).state_dict()
+    second = build_random(config, BASE, "tiny").state_dict()
+    other = build_random(config, BASE, "tiny", seed=1).state_dict()
     name = "encoder.layer.0.attention.self.query.weight"
     assert torch.equal(first[name], second[name])
     assert not torch.equal(first[name], other[name])
 
 
-def test_heads_of_a_family() -> None:
-    every = {task.name for task in TASKS}
-    assert set(task_names(transformers.BertConfig())) == every
+def test_random_weights_in_several_threads() -> None:
+    config = build_config(TINY | {"num_hidden_layers": 8}, "tiny")
+
+    def drawn() -> list[float]:
+        return [float(p.detach().sum()) for p in build_random(config, BASE, "it").parameters()]
+
+    alone, found = drawn(), list[list[float]]()
+    threads = [threading.Thread(target=lambda: found.append(drawn())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [alone] * 4
+
+
+def test_seeded_restores_the_random_state() -> None:
+    torch.manual_seed(3)
+    first = torch.rand(2)
+    torch.manual_seed(3)
+    with seeded(0):
+        inside = torch.rand(1)
+        with seeded():
+            torch.rand(5)
+    assert torch.equal(torch.rand(2), first)
+    with seeded(0):
+        assert torch.equal(torch.rand(1), inside)
+
+
+def test_tasks_of_a_family() -> None:
+    assert set(task_names(transformers.BertConfig())) == {task.name for task in TASKS}
     gpt2 = task_names(transformers.GPT2Config())
     assert "pretraining" in gpt2
     assert "masked-lm" not in gpt2
@@ -116,7 +144,7 @@ def test_heads_of_a_family() -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "task", "has"),
+    ("family", "task", "available"),
     [
         (
             "gpt2",
@@ -133,13 +161,13 @@ def test_heads_of_a_family() -> None:
         ("vit", "masked-lm", "no task heads"),
     ],
 )
-def test_a_head_that_is_not_there_is_told_with_those_that_are(
-    family: str, task: str, has: str
+def test_a_missing_head_is_reported_with_the_available_ones(
+    family: str, task: str, available: str
 ) -> None:
-    config = transformers.AutoConfig.for_model(family)
     with pytest.raises(UserError) as raised:
-        auto_class(config, find_task(task), "mine")
-    assert str(raised.value) == f"mine: {family} has no head for the task {task!r}; it has {has}"
+        auto_class(transformers.AutoConfig.for_model(family), find_task(task), "mine")
+    message = f"mine: {family} has no head for the task {task!r}; it has {available}"
+    assert str(raised.value) == message
 
 
 STATES = {
@@ -152,49 +180,15 @@ STATES = {
 
 
 @pytest.mark.parametrize("family", STATES)
-def test_a_bare_infinity_is_read_and_not_written(family: str, tmp_path: Path) -> None:
-    """As versions of transformers before 5 wrote the limits of Mamba-2's time steps."""
+def test_an_infinity_is_read_and_written_as_valid_json(family: str, tmp_path: Path) -> None:
+    """transformers before version 5 wrote Infinity as a limit of Mamba-2's time steps."""
     sizes = {"vocab_size": 30, "num_hidden_layers": 1, **STATES[family]}
     config = {"model_type": family, "time_step_limit": [0.0, float("inf")], **sizes}
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert "Infinity]" in (tmp_path / "config.json").read_text()
-    for _ in range(2):  # built, and then from what is remembered of it
+    for _ in range(2):  # built, and then cached
         model = open_model(parse_source(str(tmp_path)))
         assert model.architecture.config["time_step_limit"] == [0.0, float("inf")]
         written = json.dumps(model.architecture.to_json(), allow_nan=False)
         assert '[0.0, {"__float__": "Infinity"}]' in written
-
-
-def drawn() -> list[float]:
-    config = transformers.BertConfig(
-        vocab_size=50,
-        hidden_size=32,
-        num_attention_heads=2,
-        num_hidden_layers=8,
-        intermediate_size=64,
-    )
-    module = build_random(config, find_task("base"), "random")
-    return [float(tensor.detach().sum()) for tensor in module.parameters()]
-
-
-def test_models_of_several_threads() -> None:
-    alone, found = drawn(), []
-    threads = [threading.Thread(target=lambda: found.append(drawn())) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [alone] * 4
-
-
-def test_the_processs_own_chance_goes_on() -> None:
-    torch.manual_seed(3)
-    first = torch.rand(2)
-    torch.manual_seed(3)
-    with seeded(0):
-        inside = torch.rand(1)
-        with seeded():
-            torch.rand(5)
-    assert torch.equal(torch.rand(2), first)
-    with seeded(0):
-        assert torch.equal(torch.rand(1), inside)
+        assert Architecture.from_json(json.loads(written)) == model.architecture

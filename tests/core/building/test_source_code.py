@@ -1,4 +1,4 @@
-"""The source of a class is what the library's file says, at the line that it names."""
+"""The source of a module's class is what the library's file has at the line that is named."""
 
 import subprocess
 import sys
@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
-from msgspec.structs import replace
 from transformers.models.bert import modeling_bert
 from transformers.models.llama import modeling_llama
 
+import bertviewer.core.building.transformer_base  # noqa: F401 - only imported modules have sources
 from bertviewer.core.building.source_code import source_of
-from bertviewer.core.schema.architecture import Architecture
-from tests.core.formulas.formula_models import all_architectures, architecture_of
+
+OWN_MODEL = "bertviewer.core.building.transformer_base"
 
 
-def test_a_classs_source_is_its_lines_in_its_file() -> None:
-    (found,) = source_of("transformers.models.bert.modeling_bert", "BertSelfAttention")
+def test_a_class_is_its_lines_in_its_file() -> None:
+    (found,) = source_of(modeling_bert.__name__, "BertSelfAttention")
     assert found.path == "transformers/models/bert/modeling_bert.py"
     assert (found.package, found.version) == ("transformers", transformers.__version__)
     lines = Path(modeling_bert.__file__).read_text(encoding="utf-8").splitlines()
@@ -27,19 +27,22 @@ def test_a_classs_source_is_its_lines_in_its_file() -> None:
     assert "attention_interface(" in found.text
 
 
-def test_torch_and_the_programs_own_model_have_theirs() -> None:
-    (linear,) = source_of("torch.nn.modules.linear", "Linear")
-    assert linear.path == "torch/nn/modules/linear.py"
-    assert linear.version == torch.__version__
-    import bertviewer.core.building.transformer_base  # noqa: F401
+@pytest.mark.parametrize(
+    ("module", "name", "path", "version"),
+    [
+        ("torch.nn.modules.linear", "Linear", "torch/nn/modules/linear.py", torch.__version__),
+        # Without a forward of its own, and none to inherit.
+        ("torch.nn.modules.container", "ModuleList", "torch/nn/modules/container.py", None),
+        (OWN_MODEL, "TransformerBaseModel", "bertviewer/core/building/transformer_base.py", None),
+    ],
+)
+def test_classes_of_other_packages(module: str, name: str, path: str, version: str | None) -> None:
+    (found,) = source_of(module, name)
+    assert (found.name, found.path) == (name, path)
+    assert version in (None, found.version)
 
-    (own,) = source_of("bertviewer.core.building.transformer_base", "TransformerBaseModel")
-    assert own.path == "bertviewer/core/building/transformer_base.py"
-    assert "def forward(" in own.text
 
-
-def test_an_inherited_forward_comes_with_its_base_class() -> None:
-    assert modeling_llama.__name__ in sys.modules
+def test_an_inherited_forward_comes_with_its_class() -> None:
     whole, forward = source_of(modeling_llama.__name__, "LlamaForSequenceClassification")
     assert whole.text.startswith("class LlamaForSequenceClassification(")
     assert forward.name == "GenericForSequenceClassification.forward"
@@ -47,9 +50,8 @@ def test_an_inherited_forward_comes_with_its_base_class() -> None:
     assert "self.score(" in forward.text
 
 
-def test_a_list_of_modules_has_no_forward_to_inherit() -> None:
-    (found,) = source_of("torch.nn.modules.container", "ModuleList")
-    assert found.name == "ModuleList"
+class Module:
+    """Replaced by a class that is created at run time."""
 
 
 @pytest.mark.parametrize(
@@ -59,47 +61,21 @@ def test_a_list_of_modules_has_no_forward_to_inherit() -> None:
         ("no.such.module", "X"),
         ("torch.nn.modules.linear", "NoSuchClass"),
         ("torch", "nn"),
+        (__name__, "Module"),
     ],
 )
-def test_what_is_not_there_has_no_source(module: str, name: str) -> None:
+def test_without_a_class_or_file_there_is_no_source(
+    module: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = type("Made", (torch.nn.Module,), {"__module__": __name__})
+    monkeypatch.setattr(sys.modules[__name__], "Module", made)
     assert source_of(module, name) == ()
 
 
-def test_a_class_made_at_run_time_has_no_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = type("Made", (torch.nn.Module,), {"__module__": __name__})
-    monkeypatch.setattr(sys.modules[__name__], "Made", made, raising=False)
-    assert source_of(__name__, "Made") == ()
-
-
-def test_nothing_is_imported_for_it() -> None:
+def test_nothing_is_imported() -> None:
     code = (
         "import sys; from bertviewer.core.building.source_code import source_of; "
         "assert source_of('transformers.models.bert.modeling_bert', 'BertModel') == (); "
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_every_module_of_every_family_names_where_its_class_is_found() -> None:
-    classes = {
-        (node.class_module, node.class_name)
-        for architecture in all_architectures().values()
-        for node in architecture.modules
-    }
-    assert {kind for kind in classes if not isinstance(_class(*kind), type)} == set()
-    # To find a class its whole file is parsed: one of each file is enough.
-    assert {kind for kind in dict(classes).items() if not source_of(*kind)} == set()
-
-
-def _class(module: str, name: str) -> object:
-    return getattr(sys.modules[module], name, None)
-
-
-def test_the_document_keeps_the_classs_module_and_reads_older_ones() -> None:
-    architecture = replace(architecture_of("bert"), flows=None)
-    data = architecture.to_json()
-    assert data["modules"][0]["class_module"] == "transformers.models.bert.modeling_bert"
-    assert Architecture.from_json(data) == architecture
-    for entry in data["modules"]:
-        del entry["class_module"]
-    assert {node.class_module for node in Architecture.from_json(data).modules} == {""}

@@ -19,9 +19,9 @@ def drawn(*shape: int) -> Tensor:
 
 X, Q, K = drawn(3, 5, 8), drawn(2, 4, 6, 8), drawn(2, 2, 7, 8)
 ROW = drawn(8)
-SHOWN = torch.ones(6, 7, dtype=torch.bool).tril(1)
-NOTHING = SHOWN.clone()
-NOTHING[2] = False
+VISIBLE = torch.ones(6, 7, dtype=torch.bool).tril(1)
+NO_KEYS = VISIBLE.clone()
+NO_KEYS[2] = False
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ NOTHING[2] = False
         (functional.rms_norm, (X, (8,), ROW, 1e-3), {}),
         (functional.scaled_dot_product_attention, (Q, Q, Q), {"is_causal": True}),
         (functional.scaled_dot_product_attention, (Q, Q, Q), {"scale": 0.3}),
-        (functional.scaled_dot_product_attention, (Q, K, K, SHOWN), {"enable_gqa": True}),
+        (functional.scaled_dot_product_attention, (Q, K, K, VISIBLE), {"enable_gqa": True}),
         (functional.scaled_dot_product_attention, (Q[:, :2], K, K, drawn(6, 7)), {}),
-        (functional.scaled_dot_product_attention, (Q[:, :2], K, K, NOTHING), {}),
+        (functional.scaled_dot_product_attention, (Q[:, :2], K, K, NO_KEYS), {}),
     ],
 )
-def test_it_is_what_torch_computes(function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+def test_functions_are_those_of_torch(function: Callable[..., Any], args: Any, kwargs: Any) -> None:
     found = in_float64(function, function.__name__, args, kwargs)
     assert found.dtype == torch.float64
     assert torch.allclose(found, function(*args, **kwargs), rtol=1e-12, atol=1e-13)
@@ -74,7 +74,7 @@ def x(frame: Frame) -> Tensor:
     return given
 
 
-def written_in_parts(x: Tensor) -> Tensor:
+def write_parts(x: Tensor) -> Tensor:
     y = torch.zeros_like(x)
     y[..., :4] = x[..., 4:]
     part = y[..., 4:]
@@ -84,19 +84,19 @@ def written_in_parts(x: Tensor) -> Tensor:
     return y
 
 
-def cast_and_written(x: Tensor) -> Tensor:
+def cast_and_write(x: Tensor) -> Tensor:
     copy = x.double()
     copy += 1.0
     return (x * copy.to(x.dtype)).to(torch.float32)
 
 
-def picked(x: Tensor) -> Tensor:
+def gathered(x: Tensor) -> Tensor:
     best = x.exp().argmax(-1, keepdim=True)
     values, places = x.topk(2)
     return torch.cat((x.gather(-1, best), values, x[..., places[0, 0]]), -1)
 
 
-def attended(x: Tensor) -> Tensor:
+def softmax_attention(x: Tensor) -> Tensor:
     return functional.softmax(x @ x.mT / 3, dim=-1, dtype=torch.float32).to(x.dtype) @ x
 
 
@@ -108,16 +108,16 @@ FUNCTIONS: list[tuple[Function, Function | None]] = [
     (lambda x: functional.scaled_dot_product_attention(x, x, x, is_causal=True), None),
     (lambda x: torch.add(x, 1, out=torch.empty_like(x)), None),
     (lambda x: functional.relu(x * 1.1, inplace=True), None),
-    (written_in_parts, None),
-    (picked, None),
-    # Casts are none in float64.
-    (attended, lambda x: (x @ x.mT / 3).softmax(-1) @ x),
-    (cast_and_written, lambda x: x * (x + 1)),
+    (write_parts, None),
+    (gathered, None),
+    # In float64 nothing is cast.
+    (softmax_attention, lambda x: (x @ x.mT / 3).softmax(-1) @ x),
+    (cast_and_write, lambda x: x * (x + 1)),
 ]
 
 
 @pytest.mark.parametrize(("function", "in_float64"), FUNCTIONS)
-def test_results_are_those_of_float64(
+def test_results_are_those_in_float64(
     frame: Frame, x: Tensor, function: Function, in_float64: Function | None
 ) -> None:
     y = function(x)
@@ -137,7 +137,7 @@ def test_results_are_those_of_float64(
 @pytest.mark.parametrize("batch_first", [False, True])
 @pytest.mark.parametrize("needs_weights", [False, True])
 @pytest.mark.parametrize("width", [12, 10])
-def test_torchs_own_attention_with_masks(
+def test_multihead_attention_with_masks(
     frame: Frame, batch_first: bool, needs_weights: bool, width: int
 ) -> None:
     with torch._C.DisableTorchFunction():
@@ -157,7 +157,7 @@ def test_torchs_own_attention_with_masks(
         assert torch.allclose(frame.exact(one), other, rtol=1e-6, atol=1e-7)
 
 
-def test_what_is_decided_is_left_to_the_model(frame: Frame, x: Tensor) -> None:
+def test_comparisons_and_rounding_are_those_of_the_models_dtype(frame: Frame, x: Tensor) -> None:
     # 1 + 2^-30 is 1 in float32, and so not the larger one.
     pair = torch.stack((x * 0 + 1, x * 0 + 1 + 2.0**-30))
     assert frame.exact(pair)[1].max() > 1
@@ -169,7 +169,7 @@ def test_what_is_decided_is_left_to_the_model(frame: Frame, x: Tensor) -> None:
     assert not frame.exact(pair[1] > 1).any()
 
 
-def test_a_cast_is_a_copy_where_it_is_one_for_the_model(frame: Frame, x: Tensor) -> None:
+def test_a_cast_is_a_copy(frame: Frame, x: Tensor) -> None:
     before = frame.exact(x).clone()
     copy = x.to(torch.bfloat16)
     copy.mul_(2)
@@ -178,7 +178,7 @@ def test_a_cast_is_a_copy_where_it_is_one_for_the_model(frame: Frame, x: Tensor)
     assert frame.coarsest == torch.bfloat16
 
 
-def test_products_of_groups(frame: Frame) -> None:
+def test_grouped_products(frame: Frame) -> None:
     rows = torch.randn(7, 16)
     weights = torch.randn(3, 16, 8)
     y = functional.grouped_mm(rows, weights, offs=torch.tensor([2, 2, 7], dtype=torch.int32))
@@ -188,14 +188,14 @@ def test_products_of_groups(frame: Frame) -> None:
     assert torch.equal(frame.exact(y), exact)
 
 
-def test_a_models_own_weights_are_not_written_to(frame: Frame) -> None:
+def test_weights_are_not_written_to(frame: Frame) -> None:
     weight = nn.Parameter(torch.ones(3), requires_grad=False)
     assert weight.div_(2) is weight
     weight[0] = 7
     assert weight.tolist() == [1, 1, 1]
 
 
-def test_what_float64_cannot_is_named(frame: Frame, x: Tensor) -> None:
+def test_a_function_that_refuses_float64_is_reported(frame: Frame, x: Tensor) -> None:
     def only_float32(tensor: Tensor) -> Tensor:
         if torch.overrides.has_torch_function_unary(tensor):
             return torch.overrides.handle_torch_function(only_float32, (tensor,), tensor)
@@ -207,7 +207,7 @@ def test_what_float64_cannot_is_named(frame: Frame, x: Tensor) -> None:
     assert torch.equal(frame.exact(y), y.double())
 
 
-def test_what_has_no_numbers_is_not_calculated_with(frame: Frame, x: Tensor) -> None:
+def test_meta_tensors_are_refused(frame: Frame, x: Tensor) -> None:
     weight = nn.Parameter(torch.empty(8, 8, device="meta"), requires_grad=False)
     assert weight.dtype is x.dtype
     # torch itself gives a result that is what happens to be in memory.
@@ -219,7 +219,7 @@ def test_what_has_no_numbers_is_not_calculated_with(frame: Frame, x: Tensor) -> 
         x[0, 0] = weight.detach()[0]
 
 
-def test_what_is_given_is_told_from_what_is_computed(frame: Frame, x: Tensor) -> None:
+def test_inputs_are_marked_until_they_are_changed(frame: Frame, x: Tensor) -> None:
     def is_given(tensor: Tensor) -> bool:
         values = frame.values(tensor)
         return values is not None and values.is_given
@@ -231,7 +231,7 @@ def test_what_is_given_is_told_from_what_is_computed(frame: Frame, x: Tensor) ->
     assert not is_given(x)
 
 
-def test_each_frame_goes_on_from_its_own_values(x: Tensor) -> None:
+def test_frames_have_separate_values(x: Tensor) -> None:
     with torch.no_grad(), Float64Mode() as mode:
         outer, inner = Frame(), Frame()
         given = x.clone()

@@ -1,12 +1,17 @@
-"""Tiny models of every family that has formulas, built without weights."""
+"""Small models of many families: configurations, architectures and formulas."""
 
 from functools import cache
 from typing import Any
 
 import transformers
+from msgspec.structs import replace
 
 from bertviewer.core.building.transformer_base import register
+from bertviewer.core.formulas.catalogue import formula_of, with_formulas
+from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.modules import ModuleNode
 
 register()
 
@@ -41,7 +46,7 @@ TINY["deberta-v2"] = {
     "share_att_key": True,
     "norm_rel_ebd": "layer_norm",
 }
-# One token may be padding, and the ids that are special by default lie outside of 97 rows.
+# The default ids of special tokens lie outside of 97 rows.
 _IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1}
 TINY["gpt2"] |= {"bos_token_id": 1, "eos_token_id": 2}
 TINY["modernbert"] = {**TINY["bert"], **_IDS, "sep_token_id": 2, "num_hidden_layers": 4}
@@ -59,7 +64,7 @@ TINY["esm"] = {
     "position_embedding_type": "rotary",
     "token_dropout": True,
 }
-# A sentence of 8 tokens is long enough to look at some blocks only.
+# With so small a block, a sentence of 8 tokens has blocks that do not see each other.
 TINY["big_bird"] = {
     **TINY["bert"],
     **_IDS,
@@ -109,6 +114,59 @@ TINY["mistral"] = {**TINY["llama"], "sliding_window": 5}
 TINY["qwen2"] = TINY["llama"]
 TINY["qwen3"] = TINY["gemma"] = {**TINY["llama"], "head_dim": 8}
 
+_NARROW = {
+    "vocab_size": 97,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "intermediate_size": 40,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+_EXPERTS = {
+    **_NARROW,
+    "num_experts": 4,
+    "num_local_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 24,
+}
+_T5 = {"vocab_size": 97, "d_model": 24, "d_kv": 8, "d_ff": 40, "num_heads": 3, "num_layers": 2}
+_LSH = {"attn_layers": ["lsh"], "axial_pos_shape": [4, 6], "axial_pos_embds_dim": [16, 16]}
+OTHERS: dict[str, dict[str, Any]] = {
+    "cohere2": {**TINY["llama"], "pad_token_id": 0},
+    "convbert": {**TINY["electra"], "hidden_size": 32, "num_attention_heads": 4},
+    "fnet": TINY["bert"],
+    "funnel": {
+        **{"vocab_size": 97, "d_model": 24, "n_head": 3, "d_head": 8, "d_inner": 40},
+        **{"block_sizes": [1, 1], "num_decoder_layers": 1, "architectures": ["FunnelModel"]},
+    },
+    "gemma2": {**TINY["llama"], "head_dim": 6},
+    "gptj": {
+        **{"vocab_size": 97, "n_embd": 24, "n_layer": 2, "n_head": 3, "rotary_dim": 4},
+        **{"bos_token_id": 1, "eos_token_id": 2},
+    },
+    "layoutlm": TINY["bert"],
+    "mamba": {"vocab_size": 97, "hidden_size": 24, "num_hidden_layers": 2, "state_size": 8},
+    "mixtral": _EXPERTS,
+    "mobilebert": {
+        **{**TINY["bert"], "embedding_size": 12, "intra_bottleneck_size": 12},
+        **{"true_hidden_size": 12, "num_feedforward_networks": 2, "pad_token_id": 0},
+    },
+    "qwen3_moe": _EXPERTS,
+    "reformer": {**_NARROW, **_LSH, "lsh_attn_chunk_length": 4, "num_buckets": 4},
+    "rwkv": {"vocab_size": 97, "hidden_size": 24, "num_hidden_layers": 2, "rescale_every": 1},
+    "switch_transformers": {
+        **_T5,
+        **{"num_decoder_layers": 2, "num_experts": 4},
+        **{"num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1},
+    },
+    "xlnet": {"vocab_size": 97, "d_model": 24, "n_layer": 2, "n_head": 3, "d_inner": 40},
+}
+"""Families that are not in ``TINY``."""
+
 DISTINCT = tuple(family for family in TINY if family not in ("xlm-roberta", "camembert"))
 """The families, without two whose code is a copy of RoBERTa's."""
 
@@ -135,14 +193,43 @@ def config_of(family: str) -> transformers.PreTrainedConfig:
     return transformers.AutoConfig.for_model(family, **TINY[family])
 
 
-@cache
-def architecture_of(family: str, task: str = "base") -> Architecture:
-    """Return the tiny model of a family with a head, with its graphs and formulas."""
-    from tests.core.formulas.flow_models import traced  # which imports TINY
+def architecture_of(family: str, task: str = "base", **changes: Any) -> Architecture:
+    """Return a small model of a family with its flows and formulas."""
+    from tests.core.graph.readers import meta_model  # imports TINY
 
-    return traced(family, task)
+    return _explained(meta_model(family, task, **changes))
+
+
+@cache
+def _explained(model: Any) -> Architecture:
+    from tests.core.graph.readers import LENGTHS
+
+    flows = FlowReader(model.trace, model.architecture).flows(LENGTHS)
+    return with_formulas(replace(model.architecture, flows=flows))
 
 
 def all_architectures() -> dict[str, Architecture]:
     """Return every family, and each kind of head once."""
     return {name: architecture_of(*name.split()) for name in MODELS}
+
+
+def node_at(architecture: Architecture, path: str) -> ModuleNode:
+    node = architecture.module(path)
+    assert node is not None
+    return node
+
+
+def formula_at(architecture: Architecture, path: str) -> Formula:
+    formula = formula_of(node_at(architecture, path), architecture)
+    assert formula is not None
+    return formula
+
+
+def maths_of(node: ModuleNode, architecture: Architecture) -> str | None:
+    """Return the lines of a module's formula as an architecture has them."""
+    formula = formula_of(node, architecture)
+    return None if formula is None else " \\ ".join(formula.maths)
+
+
+def values(formula: Formula) -> dict[str, str | None]:
+    return {term.symbol: term.value for term in formula.terms}

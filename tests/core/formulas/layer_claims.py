@@ -1,130 +1,114 @@
-"""What notes on layers, norms, stacks and networks claim."""
+"""What notes on layers, norms, feed-forward networks and convolutions claim."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.schema.modules import ModuleNode
-from tests.core.formulas.claims import claims, is_normal, module_of, output_of, tensor_of
-from tests.core.formulas.note_cases import Case
+from tests.core.formulas.claims import Note, claim, claims, is_normal
+from tests.core.formulas.note_cases import TOKENS
 
-Groups = tuple[str, ...]
+DOWN = ("down_proj.weight", "wo.weight", "Wo.weight")
+ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "(SwiGLU)": nn.functional.silu,
+    "(GEGLU)": nn.functional.gelu,
+}
 
-
-@claims(r"Post-norm: .*")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    return is_normal(output_of(case, node)[1])
-
-
-@claims(r"Pre-norm: .*")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    # Not even their means are 0, by a little.
-    return bool((output_of(case, node)[1].mean(-1).abs() > 2e-6).any())
-
-
-@claims(
-    r"The first layer has no norm before its attention because the embeddings end with one\. .*"
+claim(lambda it: is_normal(it.output), r"Post-norm: .*")
+claim(
+    # Not even the means are 0.
+    lambda it: bool((it.output.mean(-1).abs() > 2e-6).any()),
+    r"Pre-norm: .*",
 )
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    taken, _ = output_of(case, node)
-    return isinstance(module_of(case, node).attn_norm, nn.Identity) and is_normal(taken)
-
-
-@claims(r"Input and output have the same shape, \[S, (\d+)\], so layers can be stacked")
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    taken, given = output_of(case, node)
-    return taken.shape == given.shape and given.shape[-1] == int(groups[0])
+claim(
+    lambda it: isinstance(it.module.attn_norm, nn.Identity) and is_normal(it.input),
+    r"The first layer has no norm before its attention because the embeddings end with one\. .*",
+)
+claim(
+    lambda it: it.input.shape == it.output.shape and it.output.shape[-1:] == it.numbers,
+    r"Input and output have the same shape, \[S, (\d+)\], so layers can be stacked",
+)
+claim(
+    lambda it: it.input.shape == it.output.shape,
+    r"All hidden states have the same shape, so each layer refines the same vectors",
+)
 
 
 @claims(r"The residual is added by the enclosing layer, not here")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    module, taken = module_of(case, node), output_of(case, node)[0]
+def _(it: Note) -> bool:
     names = ("lin2", "c_proj", "wo", "fc2", "down_proj", "Wo")
-    last = next(part for name, part in module.named_children() if name in names)
+    last = next(part for name, part in it.module.named_children() if name in names)
     kept = [tensor.clone() for tensor in last.parameters()]
     with torch.no_grad():
         for tensor in last.parameters():
             tensor.zero_()
-        nothing = not module(taken).any()
+        is_zero = not it.module(it.input).any()
         for tensor, old in zip(last.parameters(), kept, strict=True):
             tensor.copy_(old)
-    return nothing
+    return is_zero
 
 
-@claims(r"Each of the (\d+) features has its own γ( and β)?, .* ([\d,]+) parameters, .*")
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    module = module_of(case, node)
-    counted = sum(tensor.numel() for tensor in module.parameters())
-    shifted = getattr(module, "bias", None) is not None
-    return (module.weight.numel(), counted, shifted) == (
-        int(groups[0]),
-        int(groups[2].replace(",", "")),
-        bool(groups[1]),
-    )
+claim(
+    lambda it: (
+        (it.module.weight.numel(), sum(tensor.numel() for tensor in it.module.parameters()))
+        == it.numbers
+        and (getattr(it.module, "bias", None) is not None) is bool(it.groups[1])
+    ),
+    r"Each of the (\d+) features has its own γ( and β)?, .* ([\d,]+) parameters, .*",
+)
 
 
 @claims(r"The variance is the population variance: the sum of squares is divided by (\d+), .*")
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    module, width = module_of(case, node), int(groups[0])
+def _(it: Note) -> bool:
+    (width,) = it.numbers
     x = torch.randn(1, 3, width)
-    is_turned = case.family == "squeezebert" and "encoder" in node.path  # it takes [B, D, S]
-    y = module(x.transpose(1, 2)).transpose(1, 2) if is_turned else module(x)
-    epsilon = getattr(module, "eps", None) or module.variance_epsilon
-    variance = ((x - x.mean(-1, keepdim=True)) ** 2).sum(-1, keepdim=True) / width
-    right = (x - x.mean(-1, keepdim=True)) / (variance + epsilon).sqrt()
-    return torch.allclose(y, right, atol=1e-5)
+    is_transposed = it.case.family == "squeezebert" and "encoder" in it.node.path  # [B, D, S]
+    y = it.module(x.transpose(1, 2)).transpose(1, 2) if is_transposed else it.module(x)
+    epsilon = getattr(it.module, "eps", None) or it.module.variance_epsilon
+    deviations = x - x.mean(-1, keepdim=True)
+    variance = (deviations**2).sum(-1, keepdim=True) / width
+    return torch.allclose(y, deviations / (variance + epsilon).sqrt(), atol=1e-5)
 
 
 @claims(r"It is layer normalisation without its two shifts: .* about √(\d+)")
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    module, width = module_of(case, node), int(groups[0])
-    y = module(torch.randn(1, 3, width))[0]
-    return bool(((y.norm(dim=-1) - math.sqrt(width)).abs() < 0.01 * width).all())
+def _(it: Note) -> bool:
+    (width,) = it.numbers
+    lengths = it.module(torch.randn(1, 3, width))[0].norm(dim=-1)
+    return bool(((lengths - math.sqrt(width)).abs() < 0.01 * width).all())
 
 
-@claims(r"All positions share the same ([\d,]+) learnt parameters: .* would have ([\d,]+)")
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    held, other = (int(group.replace(",", "")) for group in groups)
-    width = module_of(case, node).weight.numel()
-    layer_norm = nn.LayerNorm(width)
-    return (held, other) == (width, sum(t.numel() for t in layer_norm.parameters()))
+claim(
+    lambda it: it.numbers == (it.module.weight.numel(), 2 * it.module.weight.numel()),
+    r"All positions share the same ([\d,]+) learnt parameters: .* would have ([\d,]+)",
+)
 
 
 @claims(r"The scale is 1 \+ γ: .* weights of 0, the initial values, scale by 1")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    module = module_of(case, node)
-    x = torch.randn(1, 2, module.weight.numel())
-    rms = x / (x.pow(2).mean(-1, keepdim=True) + module.eps).sqrt()
-    return not module.weight.any() and torch.allclose(module(x), rms, atol=1e-5)
+def _(it: Note) -> bool:
+    x = torch.randn(1, 2, it.module.weight.numel())
+    rms = x / (x.pow(2).mean(-1, keepdim=True) + it.module.eps).sqrt()
+    return not it.module.weight.any() and torch.allclose(it.module(x), rms, atol=1e-5)
 
 
 @claims(
     r"A gated network( \(\w+\))?: (?:W_)?G determines how much of each of the (\d+) features of .*"
 )
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    module = module_of(case, node)
-    act = next(getattr(module, name) for name in ("act_fn", "act") if hasattr(module, name))
-    x = torch.linspace(-3, 3, 50)
-    known: dict[str, Callable[[Tensor], Tensor]] = {
-        "(SwiGLU)": nn.functional.silu,
-        "(GEGLU)": nn.functional.gelu,
-    }
-    named = known.get((groups[0] or "").strip())
-    close = [
-        torch.allclose(act(x), f(x), atol=2e-3) for f in (nn.functional.silu, nn.functional.gelu)
-    ]
-    if named is None:
-        return not any(close)
-    down = tensor_of(case, node, "down_proj.weight", "wo.weight", "Wo.weight")
+def _(it: Note) -> bool:
+    act = next(getattr(it.module, name) for name in ("act_fn", "act") if hasattr(it.module, name))
+    x, down = torch.linspace(-3, 3, 50), it.tensor(*DOWN)
+    name = (it.groups[0] or "").strip()
+    if name not in ACTIVATIONS:
+        known = ACTIVATIONS.values()
+        return not any(torch.allclose(act(x), function(x), atol=2e-3) for function in known)
     assert down is not None
-    return torch.allclose(act(x), named(x), atol=2e-3) and down.shape[1] == int(groups[1])
+    is_named = torch.allclose(act(x), ACTIVATIONS[name](x), atol=2e-3)
+    return is_named and down.shape[1] == it.numbers[0]
 
 
 @claims(r"It has three matrices where a plain network has two, so models use a smaller .*")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    down = tensor_of(case, node, "down_proj.weight", "wo.weight", "Wo.weight")
+def _(it: Note) -> bool:
+    down = it.tensor(*DOWN)
     assert down is not None
     return down.shape[1] < 4 * down.shape[0]
 
@@ -132,71 +116,40 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
 @claims(
     r"The tensor Wi\.weight holds both: rows 0 to (\d+) compute G, rows (\d+) to (\d+) compute U"
 )
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    module = module_of(case, node)
-    last, first, end = map(int, groups)
-    x = torch.randn(1, 24)
+def _(it: Note) -> bool:
+    last, first, end = it.numbers
+    module, x = it.module, torch.randn(1, 24)
     gate, up = module.Wi.weight[: last + 1], module.Wi.weight[first : end + 1]
     return torch.allclose(module(x), module.Wo(module.act(x @ gate.T) * (x @ up.T)), atol=1e-5)
 
 
-@claims(r"There are (\d+) hidden states: state 0 is the input, state (\d+) .* last layer; (.*)")
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    module = module_of(case, node)
-    name = "layer" if hasattr(module, "layer") else "layers"
-    last = len(getattr(module, name)) - 1
-    states = case.hidden_states(node.path)
-    layer = output_of(case, case.node(f"{node.path}.{name}.{last}".lstrip(".")))[1]
-    whole = output_of(case, node)[1]
-    found = [torch.equal(states[-1], one.reshape(states[-1].shape)) for one in (layer, whole)]
-    words = {
-        "nothing follows it": [True, True],
-        "the final layer norm is included": [False, True],
-        f"the final layer norm, after layer {last}, is not included": [True, False],
-    }
-    return (int(groups[0]), int(groups[1])) == (len(states), last + 1) and words[groups[2]] == found
-
-
-@claims(r"All hidden states have the same shape, so each layer refines the same vectors")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    taken, given = output_of(case, node)
-    return taken.shape == given.shape
+@claims(r"Convolutions need the features .* \[(\d+), S\], those of the stack \[S, (\d+)\]")
+def _(it: Note) -> bool:
+    width = it.config.hidden_size
+    shapes = {call.first_output.shape for call in it.case.calls(f"{it.node.path}.layers.0")}
+    return it.numbers == (width, width) and shapes <= {(1, width, TOKENS)}
 
 
 @claims(
-    r"The parameters are stored once per group .*: those of (\d+) groups? serve (\d+) applications?"
+    r"It is equivalent to a linear layer"
+    r"(?: with a block-diagonal matrix of (\d+) blocks: (\d+) times fewer weights and products)?"
 )
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    stored = list(module_of(case, node).albert_layer_groups)
-    paths = [f"{node.path}.albert_layer_groups.{group}" for group in range(len(stored))]
-    calls = [call for path in paths for call in case.calls(path)]
-    return (len(stored), len(calls)) == tuple(map(int, groups))
-
-
-@claims(r"Every application of the group uses the same parameters")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    return node.path.count("albert_layer_groups") == 1
-
-
-@claims(r"The narrow embedding also saves parameters: the vocabulary table is only (\d+) wide")
-def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
-    config = case.model.config
-    wide = {"embedding_size": config.hidden_size}
-    embedding = case.model.get_submodule(case.base).embeddings.word_embeddings
-    without_mapping = config.hidden_size * (config.hidden_size + 1)
-    return bool(embedding.embedding_dim == int(groups[0])) and (
-        case.parameters_with() < case.parameters_with(**wide) - without_mapping
+def _(it: Note) -> bool:
+    module = it.module
+    if {*it.numbers} not in (set(), {module.groups}):
+        return False
+    vectors = torch.randn(1, module.in_channels, 4)
+    parts = vectors.transpose(1, 2).chunk(module.groups, -1)
+    blocks = module.weight[..., 0].chunk(module.groups)
+    products = [part @ block.T for part, block in zip(parts, blocks, strict=True)]
+    expected = torch.cat(products, -1) + module.bias
+    weights = module.weight.numel() * module.groups
+    return weights == module.out_channels * module.in_channels and torch.allclose(
+        module(vectors), expected.transpose(1, 2), atol=1e-5
     )
 
 
-@claims(r"The layers are pre-norm, so a final norm (?:\((\w+)\) )?follows the last one")
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    module = module_of(case, node)
-    names = (groups[0],) if groups[0] else ("final_layer_norm", "norm", "layer_norm", "final_norm")
-    return any(hasattr(module, name) for name in names)
-
-
-@claims(r"PyTorch adds a final layer norm after each stack, which the paper does not have")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    module = module_of(case, node)
-    return all(isinstance(part.norm, nn.LayerNorm) for part in (module.encoder, module.decoder))
+claim(
+    lambda it: it.numbers == (it.module.groups,),
+    r"The features are divided into (\d+) groups; .*",
+)

@@ -1,188 +1,115 @@
-"""What notes on buckets of distances, tables, whole models and heads claim."""
-
-import math
-import re
-from typing import Any
+"""What notes on stacks, models and heads claim."""
 
 import torch
-from torch import Tensor, nn
-from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
+from torch import nn
 
-from bertviewer.core.schema.modules import ModuleNode
-from tests.core.formulas.claims import claims, module_of, output_of, tensor_of
-from tests.core.formulas.note_cases import Case
-
-Groups = tuple[str, ...]
-FAR = 400
-BIAS = r"a bias on the scores, one number per head and distance bucket\.?(.*)"
-BACK = re.compile(
-    r" Here (?:all )?(\d+) buckets are for .* positions, from distance 0; the first (\d+) cover"
-)
-WAYS = re.compile(
-    r" Here (\d+) buckets are for earlier positions, from distance 0, and (\d+) for later ones, "
-    r"from distance 1; the first (\d+) and (\d+) of them, respectively, cover"
-)
-FURTHEST = re.compile(r"The others cover the distances up to (\d+) in logarithmic steps")
+from tests.core.formulas.claims import LAST, Note, claim, claims
 
 
-def buckets(case: Case, node: ModuleNode, distances: list[int]) -> list[int]:
-    """Return the bucket of each signed distance from a query to a key, as the model finds it."""
-    config, signed = case.model.config, torch.tensor([distances])
-    number = config.relative_attention_num_buckets
-    if case.family == "mpnet":
-        found: Tensor = MPNetEncoder.relative_position_bucket(signed)
-        return found[0].tolist()
-    module = module_of(case, node)
-    return module._relative_position_bucket(  # type: ignore[no-any-return]
-        signed,
-        bidirectional=not module.is_decoder,
-        num_buckets=number,
-        max_distance=config.relative_attention_max_distance,
-    )[0].tolist()
-
-
-def used(found: list[int]) -> tuple[int, int]:
-    """Return how many buckets are met, and how many of the first stand for one distance each."""
-    single = 0
-    while single < len(found) and found.count(found[single]) == 1:
-        single += 1
-    return len(set(found)), single
-
-
-@claims(r"(There are no position vectors): token order enters as " + BIAS,
-        r"(Token order enters as position vectors), in the embeddings, and as " + BIAS)  # fmt: skip
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    words, steps = groups
-    tables = [name for name, _ in case.model.named_parameters() if "position_embeddings" in name]
-    if bool(tables) is not words.startswith("Token order"):
-        return False
-    if not steps:
-        if case.family == "mpnet":  # its code reads 32 of the rows, whatever its table has
-            return bool(case.model.config.relative_attention_num_buckets != 32)
-        sides = 1 if module_of(case, node).is_decoder else 2
-        rows = int(case.model.config.relative_attention_num_buckets) // sides
-        return used(buckets(case, node, [-d for d in range(FAR)]))[0] < rows
-    furthest = FURTHEST.search(steps)
-    assert furthest is not None
-    far = int(furthest[1])
-    beyond = buckets(case, node, [-far, -far - 1, -FAR])
-    back = used(buckets(case, node, [-d for d in range(FAR)]))
-    ahead = used(buckets(case, node, list(range(1, FAR))))
-    words_of_ways = WAYS.match(steps) or BACK.match(steps)
-    assert words_of_ways is not None
-    said = [int(number) for number in words_of_ways.groups()]
-    if len(said) == 4:
-        return (
-            len(set(beyond)) == 1
-            and (back[0], ahead[0]) == (said[0], said[1])
-            and back[1] >= said[2]
-            and ahead[1] >= said[3]
-            and said[2] == said[3] + 1
-        )
-    return len(set(beyond)) == 1 and back[0] == said[0] and back[1] >= said[1] and ahead[0] == 1
-
-
-@claims(r"This module holds the table; all layers of the stack add the same bias",
-        r"The first layer’s attention holds the table; all layers of the stack add .*",
-        r"There are no position vectors: the first layer’s attention holds .*")  # fmt: skip
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    stack = node.path if "block" not in node.path else node.path[: node.path.index(".block")]
-    held = [
-        name
-        for name, _ in case.model.get_submodule(stack).named_parameters()
-        if name.endswith("relative_attention_bias.weight")
-    ]
-    return held == ["block.0.layer.0.SelfAttention.relative_attention_bias.weight"] and (
-        "position" not in " ".join(name for name, _ in case.model.named_parameters())
-    )
-
-
-@claims(r"The module “encoder” holds the table, relative_attention_bias; all layers .*",
-        r"The table relative_attention_bias, \[(\d+), (\d+)\], has a row for each distance "
-        r"bucket .*")  # fmt: skip
-def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
-    table = case.model.get_submodule(case.base).encoder.relative_attention_bias.weight
-    return not any(groups) or tuple(table.shape) == tuple(map(int, groups))
+@claims(r"There are (\d+) hidden states: state 0 is the input, state (\d+) .* last layer; (.*)")
+def _(it: Note) -> bool:
+    name = "layer" if hasattr(it.module, "layer") else "layers"
+    last = len(getattr(it.module, name)) - 1
+    states = it.case.hidden_states(it.node.path)
+    node = it.case.node(f"{it.node.path}.{name}.{last}".lstrip("."))
+    outputs = (Note(it.case, node, ()).output, it.output)  # of the last layer, and of the stack
+    equal = [torch.equal(states[-1], one.reshape(states[-1].shape)) for one in outputs]
+    described = {
+        "nothing follows it": [True, True],
+        "the final layer norm is included": [False, True],
+        f"the final layer norm, after layer {last}, is not included": [True, False],
+    }
+    return it.numbers == (len(states), last + 1) and described[it.groups[2]] == equal
 
 
 @claims(
-    r"Some layers attend to the whole sequence, the others to a window around each position; .*"
+    r"The parameters are stored once per group .*: those of (\d+) groups? serve (\d+) applications?"
 )
-def _(case: Case, _node: ModuleNode, _groups: Groups) -> bool:
-    layers = case.model.get_submodule(case.base).layers
-    return len({layer.attn.sliding_window is None for layer in layers}) == 2
+def _(it: Note) -> bool:
+    groups = len(it.module.albert_layer_groups)
+    paths = [f"{it.node.path}.albert_layer_groups.{group}" for group in range(groups)]
+    return it.numbers == (groups, sum(len(it.case.calls(path)) for path in paths))
 
 
-@claims(r"Encoder and decoder look up tokens in the same table, “shared”, \[(\d+), (\d+)\]: .*")
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    base = module_of(case, node)
-    table = base.shared.weight
-    return (
-        tuple(table.shape) == tuple(map(int, groups))
-        and base.encoder.embed_tokens.weight is table
-        and base.decoder.embed_tokens.weight is table
+claim(
+    lambda it: it.node.path.count("albert_layer_groups") == 1,
+    r"Every application of the group uses the same parameters",
+)
+
+
+@claims(r"The layers are pre-norm, so a final norm (?:\((\w+)\) )?follows the last one")
+def _(it: Note) -> bool:
+    usual = ("final_layer_norm", "norm", "layer_norm", "final_norm")
+    names = (it.groups[0],) if it.groups[0] else usual
+    return any(hasattr(it.module, name) for name in names)
+
+
+claim(
+    lambda it: all(
+        isinstance(part.norm, nn.LayerNorm) for part in (it.module.encoder, it.module.decoder)
+    ),
+    r"PyTorch adds a final layer norm after each stack, which the paper does not have",
+)
+claim(
+    lambda it: 0 in it.case.moved(it.case.base, LAST),
+    r"Only the first token is read\. Attention in every layer let it gather .*",
+)
+claim(
+    lambda it: 0 not in it.case.moved(it.case.base, LAST),
+    r"Only the first token is read\. In a decoder it attends to no other token, .*",
+)
+claim(
+    lambda it: LAST in it.case.moved("model.decoder", 0, side="decoder_"),
+    r"The decoder’s last token has attended to the whole sequence; .*",
+)
+
+
+@claims(r"The pooler reads only the first token \(\[CLS\] in BERT\)")
+def _(it: Note) -> bool:
+    rows = torch.randn(1, 4, it.module.config.hidden_size)
+    other = rows.clone()
+    other[0, 1:] += 1
+    # ALBERT's model passes only the first row to its pooler.
+    return isinstance(it.module.pooler, nn.Linear) or torch.equal(
+        it.module.pooler(rows), it.module.pooler(other)
     )
 
 
-@claims(r"The factor is 1 in this configuration: this is a plain lookup",
-        r"Every vector is multiplied by ([\d.]+)(, the square root of the embedding size (\d+))?"
-        r"(: the table is initialised with small values, and .* added to them)?")  # fmt: skip
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    module = module_of(case, node)
-    given = module(torch.tensor([[7]]))[0, 0]
-    factor = float(groups[0]) if groups else 1.0
-    width = module.weight.shape[1]
-    plain = torch.allclose(given, module.weight[7] * factor, rtol=1e-3)
-    if not groups or not plain:
-        return plain
-    root = groups[1] is None or (int(groups[2]) == width and abs(factor**2 - width) < 1e-2)
-    tables = [name for name, _ in case.model.named_parameters() if "position" in name]
-    return root and (groups[3] is None or (bool(tables) and module.weight.std().item() < 0.5))
-
-
-@claims(r"The token vectors are multiplied by √(\d+), .* before the position encodings .*")
-def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    module = module_of(case, node)
-    return int(groups[0]) == module.embedding.weight.shape[1] and has_factor(case, math.sqrt(24))
-
-
-def has_factor(case: Case, factor: float) -> bool:
-    """Tell whether a token's vector goes into the stack with this factor on it."""
-    seen: list[Any] = []
-    handle = case.model.transformer.encoder.register_forward_pre_hook(
-        lambda _m, args, kwargs: seen.append([*args, *kwargs.values()][0]), with_kwargs=True
-    )
-    case.run(token=30)
-    case.run(token=31)
-    handle.remove()
-    table = case.model.embedding.weight
-    moved = (seen[1] - seen[0])[0, 0]
-    return torch.allclose(moved, factor * (table[31] - table[30]), atol=1e-4)
-
-
-@claims(r"Masks are passed by the caller: without a target mask, the decoder also attends .*")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    module: nn.Transformer = module_of(case, node)
-    source, target = torch.randn(1, 4, 24), torch.randn(1, 4, 24)
-    other = target.clone()
-    other[0, 3] += 1
-    with torch.no_grad():
-        moved = module(source, target) - module(source, other)
-    return bool(moved[0, 0].abs().max() > 1e-5)
-
-
-@claims(r"Softmax over the classes converts the scores to probabilities")
-def _(case: Case, _node: ModuleNode, _groups: Groups) -> bool:
-    return bool(case.run().logits.shape[-1] > 1)
+claim(
+    lambda it: getattr(it.base, "pooler", None) is None,
+    *(r"This model has no pooler: .*", r"It replaces a pooler, which this model does not have"),
+    r"It belongs to the head: the base model has no pooler",
+)
+claim(
+    lambda it: it.case.run().logits.shape[-1] > 1,
+    r"Softmax over the classes converts the scores to probabilities",
+)
 
 
 @claims(r"Every token is scored from its own hidden state with the same weights")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    last = tensor_of(case, node, "classifier.weight", "score.weight")
+def _(it: Note) -> bool:
+    last = it.tensor("classifier.weight", "score.weight")
     assert last is not None
-    return output_of(case, node)[1].shape[-1] == last.shape[0]
+    return it.output.shape[-1] == last.shape[0]
 
 
-@claims(r"Source and target look up tokens in the same table")
-def _(case: Case, _node: ModuleNode, _groups: tuple[str, ...]) -> bool:
-    return sum(isinstance(module, nn.Embedding) for module in case.model.modules()) == 1
+claim(
+    lambda it: not it.case.calls(f"{it.node.path}.contact_head".strip(".")),
+    r"“contact_head” is not part of a normal forward pass",
+)
+claim(
+    lambda it: not it.case.calls(it.node.path),
+    r"It is called by predict_contacts and is not part of a normal forward pass",
+)
+
+
+@claims(r"Attention to and from end-of-sequence tokens is set to 0 first")
+def _(it: Note) -> bool:
+    layers, heads = it.config.num_hidden_layers, it.config.num_attention_heads
+    tokens = torch.full((1, 5), it.module.eos_idx + 1)
+    tokens[0, 3] = it.module.eos_idx
+    attention = torch.rand(1, layers, heads, 5, 5)
+    changed = attention.clone()
+    changed[..., 3, :] = changed[..., :, 3] = 7
+    is_equal = torch.equal(it.module(tokens, attention), it.module(tokens, changed))
+    return is_equal and layers * heads == it.module.in_features

@@ -1,4 +1,4 @@
-"""Tiny models in unusual configurations, for which each note has to be true."""
+"""Small models in usual and unusual configurations, for which each note has to be true."""
 
 import functools
 import inspect
@@ -16,39 +16,36 @@ from bertviewer.core.runs.recording import first_tensor
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.model_source import find_task
-from tests.core.formulas.flow_models import with_flows
 from tests.core.formulas.formula_models import DISTINCT, TINY, architecture_of
 
 TOKENS = 12
-"""So many tokens of each sequence are read."""
+"""The length of each sequence."""
 
 LENGTH_KEYS = 32
-"""So many positions have the models that count them."""
+"""The number of positions of models with a position table."""
 
 
 class Call(Struct, frozen=True):
-    """What a module took, by place and by name, and what it gave."""
+    """The positional and named arguments of one call, and its output."""
 
     arguments: list[Any]
     output: Any
 
     @property
-    def given(self) -> Tensor:
-        """The first tensor of the output."""
+    def first_output(self) -> Tensor:
         tensor = first_tensor(self.output)
         assert tensor is not None
         return tensor
 
     @property
-    def taken(self) -> Tensor:
-        """The first tensor among the arguments."""
+    def first_input(self) -> Tensor:
         tensor = first_tensor(self.arguments)
         assert tensor is not None
         return tensor
 
 
 class Case(Struct, frozen=True, dict=True):
-    """A family's tiny configuration with changes, and a head."""
+    """A small model of a family with changes of its configuration, and a task."""
 
     family: str
     changes: tuple[tuple[str, Any], ...] = ()
@@ -60,7 +57,7 @@ class Case(Struct, frozen=True, dict=True):
 
     @cached_property
     def values(self) -> dict[str, Any]:
-        """The configuration as a file would have it."""
+        """The configuration as in a file."""
         return {"model_type": self.family, **TINY[self.family], **dict(self.changes)}
 
     @cached_property
@@ -70,33 +67,31 @@ class Case(Struct, frozen=True, dict=True):
         config._attn_implementation = "eager"
         return build_random(config, find_task(self.task), "test").eval()
 
-    @cached_property
+    @property
     def architecture(self) -> Architecture:
-        """What is known of it."""
-        if not self.changes:
-            return architecture_of(self.family, self.task)
-        return with_flows(self.values, self.task)
+        """The structure with flows and formulas."""
+        return architecture_of(self.family, self.task, **dict(self.changes))
 
     def node(self, path: str) -> ModuleNode:
         """Return the module at a path."""
         return next(node for node in self.architecture.modules if node.path == path)
 
     def parameters_with(self, **changes: Any) -> int:
-        """Return how many parameters it has with a configuration that is changed further."""
+        """Return the number of parameters with further changes."""
         config = build_config({**self.values, **changes}, "test")
         model = build_on_meta(config, find_task(self.task), "test")
         return sum(parameter.numel() for parameter in set(model.parameters()))
 
     def moved(self, path: str, changed: int, *, side: str = "") -> set[int]:
-        """Return which rows of a module's output move when a token is changed.
+        """Return which rows of a module's output depend on a token.
 
         Args:
             path: the module; its output is [1, S, D].
-            changed: the token's position.
-            side: "decoder_" for the target's token.
+            changed: the position of the token.
+            side: "decoder_" for a token of the target.
         """
         before, after = (
-            self.calls(path, side=side, position=changed, token=token)[-1].given
+            self.calls(path, side=side, position=changed, token=token)[-1].first_output
             for token in (27, 31)
         )
         rows = (before - after).abs().amax(dim=-1)[0]
@@ -105,15 +100,15 @@ class Case(Struct, frozen=True, dict=True):
     def run(
         self, *, side: str = "", position: int = 0, token: int = 5, length: int = TOKENS
     ) -> Any:
-        """Run it on plain tokens, with another one at a position of one side."""
+        """Run the model, with a certain token at a position of one side."""
         with torch.no_grad():
             return self._run(side, position, token, length)
 
     def gradient(self, name: str, token: int) -> Tensor:
-        """Return what moves a parameter in training, with a token at the first position."""
+        """Return the gradient of a parameter, with a token at the first position."""
         output = first_tensor(self._run("", 0, token, TOKENS))
         assert output is not None
-        # An untrained row of zeros gives scores of 0, which are to move as well.
+        # Rows of zeros have scores of 0, which have a gradient as well.
         loss = (output - 1).square().sum()
         gradient: Tensor
         (gradient,) = torch.autograd.grad(loss, self.model.get_parameter(name))
@@ -138,32 +133,32 @@ class Case(Struct, frozen=True, dict=True):
         ids[f"{side}input_ids"][0, position] = token
         if getattr(config, "add_cross_attention", False):
             ids["encoder_hidden_states"] = torch.ones(1, 5, config.hidden_size)
-        # A cache would be a part of what is given.
-        caches = {"use_cache": False} if "use_cache" in self.values_of_forward else {}
+        # A cache would be part of the outputs.
+        caches = {"use_cache": False} if "use_cache" in self.forward_parameters else {}
         return self.model(**ids, **caches, **more)
 
     @property
-    def values_of_forward(self) -> Collection[str]:
-        """What its forward takes."""
+    def forward_parameters(self) -> Collection[str]:
+        """The parameters of the model's forward."""
         return inspect.signature(self.model.forward).parameters
 
     @property
     def base(self) -> str:
-        """The path of the base model."""
+        """The path of the model without its head."""
         return "" if self.task == "base" else self.model.base_model_prefix
 
     def calls(self, path: str, *, side: str = "", position: int = 0, token: int = 5) -> list[Call]:
-        """Return what a module took and gave in such a run, each time that it was called."""
+        """Return the calls of a module in such a run."""
         key = side, position, token
         if key not in self._runs:
-            self._runs[key] = self.watched(side, position, token)
+            self._runs[key] = self.recorded(side, position, token)
         return self._runs[key].get(path, [])
 
     @cached_property
     def _runs(self) -> dict[tuple[str, int, int], dict[str, list[Call]]]:
         return {}
 
-    def watched(self, side: str, position: int, token: int) -> dict[str, list[Call]]:
+    def recorded(self, side: str, position: int, token: int) -> dict[str, list[Call]]:
         found: dict[str, list[Call]] = {}
         paths = {module: path for path, module in self.model.named_modules()}
 
@@ -175,7 +170,7 @@ class Case(Struct, frozen=True, dict=True):
 
             return functools.wraps(forward)(call)
 
-        # Not hooks: SqueezeBERT calls its layers' forward() as it is.
+        # Not hooks: SqueezeBERT calls its layers' forward() directly.
         for part in paths:
             part.forward = noted(part, part.forward)
         try:

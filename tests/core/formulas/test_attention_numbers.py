@@ -1,4 +1,4 @@
-"""What the formula of an attention module says, evaluated, is what the module computes."""
+"""Formulas of attention modules, evaluated as Python, give what the modules compute."""
 
 import contextlib
 import math
@@ -12,8 +12,7 @@ from torch import Tensor
 
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
-from tests.core.formulas.flow_models import with_flows
-from tests.core.formulas.found_formulas import formula_at
+from tests.core.formulas.formula_models import architecture_of, formula_at
 
 S, BASE = 7, 10000.0
 CAUSAL = torch.full((S, S), -torch.inf, dtype=torch.float64).triu(1)
@@ -69,11 +68,11 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 class Symbols:
-    """The symbols of one attention, as its text defines them."""
+    """The values of the symbols of one attention, as its formula and notes define them."""
 
     def __init__(self, family: str, path: str, values: dict[str, Any]) -> None:
         self.path = path
-        self.architecture = with_flows({**values, "model_type": family})
+        self.architecture = architecture_of(family, **values)
         self.formula: Formula = formula_at(self.architecture, self.path)
         self.notes = " ".join(self.formula.notes)
         config = transformers.AutoConfig.for_model(family, **values)
@@ -84,7 +83,7 @@ class Symbols:
             for parameter in self.model.parameters():
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) / 3)
         self.module: Any = self.model.get_submodule(self.path)
-        self.taken: dict[str, Any] = {}
+        self.tensors: dict[str, Any] = {}
         self.module.register_forward_hook(self._keep, with_kwargs=True)
         with torch.no_grad(), contextlib.suppress(StopIteration):
             self.model(input_ids=torch.arange(3, 3 + S)[None])
@@ -93,8 +92,8 @@ class Symbols:
         hidden = args[0] if args else kwargs.get("hidden_states")
         given = output[0] if isinstance(output, tuple) else output
         residual = args[1] if len(args) > 1 else kwargs.get("residual")
-        self.taken = {"X": hidden[0], "Y": given[0], "R": residual}
-        raise StopIteration  # what follows does not matter
+        self.tensors = {"X": hidden[0], "Y": given[0], "R": residual}
+        raise StopIteration  # the rest of the model is not needed
 
     def tensor(self, name: str) -> Tensor | None:
         return dict(self.module.named_parameters()).get(name)
@@ -107,7 +106,7 @@ class Symbols:
         return product if bias is None else product + bias
 
     def child(self, summary: str) -> str:
-        """Return the linear layer that is for something, by its own formula."""
+        """Return the name of the linear layer whose formula has this summary."""
         for node in self.architecture.children(self.path):
             formula = formula_of(node, self.architecture)
             if formula is not None and formula.summary.startswith(summary):
@@ -124,8 +123,8 @@ class Symbols:
         return next(t.value or "" for t in self.formula.terms if t.symbol == symbol)
 
     def projected(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return Q, K and V from the weights, where the notes say that they are."""
-        x, size = self.taken["X"], self.size
+        """Return Q, K and V from the weights that the notes name."""
+        x, size = self.tensors["X"], self.size
         stacked = re.search(r"(\w+)\.weight (?:stacks|holds) the weights of ([a-z, ]+)", self.notes)
         heads = re.search(r"(\w+)\.weight stacks the heads, (\d+) rows each: the first", self.notes)
         queries = re.search(r"(\w+)\.weight stacks the (\d+) query heads, \d+ rows", self.notes)
@@ -154,19 +153,19 @@ class Symbols:
         return tuple(getattr(self.module, name) for name in (named[1], named[2] or named[1]))
 
     def rotated(self, x: Tensor) -> Tensor:
-        some = re.search(r"Only (\d+) of the", self.notes)
-        count = int(some[1]) if some else x.shape[-1]
-        turned, rest = x[:, :count], x[:, count:]
+        partial = re.search(r"Only (\d+) of the", self.notes)
+        count = int(partial[1]) if partial else x.shape[-1]
+        pairs, rest = x[:, :count], x[:, count:]
         steps = torch.arange(0, count, 2, dtype=torch.float64) / count
         angle = torch.arange(S)[:, None] * BASE**-steps
         cos, sin = angle.cos(), angle.sin()
         if "(x)_(2i)" in " ".join(self.formula.maths):
-            one, two = turned[:, 0::2], turned[:, 1::2]
-            turned = torch.stack([one * cos - two * sin, two * cos + one * sin], -1).flatten(1)
+            one, two = pairs[:, 0::2], pairs[:, 1::2]
+            pairs = torch.stack([one * cos - two * sin, two * cos + one * sin], -1).flatten(1)
         else:
-            one, two = turned.chunk(2, dim=-1)
-            turned = torch.cat([one * cos - two * sin, two * cos + one * sin], dim=-1)
-        return torch.cat([turned, rest], dim=-1)
+            one, two = pairs.chunk(2, dim=-1)
+            pairs = torch.cat([one * cos - two * sin, two * cos + one * sin], dim=-1)
+        return torch.cat([pairs, rest], dim=-1)
 
     def mask(self) -> Tensor:
         is_causal = "all later positions" in self.meaning("M")
@@ -186,7 +185,7 @@ def python_of(maths: str) -> str:
 
 
 def evaluated(symbols: Symbols) -> Tensor:
-    """Return Y, from the lines of the formula and the places that its notes name."""
+    """Return Y, from the lines of the formula and the weights that its notes name."""
     lines = [part.strip() for line in symbols.formula.maths for part in line.split(", quad ")]
     named = {line.split(" = ")[0]: line.split(" = ", 1)[1] for line in lines if " = " in line}
     row = next(
@@ -236,18 +235,18 @@ def evaluated(symbols: Symbols) -> Tensor:
     last = symbols.formula.maths[-1] if "O" in symbols.formula.maths[-1] else ""
     last = next((line for line in symbols.formula.maths if line.startswith("limits(Y)")), last)
     if "= R + O" in last:
-        projected = projected + symbols.taken["R"][0]
+        projected = projected + symbols.tensors["R"][0]
     if 'op("LayerNorm")(X + O' in last:
-        projected = symbols.module.LayerNorm(symbols.taken["X"] + projected)
+        projected = symbols.module.LayerNorm(symbols.tensors["X"] + projected)
     return projected
 
 
 @pytest.mark.parametrize("family", CASES)
-def test_the_formula_computes_what_the_module_does(family: str) -> None:
+def test_the_formula_gives_the_modules_output(family: str) -> None:
     symbols = Symbols(family, *CASES[family])
     with torch.no_grad():
         torch.testing.assert_close(
-            evaluated(symbols), symbols.taken["Y"].view(S, -1), rtol=0.0, atol=1e-5
+            evaluated(symbols), symbols.tensors["Y"].view(S, -1), rtol=0.0, atol=1e-5
         )
 
 
@@ -258,9 +257,9 @@ LATENT = {
 
 
 @pytest.mark.parametrize("family", ["deepseek_v3", "minicpm3"])
-def test_latent_attention_computes_what_the_module_does(family: str) -> None:
+def test_the_formula_of_latent_attention(family: str) -> None:
     symbols = Symbols(family, "layers.0.self_attn", LATENT)
-    module, x = symbols.module, symbols.taken["X"]
+    module, x = symbols.module, symbols.tensors["X"]
     names = dict(re.findall(r"(\w+)\.weight (stacks|has)", symbols.notes))
     up, down = (next(n for n, word in names.items() if word == w) for w in ("stacks", "has"))
     count, plain, rotated = 4, 6, 4
@@ -270,16 +269,14 @@ def test_latent_attention_computes_what_the_module_does(family: str) -> None:
         both = symbols.linear(up, module.kv_a_layernorm(latent))
         heads = []
         for head in range(count):
-            own, turned = torch.split(
-                query[:, head * 10 : head * 10 + 10], [plain, rotated], dim=-1
-            )
+            own, pairs = torch.split(query[:, head * 10 : head * 10 + 10], [plain, rotated], dim=-1)
             keys, values = torch.split(both[:, head * 11 : head * 11 + 11], [plain, 5], dim=-1)
-            left = torch.cat([own, symbols.rotated(turned)], dim=-1)
+            left = torch.cat([own, symbols.rotated(pairs)], dim=-1)
             right = torch.cat([keys, symbols.rotated(key)], dim=-1)
             scores = left @ right.T / math.sqrt(plain + rotated) + CAUSAL
             heads.append(torch.softmax(scores, dim=-1) @ values)
         joined = symbols.linear(symbols.child("Mixes the heads"), torch.cat(heads, dim=-1))
-    torch.testing.assert_close(joined, symbols.taken["Y"], rtol=0.0, atol=1e-5)
+    torch.testing.assert_close(joined, symbols.tensors["Y"], rtol=0.0, atol=1e-5)
     assert symbols.formula.title == "Multi-head latent attention"
     assert symbols.value("d_k") == str(plain + rotated)
     assert f"{10 + rotated} numbers per position" in symbols.notes

@@ -8,12 +8,11 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from tests.core.checks.small_models import WITHOUT_FORMULAS
-from tests.core.formulas.formula_models import TINY
+from tests.core.formulas.formula_models import OTHERS, TINY
 from tests.core.walkthrough.small_walkthroughs import MORE, SMALL
 
 BERT = TINY["bert"]
-_OTHERS = {**SMALL, **MORE, **WITHOUT_FORMULAS, "rembert": BERT}
+_OTHERS = {**SMALL, **MORE, **OTHERS, "rembert": BERT}
 NARROW: dict[str, dict[str, Any]] = {
     **TINY,
     **{
@@ -28,7 +27,7 @@ NARROW: dict[str, dict[str, Any]] = {
 
 @contextmanager
 def counted_by_torch(model: nn.Module) -> Iterator[dict[str, int]]:
-    """Fill a dict with the FLOPs of each module that torch saw a product in."""
+    """Fill a dict with the FLOPs of each module, by path."""
     found: dict[str, int] = {}
     # Done in steps, attention is seen by torch's counter; the CPU's fused kernel hides it.
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:

@@ -1,4 +1,4 @@
-"""What a model is called with follows from its forward's names and its configuration."""
+"""The inputs of a model, from the parameters of its forward and its configuration."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -46,7 +46,7 @@ def shapes(inputs: ModelInputs) -> dict[str, tuple[int, ...]]:
     }
 
 
-def test_a_text_is_what_costs_are_derived_with() -> None:
+def test_inputs_of_a_text_model() -> None:
     model = built("bert")
     assert shapes(first(model)) == {
         "input_ids": (2, 16),
@@ -83,12 +83,12 @@ def test_sizes_follow_from_the_configuration(
     assert shapes(first(built(model_type))) == expected
 
 
-def test_another_size_of_images_is_followed() -> None:
+def test_size_of_images() -> None:
     model = built("vit", image_size=[32, 64], num_channels=1)
     assert shapes(first(model)) == {"pixel_values": (2, 1, 32, 64)}
 
 
-def test_a_text_has_as_many_tokens_for_an_image_as_the_model_makes_of_it() -> None:
+def test_a_text_has_one_token_for_each_patch_of_an_image() -> None:
     model = built("llava", image_token_index=7)
     inputs = first(model)
     ids = inputs.arguments["input_ids"]
@@ -97,39 +97,42 @@ def test_a_text_has_as_many_tokens_for_an_image_as_the_model_makes_of_it() -> No
     assert ids.shape == inputs.arguments["attention_mask"].shape == (2, 16 + 24 * 24)
 
 
-def test_plain_tokens_mean_nothing_special() -> None:
+def test_tokens_are_not_special_tokens() -> None:
     model = built("bert", pad_token_id=0, bos_token_id=1, eos_token_id=[2, 3])
     assert first(model).arguments["input_ids"].unique().tolist() == [4]
 
 
+@pytest.mark.parametrize(("end", "last"), [(96, 96), (97, 0), (98, 0)])
+def test_an_end_token_outside_of_the_vocabulary_is_not_used(end: int, last: int) -> None:
+    model = built("llama", vocab_size=97, bos_token_id=1, eos_token_id=end, pad_token_id=2)
+    assert first(model).arguments["input_ids"][:, -1].tolist() == [last, last]
+
+
 @pytest.mark.parametrize("model_type", ["vit", "whisper", "patchtst"])
-def test_costs_are_told_that_a_model_reads_no_text(model_type: str) -> None:
+def test_a_model_that_does_not_read_text_is_refused(model_type: str) -> None:
     with pytest.raises(ValueError, match="does not read text"):
         text_inputs(built(model_type), LENGTHS)
 
 
-def test_what_cannot_be_made_is_named() -> None:
+def test_an_unknown_input_is_named() -> None:
     with pytest.raises(ValueError, match="values are known for inference_session"):
         next(input_choices(built("sam2_video"), LENGTHS))
 
 
-def test_the_same_numbers_come_each_time() -> None:
-    model = built("vit")
-    one, other = first(model), first(model)
-    assert torch.equal(one.arguments["pixel_values"], other.arguments["pixel_values"])
-    assert one.arguments["pixel_values"].std() > 0
-
-
-def test_a_model_that_writes_into_its_inputs_changes_no_other_ones() -> None:
+def test_random_inputs_are_equal_and_independent() -> None:
     model = built("vit")
     choices = input_choices(model, LENGTHS)
-    one, other = next(choices), next(choices)
-    one.arguments["pixel_values"].zero_()
-    assert other.arguments["pixel_values"].std() > 0
+    one, other = (next(choices).arguments["pixel_values"] for _ in range(2))
+    assert one.std() > 0
+    again = first(model).arguments["pixel_values"]
+    assert torch.equal(one, again)
+    one.zero_()  # as a model may do
+    assert other.std() > 0
+    assert again.std() > 0
     assert first(model).arguments["pixel_values"].std() > 0
 
 
-def test_on_the_meta_device_the_values_lie_beside() -> None:
+def test_inputs_on_the_meta_device_come_with_their_values() -> None:
     ids = torch.tensor([[1, 2]])
     rows = [torch.ones(3)]
     moved = ModelInputs({"ids": ids, "rows": rows, "use_cache": False}, ()).on_meta()
@@ -139,7 +142,7 @@ def test_on_the_meta_device_the_values_lie_beside() -> None:
     assert [value.tolist() for _, value in moved.known] == [[[1, 2]], [1.0, 1.0, 1.0]]
 
 
-def test_a_part_says_more_of_its_own_input_than_the_whole() -> None:
+def test_a_sub_configuration_has_priority_for_its_input() -> None:
     config = transformers.CLIPConfig(vision_config={"patch_size": 8, "image_size": 40})
     config.patch_size = 3
     assert number(config, ("patch_size",)) == 3
@@ -157,18 +160,18 @@ def test_a_part_says_more_of_its_own_input_than_the_whole() -> None:
         ("large", (5, 5)),
     ],
 )
-def test_a_rectangle_is_given_in_many_ways(size: Any, expected: tuple[int, int]) -> None:
+def test_height_and_width(size: Any, expected: tuple[int, int]) -> None:
     config = transformers.PretrainedConfig(image_size=size)
     assert height_and_width(config, ("image_size",), default=5) == expected
 
 
-def test_ids_with_a_meaning_are_found_in_all_parts() -> None:
+def test_special_token_ids_of_sub_configurations() -> None:
     config = transformers.LlavaConfig(image_token_index=9, text_config={"model_type": "llama"})
     config.text_config.eos_token_id = [11, 12]
     assert {9, 11, 12} <= special_token_ids(config)
 
 
-def test_large_inputs_take_no_memory_of_their_own() -> None:
+def test_large_inputs_share_memory() -> None:
     pixels, mask = random(1, 3, 50_000, 50_000), ones(1, 50_000, 50_000)
     assert pixels.shape == (1, 3, 50_000, 50_000)
     assert pixels.untyped_storage().nbytes() == LARGE * 4

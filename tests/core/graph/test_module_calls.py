@@ -15,7 +15,7 @@ class Pair(NamedTuple):
     b: str
 
 
-def test_tensors_are_found_in_all_that_is_mapped() -> None:
+def test_tensors_in_nested_containers() -> None:
     first, second, third = torch.ones(1), torch.ones(2), torch.ones(3)
     held = (UserDict(x=first), [None, 3, Pair(second, "text")], {"y": {"z": third}})
     assert [len(tensor) for tensor in tensors_in(held)] == [1, 2, 3]
@@ -23,7 +23,7 @@ def test_tensors_are_found_in_all_that_is_mapped() -> None:
     assert tensors_in(7) == []
 
 
-def test_a_module_with_hooks_is_observed_as_its_hooks_change_it() -> None:
+def test_a_module_with_hooks_is_observed() -> None:
     seen: list[tuple[float, float]] = []
 
     class Halving(nn.Module):

@@ -8,7 +8,7 @@ from bertviewer.core.building.backend import torch
 from bertviewer.core.graph.products import Dimensions, ProductMode, is_product, product_dimensions
 
 
-def test_what_torch_does_not_count_is_a_product_nevertheless() -> None:
+def test_products_that_torch_does_not_count() -> None:
     aten = torch.ops.aten
     assert is_product(aten.mkldnn_linear.default)
     assert is_product(aten._trilinear.default)
@@ -19,15 +19,15 @@ def test_what_torch_does_not_count_is_a_product_nevertheless() -> None:
     assert not is_product(aten._thnn_fused_lstm_cell.default)
 
 
-def test_linear_layers_in_one_step() -> None:
+def test_dimensions_of_a_linear_layer() -> None:
     x, weight = torch.ones(2, 7, 5), torch.ones(3, 5)
     linear = torch.ops.aten.linear.default
     assert product_dimensions(linear, (x, weight), x @ weight.T) == (2, 7, 5, 3)
     assert product_dimensions(torch.ops.aten.add.Tensor, (x, x), x) is None
 
 
-class AtOnce(nn.Module):
-    """What torch could do at once."""
+class FusedModel(nn.Module):
+    """Layers that torch may run in one fused kernel."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,9 +40,9 @@ class AtOnce(nn.Module):
         return y
 
 
-def test_torch_does_no_encoder_layer_and_no_attention_at_once() -> None:
-    # It would in evaluation, for an even number of heads, and nothing could be seen in it.
-    model = AtOnce().eval()
+def test_fused_encoder_layers_are_disabled() -> None:
+    # torch would use them in eval mode, for an even number of heads.
+    model = FusedModel().eval()
     found: list[Dimensions] = []
     with torch.no_grad(), ProductMode(found.append):
         model(torch.randn(2, 5, 12))

@@ -1,4 +1,4 @@
-"""What a model does is noted operation by operation, whatever it does with its tensors."""
+"""Every operation of a forward pass is recorded, with the tensors that it reads and writes."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class Pair(nn.Module):
         return first + second, {"product": first * second * named["scales"][1]}
 
 
-def test_tensors_in_tuples_and_dictionaries_have_their_places_as_names() -> None:
+def test_tensors_in_containers_are_named_by_their_places() -> None:
     one = torch.ones(2)
     call = traced(Pair(), (one, one * 2), scales=[one * 3, one * 4]).calls[0]
     assert [name for name, _ in call.inputs] == ["pair.0", "pair.1", "scales.0", "scales.1"]
@@ -50,10 +50,9 @@ class Scaled(nn.Module):
         return self.used(states * self.scale + self.shift)
 
 
-def test_parameters_and_buffers_are_named_wherever_they_are_read() -> None:
+def test_parameters_and_buffers_are_named() -> None:
     trace = traced(Scaled(), torch.ones(2, 3))
-    names = {(value.kind, value.name) for value in trace.values if value.name}
-    assert names == {
+    assert {(value.kind, value.name) for value in trace.values if value.name} == {
         ("input", "states"),
         ("parameter", "scale"),
         ("buffer", "shift"),
@@ -61,10 +60,7 @@ def test_parameters_and_buffers_are_named_wherever_they_are_read() -> None:
         ("parameter", "used.bias"),
     }
     assert trace.values[operation(trace, "mul").reads[1]].name == "scale"
-
-
-def test_a_module_that_is_not_called_is_not_there() -> None:
-    assert set(traced(Scaled(), torch.ones(2, 3)).calls_of) == {"", "used"}
+    assert set(trace.calls_of) == {"", "used"}  # not the unused one
 
 
 class Twice(nn.Module):
@@ -76,7 +72,7 @@ class Twice(nn.Module):
         return self.layer(self.layer(states))
 
 
-def test_a_module_that_is_called_twice_has_two_calls() -> None:
+def test_calls_of_one_module_are_numbered() -> None:
     trace = traced(Twice(), torch.ones(2, 3))
     first, second = (trace.calls[number] for number in trace.calls_of["layer"])
     assert (first.number, second.number) == (0, 1)
@@ -93,7 +89,7 @@ class InPlace(nn.Module):
         return states.exp()
 
 
-def test_what_is_written_to_is_another_value_and_so_are_its_views() -> None:
+def test_a_write_makes_new_values_of_a_tensor_and_its_views() -> None:
     trace = traced(InPlace(), torch.ones(2, 3))
     made = operation(trace, "mul").results[0]
     added = dict(operation(trace, "add_").rewritten)
@@ -103,7 +99,21 @@ def test_what_is_written_to_is_another_value_and_so_are_its_views() -> None:
     assert operation(trace, "exp").reads == (written[added[made]],)
 
 
-class HandsOn(nn.Module):
+class TwoOutputs(nn.Module):
+    def forward(self, states: Tensor) -> Tensor:
+        values, places = states.new_empty(2), torch.empty(2, dtype=torch.long)
+        torch.max(states, 1, out=(values, places))
+        return values + places
+
+
+def test_an_operation_may_write_to_several_tensors() -> None:
+    trace = traced(TwoOutputs(), torch.ones(2, 3))
+    written = operation(trace, "max")
+    assert len(written.rewritten) == 2
+    assert set(operation(trace, "add").reads) == {new for _, new in written.rewritten}
+
+
+class ReturnsInput(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.nothing = nn.Identity()
@@ -112,14 +122,14 @@ class HandsOn(nn.Module):
         return self.nothing(states.contiguous()) + states
 
 
-def test_a_tensor_that_is_handed_on_is_the_modules_own() -> None:
-    trace = traced(HandsOn(), torch.ones(2, 3))
+def test_an_input_that_a_module_returns_is_a_new_value() -> None:
+    trace = traced(ReturnsInput(), torch.ones(2, 3))
     call = trace.calls[trace.calls_of["nothing"][0]]
     assert call.outputs[0][1] != call.inputs[0][1]
     assert operation(trace, "add").reads == (call.outputs[0][1], trace.calls[0].inputs[0][1])
 
 
-def test_a_cache_is_read_from_outside() -> None:
+def test_a_cache_comes_from_outside() -> None:
     config = transformers.GPT2Config(n_layer=2, n_head=2, n_embd=8, vocab_size=9)
     model = transformers.GPT2Model(config).eval()
     ids = torch.tensor([[1, 2, 3]])
@@ -129,8 +139,8 @@ def test_a_cache_is_read_from_outside() -> None:
     with torch.no_grad(), tracer.watching():
         model(ids[:, :1], past_key_values=cache, use_cache=True)
     trace = tracer.trace()
+    # Keys and values of three earlier tokens in both layers.
     shapes = [trace.values[number].shape for number in tracer.constants]
-    # Keys and values of both layers: three tokens that were there before.
     assert shapes.count((1, 2, 3, 4)) == 4
     joined = [it for it in trace.operations if it.function.endswith(".cat")]
     assert [trace.values[it.results[0]].shape for it in joined] == [(1, 2, 4, 4)] * 4
@@ -146,7 +156,20 @@ class Fails(nn.Module):
         return self.bad(self.good(states))
 
 
-def test_calls_that_ended_before_a_failure_are_whole() -> None:
+class Catches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Fails()
+        self.after = nn.Linear(3, 3)
+
+    def forward(self, states: Tensor) -> Any:
+        try:
+            self.inner(states)
+        except RuntimeError:
+            return self.after(states)
+
+
+def test_calls_that_ended_before_a_failure_are_complete() -> None:
     model = Fails()
     tracer = Tracer(model)
     with torch.no_grad(), pytest.raises(RuntimeError), tracer.watching():
@@ -156,3 +179,11 @@ def test_calls_that_ended_before_a_failure_are_whole() -> None:
     assert [call.path for call in trace.calls] == ["good"]
     assert trace.stopped == ("bad", "it does not fit")
     assert not any("forward" in vars(module) for module in model.modules())
+
+
+def test_calls_with_an_error_that_the_model_catches_are_omitted() -> None:
+    trace = traced(Catches(), torch.ones(2, 3))
+    assert [(call.path, call.above) for call in trace.calls] == [
+        *(("", None), ("inner.good", 0), ("after", 0))
+    ]
+    assert trace.calls[0].operations == range(2)

@@ -1,12 +1,11 @@
-"""Costs in numbers, and the text in which they are written."""
-
-from fractions import Fraction
+"""Costs as numbers, and as text where no formula is known."""
 
 import pytest
+from msgspec.structs import replace
 
-from bertviewer.core.expressions.evaluation import evaluate
-from bertviewer.core.expressions.polynomials import Polynomial, factored, total
+from bertviewer.core.schema.cost_texts import why_no_formula
 from bertviewer.core.schema.costs import Costs, ModuleCosts, weights_bytes
+from tests.core.opened import derived
 
 COSTS = Costs(
     symbols=(),
@@ -21,18 +20,20 @@ COSTS = Costs(
 VALUES = {"B": 2, "S": 3, "D": 4, "A": 2}
 
 
-def test_numbers_from_formulas() -> None:
+def test_numbers_of_formulas() -> None:
     assert COSTS.macs("", VALUES) == 6 * (16 + 12)
     assert COSTS.peak_elements(VALUES) == 2 * 9 * 2
     assert COSTS.peak_elements({**VALUES, "S": 1}) == 2 * 4
 
 
-def test_no_formula_no_number() -> None:
+def test_without_a_formula_there_is_no_number() -> None:
     assert COSTS.macs("odd", VALUES) is None
     assert COSTS.macs("never.called", VALUES) is None
     assert COSTS.macs("rope", {**VALUES, "A": 5}) is None
     assert COSTS.peak_elements({**VALUES, "G": 2}) is None
     assert Costs((), {}, ()).peak_elements(VALUES) is None
+    # The peak may be a moment whose formula has no value.
+    assert replace(COSTS, peak=("B*S*D", "B*S*D//A")).peak_elements({**VALUES, "A": 5}) is None
 
 
 @pytest.mark.parametrize(
@@ -48,26 +49,13 @@ def test_an_unknown_dtype() -> None:
         weights_bytes(7, "float8")
 
 
-def term(coefficient: Fraction | int, **powers: int) -> Polynomial:
-    return Polynomial.term(Fraction(coefficient), powers)
-
-
-@pytest.mark.parametrize(
-    ("terms", "text"),
-    [
-        ([term(2, N=1, B=1, S=2, D=1), term(4, N=1, B=1, S=1, D=2)], "N*B*S*(4*D**2 + 2*S*D)"),
-        ([term(1, B=1, S=1, D=2), term(1, B=1, D=2)], "B*S*D**2 + B*D**2"),
-        ([term(2, N=1, B=1, S=1, S_d=1, D=1)], "2*N*B*S*S_d*D"),
-        ([term(Fraction(1, 2), B=1, D=1), term(-3, B=1)], "B*(D//2 - 3)"),
-        ([term(Fraction(3, 2), B=1, S=1)], "3*B*S//2"),
-        ([term(2, B=1, S=1, D=1, A=-1)], "2*B*S*D//A"),
-        ([term(1, B=1, S=1)], "B*S"),
-        ([term(7)], "7"),
-        ([], "0"),
-    ],
-)
-def test_repetitions_stand_before_brackets(terms: list[Polynomial], text: str) -> None:
-    polynomial = total(terms)
-    assert factored(polynomial, ("N",)) == text
-    values = {"N": 3, "B": 2, "S": 5, "S_d": 7, "D": 8, "A": 4}
-    assert evaluate(text, values) == evaluate(str(polynomial), values)
+def test_without_a_formula_the_text_has_the_number_of_the_flow() -> None:
+    architecture = derived("bert-base-uncased", "masked-lm")
+    assert architecture.flows is not None
+    unknown = replace(architecture, costs=Costs((), {}, (), reason="it was not looked for"))
+    query = "bert.encoder.layer.3.attention.self.query"
+    assert why_no_formula(architecture, "") == ""
+    assert why_no_formula(unknown, query) == (
+        f"it was not looked for; its data flow has {16 * 768 * 768:,} for B = 1, S = 16"
+    )
+    assert why_no_formula(replace(unknown, flows=None), query) == "it was not looked for"

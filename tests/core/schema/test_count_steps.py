@@ -1,39 +1,28 @@
-"""A count in symbols, in numbers, and its result."""
-
-from pathlib import Path
+"""A parameter count in symbols, in numbers, and as a result."""
 
 import pytest
 from msgspec.structs import replace
 
 from bertviewer.core.expressions.symbols import Symbol
-from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.count_steps import CountTerm, count_steps, readable, steps_of
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.parsing import parse_source
+from tests.core.opened import derived, plain
 
 NODE = ModuleNode("", "Model", 0, 0, 0, 0, 1.0, None, {}, "0", None)
 
 
-def architecture(**values: int) -> Architecture:
-    symbols = tuple(Symbol(letter, letter.lower(), value, "") for letter, value in values.items())
-    return Architecture(SourceInfo("preset", "x", "base", "none"), {}, symbols, (NODE,), ())
-
-
-Lines = tuple[str, str, int]
-
-
-def steps(formula: str, parameters: int, **values: int) -> Lines | None:
-    """Return the three lines."""
+def lines_of(formula: str, parameters: int, **values: int) -> tuple[str, str, int] | None:
     node = replace(NODE, count_formula=formula, parameters=parameters)
-    found = count_steps(node, architecture(**values))
+    symbols = tuple(Symbol(name, name.lower(), value, "") for name, value in values.items())
+    source = SourceInfo("preset", "x", "base", "none")
+    found = count_steps(node, Architecture(source, {}, symbols, (node,), ()))
     return None if found is None else (found.symbols, found.numbers, found.result)
 
 
 @pytest.mark.parametrize(
-    ("formula", "shown"),
+    ("formula", "text"),
     [
         ("12*D**2 + 13*D", "12·D² + 13·D"),
         ("N*(4*D**2 + 2*D*I + 9*D + I)", "N·(4·D² + 2·D·I + 9·D + I)"),
@@ -43,19 +32,27 @@ def steps(formula: str, parameters: int, **values: int) -> Lines | None:
         ("0", "0"),
     ],
 )
-def test_readable(formula: str, shown: str) -> None:
-    assert readable(formula) == shown
+def test_readable(formula: str, text: str) -> None:
+    assert readable(formula) == text
 
 
-def test_the_three_lines() -> None:
-    assert steps("N*(12*D**2 + 13*D)", 85_054_464, N=12, D=768) == (
-        "N·(12·D² + 13·D)",
-        "12·(12·768² + 13·768)",
-        85_054_464,
-    )
+@pytest.mark.parametrize(
+    ("formula", "values", "expected"),
+    [
+        (
+            *("N*(12*D**2 + 13*D)", {"N": 12, "D": 768}),
+            ("N·(12·D² + 13·D)", "12·(12·768² + 13·768)", 85_054_464),
+        ),
+        # Symbols with an index are replaced as a whole.
+        ("N_e*N + N_d", {"N": 3, "N_e": 4, "N_d": 5}, ("N_e·N + N_d", "4·3 + 5", 17)),
+        ("A_kv*D**2//A", {"A_kv": 2, "D": 48, "A": 8}, ("A_kv·D² / A", "2·48² / 8", 576)),
+    ],
+)
+def test_three_lines(formula: str, values: dict[str, int], expected: tuple[str, str, int]) -> None:
+    assert lines_of(formula, expected[2], **values) == expected
 
 
-def test_terms_stand_under_one_another() -> None:
+def test_terms_of_a_sum() -> None:
     found = steps_of("V*D - D + N*(D**2 - 2*D)", {"V": 5, "D": 3, "N": 2})
     assert found is not None
     assert found.terms == (
@@ -66,62 +63,36 @@ def test_terms_stand_under_one_another() -> None:
     assert found.result == 18
 
 
-def test_letters_with_an_index_are_replaced_whole() -> None:
-    found = steps("N_e*N + N_d", 4 * 3 + 5, N=3, N_e=4, N_d=5)
-    assert found == ("N_e·N + N_d", "4·3 + 5", 17)
-
-
-def test_a_division() -> None:
-    assert steps("A_kv*D**2//A", 2 * 48**2 // 8, A_kv=2, D=48, A=8) == (
-        "A_kv·D² / A",
-        "2·48² / 8",
-        576,
-    )
-
-
 @pytest.mark.parametrize(
     "formula",
     [
-        "768",  # nothing to explain
-        "D*Q",  # an unknown letter
+        "768",  # without symbols
+        "D*Q",  # an unknown symbol
         "D**2 + 1",  # not the real count
-        "__import__('os')",
-        "D.bit_length()",
-        "D if D else D",
-        "[D]",
-        "",
+        *("__import__('os')", "D.bit_length()", "D if D else D", "[D]", ""),
     ],
 )
-def test_what_is_not_shown(formula: str) -> None:
-    assert steps(formula, 768 * 768, D=768) is None
+def test_no_lines(formula: str) -> None:
+    assert lines_of(formula, 768 * 768, D=768) is None
 
 
-def test_every_formula_of_the_demo_model(demo_source: ModelSource) -> None:
-    found = open_model(demo_source).with_formulas()
-    every = {node.path: count_steps(node, found) for node in found.modules}
-    for node in found.modules:
-        shown = every[node.path]
-        if node.parameters:
-            assert shown is not None, node.path
-            assert shown.result == node.parameters
-            assert " ".join(term.symbols for term in shown.terms) == shown.symbols
-            assert " ".join(term.numbers for term in shown.terms) == shown.numbers
-            assert sum(term.value for term in shown.terms) == shown.result
-        else:
-            assert shown is None, node.path
-    root, pooler = every[""], every["pooler"]
-    assert root is not None
-    assert root.result == 22_713_216
-    assert pooler is not None
-    assert (pooler.symbols, pooler.numbers) == ("D² + D", "384² + 384")
-    layer = every["encoder.layer.3"]
+def test_every_formula_of_bert_base() -> None:
+    architecture = derived("bert-base-uncased", "masked-lm")
+    steps = {node.path: count_steps(node, architecture) for node in architecture.modules}
+    for node in architecture.modules:
+        found = steps[node.path]
+        assert (found is not None) is bool(node.parameters), node.path
+        if found is not None:
+            assert found.result == sum(term.value for term in found.terms) == node.parameters
+            assert " ".join(term.symbols for term in found.terms) == found.symbols
+            assert " ".join(term.numbers for term in found.terms) == found.numbers
+    layer = steps["bert.encoder.layer.3"]
     assert layer is not None
     assert layer.symbols == "4·D² + 2·D·I + 9·D + I"
-    assert layer.numbers == "4·384² + 2·384·1536 + 9·384 + 1536"
-    assert layer.result == 1_774_464
+    assert layer.numbers == "4·768² + 2·768·3072 + 9·768 + 3072"
+    assert layer.result == 7_087_872
 
 
-@pytest.mark.usefixtures("nothing_was_seen")
-def test_nothing_before_the_formulas_are_derived(tiny_bert_folder: Path) -> None:
-    plain = open_model(parse_source(str(tiny_bert_folder))).architecture
-    assert all(count_steps(node, plain) is None for node in plain.modules)
+def test_no_lines_before_formulas_are_derived() -> None:
+    architecture = plain("bert-base-uncased")
+    assert all(count_steps(node, architecture) is None for node in architecture.modules)

@@ -1,4 +1,4 @@
-"""Every statistic of a run against a plain loop over tensors that were computed by hand."""
+"""Statistics of a run, compared with plain loops over tensors of single modules; merged sums."""
 
 import json
 import math
@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from torch import Tensor, nn
 
 from bertviewer.core.building.backend import transformers
-from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
@@ -19,7 +18,6 @@ from bertviewer.core.schema.statistics import NO_ELEMENTS, Statistics
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.sources.presets import demo_folder
-from bertviewer.core.util.errors import Cancelled
 from tests.core.runs.plain_figures import assert_figures
 
 TEXT = "this is a 12212121 test sentence"
@@ -27,7 +25,7 @@ Outputs = dict[str, Tensor]
 
 
 def by_hand(model: nn.Module, ids: Tensor, segments: Tensor) -> Outputs:
-    """Return what every module of a BERT gives, by calling the submodules one after another."""
+    """Return the outputs of all modules of a BERT, from calls of single submodules."""
     found: Outputs = {}
 
     def call(path: str, *inputs: Tensor) -> Tensor:
@@ -79,9 +77,9 @@ def inputs_of(run: ActivationRun) -> tuple[Tensor, Tensor]:
 
 
 @torch.inference_mode()
-def test_every_statistic_of_the_demo_model(demo_source: ModelSource) -> None:
+def test_every_statistic_of_the_demo(demo_source: ModelSource) -> None:
     run = run_sentence(open_model(demo_source), Sentence(TEXT, "and another one"))
-    # Loaded once more, past the program: what it opens must be the published model.
+    # Loaded by transformers alone: the program must open the published model.
     model = transformers.AutoModel.from_pretrained(demo_folder(), local_files_only=True).eval()
     ids, segments = inputs_of(run)
     expected = by_hand(model, ids, segments)
@@ -107,26 +105,24 @@ def test_input_and_output_shapes(tiny_bert_folder: Path) -> None:
 
 
 @torch.inference_mode()
-def test_nan_and_inf_are_counted_and_do_not_hide_the_rest(tiny_bert_folder: Path) -> None:
+def test_nan_and_inf_are_counted_apart(tiny_bert_folder: Path) -> None:
     model = open_model(parse_source(str(tiny_bert_folder)))
     module = model.module(random_weights=False)
     bias = module.get_submodule("encoder.layer.1.intermediate.dense").get_parameter("bias")
     bias[3], bias[5], bias[6] = math.nan, math.inf, -math.inf
     run = run_sentence(model, Sentence("the cat sat on the mat"))
     tokens = len(run.tokens)
-    poisoned = run.activation("encoder.layer.1.intermediate.dense")
-    assert poisoned is not None
-    assert poisoned.statistics.nan_count == tokens
-    assert poisoned.statistics.inf_count == 2 * tokens
+    spoiled = run.activation("encoder.layer.1.intermediate.dense")
+    assert spoiled is not None
+    assert spoiled.statistics.nan_count == tokens
+    assert spoiled.statistics.inf_count == 2 * tokens
     expected = by_hand(module, *inputs_of(run))
-    compare_poisoned = {
-        path: tensor for path, tensor in expected.items() if tensor.isfinite().any()
-    }
-    for path, tensor in compare_poisoned.items():
+    compare_spoiled = {path: tensor for path, tensor in expected.items() if tensor.isfinite().any()}
+    for path, tensor in compare_spoiled.items():
         activation = run.activation(path)
         assert activation is not None
         assert_figures(activation.statistics, tensor, path, extremes=1e-5)
-    # All is NaN behind the next matrix product: there is no figure to give.
+    # After the next matrix product all elements are NaN.
     last = run.activation("encoder.layer.1.output.dense")
     assert last is not None
     assert last.statistics.nan_count == tokens * 32
@@ -134,7 +130,7 @@ def test_nan_and_inf_are_counted_and_do_not_hide_the_rest(tiny_bert_folder: Path
 
 
 @torch.inference_mode()
-def test_run_of_a_poisoned_model_is_still_valid_json(tiny_bert_folder: Path) -> None:
+def test_a_run_with_nan_is_valid_json(tiny_bert_folder: Path) -> None:
     model = open_model(parse_source(str(tiny_bert_folder)))
     module = model.module(random_weights=False)
     module.get_submodule("encoder.layer.1.output.dense").get_parameter("bias")[0] = math.nan
@@ -144,50 +140,7 @@ def test_run_of_a_poisoned_model_is_still_valid_json(tiny_bert_folder: Path) -> 
     assert None not in document["hidden_states"]["token_norms"][1]
 
 
-def our_hooks_on(module: nn.Module) -> int:
-    """Count the program's hooks; transformers leaves some of its own, which do nothing later."""
-    hooks = [
-        hook
-        for child in module.modules()
-        for hook in (*child._forward_hooks.values(), *child._forward_pre_hooks.values())
-    ]
-    return sum(hook.__module__.startswith("bertviewer") for hook in hooks)
-
-
-class CancelAfter:
-    """A progress that stops the work at a call of its choice."""
-
-    def __init__(self, calls: int) -> None:
-        self.left = calls
-
-    def __call__(self, done: int, total: int, label: str) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise Cancelled
-
-
-@pytest.mark.parametrize("calls", [0, 1, 3, 10, 25])
-def test_cancelled_run_leaves_no_hooks(tiny_bert_folder: Path, calls: int) -> None:
-    model = open_model(parse_source(str(tiny_bert_folder)))
-    module = model.module(random_weights=False)
-    with pytest.raises(Cancelled):
-        run_sentence(model, Sentence("the cat sat"), progress=CancelAfter(calls))
-    assert our_hooks_on(module) == 0
-    # The model is as good as new.
-    again = run_sentence(model, Sentence("the cat sat"))
-    compare_runs(again, run_sentence(fresh(tiny_bert_folder), Sentence("the cat sat")))
-
-
-def fresh(folder: Path) -> LoadedModel:
-    return open_model(parse_source(str(folder)))
-
-
-def compare_runs(one: ActivationRun, other: ActivationRun) -> None:
-    assert one.modules == other.modules
-    assert one.token_norms == other.token_norms
-
-
-def test_shared_layer_is_watched_at_each_of_its_calls(tmp_path: Path) -> None:
+def test_a_shared_layer_has_statistics_of_each_call(tmp_path: Path) -> None:
     config = {
         "model_type": "albert",
         "vocab_size": 120,
@@ -216,21 +169,13 @@ def test_shared_layer_is_watched_at_each_of_its_calls(tmp_path: Path) -> None:
     assert_figures(layer.statistics, torch.cat(states[1:]), extremes=1e-5)
 
 
-def test_random_weights_are_the_same_each_time() -> None:
-    def run() -> ActivationRun:
-        source = parse_source("distilbert-base-uncased")
-        return run_sentence(open_model(source), Sentence("one two"), random_weights=True)
-
-    compare_runs(run(), run())
-
-
-def test_sums_in_different_units_are_merged_in_the_larger_one() -> None:
+def test_sums_in_different_units_are_merged_in_the_larger() -> None:
     one = Statistics(1, 0, 0, 0, 1.5, 0.0, 1.5, 1.5)
     huge = replace(one, min=1.5 * 2.0**600, max=1.5 * 2.0**600, exponent=600)
     for merged in (one.merge(huge), huge.merge(one)):
         assert merged.exponent == 600
         assert merged.mean == merged.std == 0.75 * 2.0**600
-    # Zeros have no size that a tiny number could vanish beside.
+    # The unit of zeros does not matter.
     tiny = replace(one, min=1.5 * 2.0**-600, max=1.5 * 2.0**-600, exponent=-600)
     zero = Statistics(1, 0, 0, 1, 0.0, 0.0, 0.0, 0.0)
     for merged in (tiny.merge(zero), NO_ELEMENTS.merge(zero).merge(tiny)):

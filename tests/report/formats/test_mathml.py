@@ -4,8 +4,7 @@ import pytest
 
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.report.formats.maths import MathLine, latex_maths, mathml_of
-from tests.core.formulas.formula_models import all_architectures
-from tests.core.formulas.found_formulas import maths_of
+from tests.core.formulas.formula_models import all_architectures, maths_of
 
 CASES = {
     "x": "x",

@@ -1,4 +1,4 @@
-"""How many tokens a built model takes, whatever its configuration names."""
+"""How many tokens a model accepts, which may differ from the lengths in its configuration."""
 
 import json
 from pathlib import Path
@@ -66,11 +66,11 @@ MODELS: dict[str, tuple[dict[str, Any], int | None, int | None]] = {
     "luke": ({**_ONE, **_LUKE}, 18, None),
     "data2vec-text": (_ONE, 18, None),
     "prophetnet": (_PROPHETNET, 19, 18),
-    # tables of fixed numbers
+    # fixed tables
     "marian": (_TWO, 20, 20),
     "codegen": ({**_GPT, "n_head": 4, "rotary_dim": 4}, 20, None),
     "roformer": (_ONE, 20, None),
-    # blocks of tokens are filled up
+    # the last block of tokens is filled up
     "led": ({**_TWO, **_LED, "attention_window": [4]}, 64, 20),
     "longformer": ({**_ONE, "attention_window": 4}, 18, None),
     "reformer": ({**_ONE, **_REFORMER, "axial_pos_embds": False}, 20, None),
@@ -93,7 +93,7 @@ MODELS: dict[str, tuple[dict[str, Any], int | None, int | None]] = {
 
 
 @pytest.mark.parametrize("family", MODELS)
-def test_the_limits_are_those_of_the_built_model(family: str) -> None:
+def test_limits_of_a_family(family: str) -> None:
     values, source, target = MODELS[family]
     config = {"model_type": family, **values}
     found = length_limits(config)
@@ -111,7 +111,7 @@ def opened(folder: Path, family: str, **changes: Any) -> LoadedModel:
 @pytest.mark.parametrize(
     "family", ["roberta", "marian", "codegen", "longformer", "led", "reformer"]
 )
-def test_a_model_runs_at_its_limit_and_not_beyond(family: str, tmp_path: Path) -> None:
+def test_a_model_runs_up_to_its_limit(family: str, tmp_path: Path) -> None:
     model = opened(tmp_path, family)
     limits = model.length_limits()
     assert limits.source is not None
@@ -124,7 +124,7 @@ def test_a_model_runs_at_its_limit_and_not_beyond(family: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("family", ["llama", "deberta-v2", "t5", "m2m_100"])
-def test_a_longer_text_than_in_training_is_run_with_a_notice(family: str, tmp_path: Path) -> None:
+def test_a_text_that_is_longer_than_in_training_has_a_notice(family: str, tmp_path: Path) -> None:
     model = opened(tmp_path, family)
     run = run_sentence(model, Sentence("a " * 40), random_weights=True)
     assert len([token for token in run.tokens if token.segment == 0]) >= 40
@@ -148,17 +148,17 @@ def test_encoder_and_decoder_have_limits_each(tmp_path: Path) -> None:
         run_sentence(model, Sentence("a " * 80, "b " * 9), random_weights=True)
 
 
-def test_a_model_that_cannot_be_built_has_what_its_configuration_names() -> None:
+def test_a_model_that_cannot_be_built_has_the_stated_lengths() -> None:
     assert length_limits({"max_position_embeddings": 30}) == LengthLimits(30, 30, 30)
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "opt", "bart", "llama", "deberta-v2"])
-def test_the_room_of_a_table_is_read_off_its_shape(family: str, tmp_path: Path) -> None:
+def test_length_of_a_position_table(family: str, tmp_path: Path) -> None:
     model = opened(tmp_path, family)
     assert position_table_length(model.architecture) == MODELS[family][1]
 
 
-def test_other_threads_keep_torchs_default_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_dtype_is_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen: list[torch.dtype] = []
     monkeypatch.setattr(torch, "set_default_dtype", chosen.append)
     config = {"model_type": "bert", **_ONE, "dtype": "bfloat16", "max_position_embeddings": 21}
@@ -166,7 +166,7 @@ def test_other_threads_keep_torchs_default_dtype(monkeypatch: pytest.MonkeyPatch
     assert torch.bfloat16 not in chosen
 
 
-def test_what_cannot_be_measured_in_time_is_as_the_configuration_says(
+def test_the_stated_length_is_used_if_time_runs_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     config = {"model_type": "llama", **MODELS["llama"][0], "vocab_size": 91}
