@@ -1,4 +1,4 @@
-"""A Hub on loopback, which answers like the real one or fails as told."""
+"""A Hub on loopback, which answers like the real one or fails on request."""
 
 import hashlib
 import json

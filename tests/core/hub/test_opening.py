@@ -49,7 +49,7 @@ def tiny(server: HubServer, hub: Hub, tiny_files: dict[str, bytes]) -> Tiny:
 
 @pytest.fixture
 def unreachable(hub: Hub) -> Iterator[Hub]:
-    """Return the same cache with an address where nobody listens."""
+    """Return the same cache with an address that has no server."""
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         port = reserved.getsockname()[1]

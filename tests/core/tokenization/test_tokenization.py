@@ -128,7 +128,7 @@ class TestTruncation:
             for limit in range(6, 14):
                 expected = theirs(text, truncation=True, max_length=limit)["input_ids"]
                 assert list(alone.cut(limit, keeps_end=ours.keeps_end).ids) == expected
-                for pair in (None, OTHER, text):
+                for pair in (None, OTHER, text, LONG + OTHER):
                     expected = theirs(text, pair, truncation=True, max_length=limit)["input_ids"]
                     tokens = ours.tokenize(Sentence(text, pair, cut=True))
                     assert [token.id for token in tokens] == expected, (limit, pair)
